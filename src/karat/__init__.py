@@ -1,0 +1,67 @@
+"""karat: how pure is your ranking? Offline evaluation of anything that ranks, against any gold."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from karat._version import __version__
+
+if TYPE_CHECKING:
+    from karat.api import evaluate
+    from karat.errors import DataError, KaratError, MissingExtra, UnknownName, UsageError
+    from karat.gold.labels import read_gold
+    from karat.intake import as_gold, as_ranking, ordered_gold
+    from karat.judge import judge
+    from karat.measure import Measure, Metric, Option, metric
+    from karat.rankers.runs import read_run
+    from karat.results import Report, Scores
+    from karat.types import Gold, Judged, Ranking
+
+_HOMES = {
+    "evaluate": "karat.api",
+    **dict.fromkeys(("DataError", "KaratError", "MissingExtra", "UnknownName", "UsageError"), "karat.errors"),
+    "read_gold": "karat.gold.labels",
+    **dict.fromkeys(("as_gold", "as_ranking", "ordered_gold"), "karat.intake"),
+    "judge": "karat.judge",
+    **dict.fromkeys(("Measure", "Metric", "Option", "metric"), "karat.measure"),
+    "read_run": "karat.rankers.runs",
+    **dict.fromkeys(("Report", "Scores"), "karat.results"),
+    **dict.fromkeys(("Gold", "Judged", "Ranking"), "karat.types"),
+}
+
+__all__ = [
+    "DataError",
+    "Gold",
+    "Judged",
+    "KaratError",
+    "Measure",
+    "Metric",
+    "MissingExtra",
+    "Option",
+    "Ranking",
+    "Report",
+    "Scores",
+    "UnknownName",
+    "UsageError",
+    "__version__",
+    "as_gold",
+    "as_ranking",
+    "evaluate",
+    "judge",
+    "metric",
+    "ordered_gold",
+    "read_gold",
+    "read_run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names load their module on first use, so that ``import karat`` costs next to nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'karat' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

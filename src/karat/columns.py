@@ -1,0 +1,72 @@
+"""How others name the columns of gold and runs, and the names karat uses."""
+
+from collections.abc import Iterable, Sequence
+
+from karat.errors import DataError
+
+__all__ = ["GRADE", "ITEM", "QUERY", "RANK", "SCORE", "match_columns"]
+
+QUERY, ITEM, GRADE, SCORE, RANK = "query_id", "item_id", "grade", "score", "rank"
+
+_QUERY_NAMES = (QUERY, "query", "qid", "q_id", "query_identifier", "topic", "topic_id", "user_id", "user", "userid")
+_ITEM_NAMES = (
+    *(ITEM, "item", "doc_id", "docid", "docno", "document_id", "doc", "corpus_id", "pid", "passage_id"),
+    *("product_id", "movie_id", "itemid", "movieid"),
+)
+_GRADE_NAMES = (
+    *(GRADE, "relevance", "rel", "rating", "label", "relevance_label", "judgment", "judgement", "score"),
+    *("value", "weight"),
+)
+_SCORE_NAMES = (SCORE, "similarity", "sim", "prediction", "weight", "value")
+_RANK_NAMES = (RANK, "position", "place")
+
+_WANTED = {
+    "gold": {QUERY: _QUERY_NAMES, ITEM: _ITEM_NAMES, GRADE: _GRADE_NAMES},
+    "run": {QUERY: _QUERY_NAMES, ITEM: _ITEM_NAMES, SCORE: _SCORE_NAMES, RANK: _RANK_NAMES},
+}
+
+
+def _folded(name: str) -> str:
+    return name.strip().lower().replace("-", "_").replace(" ", "_")
+
+
+def looks_like_header(names: Iterable[str]) -> bool:
+    """Whether these cells name a query and an item column."""
+    folded = {_folded(name) for name in names}
+    return bool(folded & set(_QUERY_NAMES)) and bool(folded & set(_ITEM_NAMES))
+
+
+def match_columns(names: Sequence[str], kind: str, where: str | None = None) -> dict[str, str]:
+    """Map karat's column names to the given ones; ``kind`` is ``gold`` or ``run``."""
+    folded = {_folded(name): name for name in reversed(names)}
+    found: dict[str, str] = {}
+    for wanted, known in _WANTED[kind].items():
+        match = next((folded[name] for name in known if name in folded), None)
+        if match is not None:
+            found[wanted] = match
+    shown = ", ".join(names)
+    if kind == "gold" and RANK in folded and GRADE not in folded:
+        raise DataError(
+            f"columns {shown} are those of a run",
+            where=where,
+            expected="a gold with query_id, item_id and grade",
+            hint="Is this the run? The gold comes first: karat evaluate GOLD RUN.",
+        )
+    required = (QUERY, ITEM, GRADE) if kind == "gold" else (QUERY, ITEM)
+    missing = [name for name in required if name not in found]
+    if kind == "run" and SCORE not in found and RANK not in found:
+        missing.append("score or rank")
+    if missing:
+        raise DataError(
+            f"found the columns {shown}; no column for {', '.join(missing)}",
+            where=where,
+            expected="query_id, item_id, " + ("grade" if kind == "gold" else "score (or rank)"),
+            hint=_swap_hint(kind, folded),
+        )
+    return found
+
+
+def _swap_hint(kind: str, folded: dict[str, str]) -> str:
+    if kind == "run" and any(name in folded for name in _GRADE_NAMES):
+        return "Is this the gold? The gold comes first: karat evaluate GOLD RUN."
+    return "Rename the columns, or write them with these names."

@@ -1,0 +1,201 @@
+"""Named bundles of conventions, each reproducing another tool; and the names by which those tools call their measures.
+
+A name that only another tool uses (``ndcg_cut_10``, ``nDCG@10``, ``ndcg_burges@10``) is read with *that tool's*
+conventions, whatever else is asked for beside it. Under ``--dialect`` every measure takes the dialect's conventions,
+save those that its spelling sets itself.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from karat.errors import UnknownName, UsageError
+from karat.measure import METRICS, Measure, Value, split_spelling
+from karat.names import (
+    BEIR,
+    FAMILIAR,
+    SENTENCE_TRANSFORMERS,
+    SKLEARN,
+    Options,
+    Reader,
+    Spelled,
+    names_at_k,
+    read_ir_measures,
+    read_ranx,
+    read_trec,
+)
+from karat.registry import Registry
+
+__all__ = ["DIALECTS", "Asked", "Dialect", "resolve"]
+
+Refine = Callable[[Measure], Options]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The conventions of one tool."""
+
+    name: str
+    about: str
+    common: Options
+    """Conventions of all its measures."""
+    by_metric: Mapping[str, Options] = field(default_factory=dict)
+    refine: Refine = lambda measure: {}
+    """Conventions that depend on more than the metric's name, such as its cut-off."""
+    read: Reader = lambda text: None
+    """Its own names for measures."""
+
+    def conventions(self, measure: Measure) -> dict[str, Value]:
+        return {**self.common, **self.by_metric.get(measure.name, {}), **self.refine(measure)}
+
+    def apply(self, name: str, k: int | None, options: Options) -> Measure:
+        """The measure with this dialect's conventions, save those set by ``options``."""
+        plain = Measure(name, k)
+        known = {option.name for option in plain.metric.all_options}
+        return plain.having(self.conventions(plain)).having({key: v for key, v in options.items() if key in known})
+
+
+DIALECTS: Registry[Dialect] = Registry("dialect", home="karat.dialects", group="karat.dialects")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A measure and the spelling by which it was asked for."""
+
+    label: str
+    measure: Measure
+
+
+def resolve(text: str | Measure, dialect: str | None = None, overrides: Options | None = None) -> Asked:
+    """The measure that a spelling means, under a dialect if one is given.
+
+    ``overrides`` are conventions that win over everything but the spelling's own options (``--ties``, ``--missing`` …).
+    """
+    given = dict(overrides or {})
+    chosen = None if dialect is None else DIALECTS.get(dialect)
+    if isinstance(text, Measure):
+        return Asked(str(text), _applied(Spelled(text.name, text.k, dict(text.options)), chosen, given))
+    label = text.strip()
+    if chosen is not None and (own := chosen.read(label)) is not None:
+        return Asked(label, _applied(own, chosen, given))
+    own_spelling = _own_spelling(label)
+    if own_spelling is not None:
+        shown = label if chosen or split_spelling(label)[0] != own_spelling.name else str(Measure.parse(label))
+        return Asked(shown, _applied(own_spelling, chosen, given))
+    for home in DIALECTS:
+        foreign = home.read(label)
+        if foreign is not None:
+            return Asked(label, _applied(foreign, chosen or home, given))
+    raise UnknownName("measure", label, [*METRICS.names(), *FAMILIAR])
+
+
+def _own_spelling(label: str) -> Spelled | None:
+    """The label read as karat's own; None where it names a measure of another tool."""
+    try:
+        measure = Measure.parse(label)
+    except UsageError:
+        if any(home.read(label) is not None for home in DIALECTS):
+            return None
+        raise
+    return Spelled(measure.name, measure.k, _set_options(label, measure))
+
+
+def _set_options(label: str, measure: Measure) -> Options:
+    """The options that the spelling sets, including those set to karat's default."""
+    _, texts, _ = split_spelling(label)
+    return {name: measure[name] for name in texts}
+
+
+def _applied(spelled: Spelled, dialect: Dialect | None, overrides: Options) -> Measure:
+    if dialect is None:
+        return Measure(spelled.name, spelled.k).having(overrides).having(spelled.options)
+    return dialect.apply(spelled.name, spelled.k, {**overrides, **spelled.options})
+
+
+def _refine_ir_measures(measure: Measure) -> Options:
+    """RR@k comes from the MS MARCO script and Judged@k from Python: both by id ascending, in double precision."""
+    if measure.name == "judged" or (measure.name == "rr" and measure.k is not None):
+        return {"ties": "id", "scores": "double"}
+    if measure.name == "err":
+        return {"ties": "id-desc", "scores": "double"}
+    return {}
+
+
+def _refine_beir(measure: Measure) -> Options:
+    """MRR, R_cap and Accuracy come from BEIR's own code: ties as given, averaged over all judged queries."""
+    if measure.name in ("rr", "hit_rate") or measure["over"] == "min":
+        return {"ties": "order", "scores": "double", "missing": "zero"}
+    return {}
+
+
+# --- the dialects -------------------------------------------------------------------------------------------------
+
+_TREC_EVAL: dict[str, Value] = {
+    "rel": 1.0, "ties": "id-desc", "scores": "single", "empty": "zero", "missing": "skip",
+}  # fmt: skip
+
+for _dialect in (
+    Dialect(
+        "trec_eval",
+        "trec_eval up to 9 and pytrec_eval: scores in single precision, ties by id descending, averaged over the queries "
+        "that the run has (--missing zero is trec_eval's -c)",
+        _TREC_EVAL,
+        read=read_trec,
+    ),
+    Dialect(
+        "trec_eval-10",
+        "trec_eval 10: as before in double precision; a judged query that the run lacks is an error (--missing zero is -c)",
+        {**_TREC_EVAL, "scores": "double", "missing": "error"},
+        read=read_trec,
+    ),
+    Dialect(
+        "ir_measures",
+        "ir_measures: pytrec_eval's, but missing queries count 0; RR@k and Judged@k by id ascending",
+        {**_TREC_EVAL, "missing": "zero"},
+        refine=_refine_ir_measures,
+        read=read_ir_measures,
+    ),
+    Dialect(
+        "ranx",
+        "ranx with make_comparable: equal scores as given, missing and empty queries count 0, rbp and gains by grade, hits "
+        "is a count",
+        {"rel": 1.0, "ties": "order", "empty": "zero", "missing": "zero"},
+        {"rbp": {"gain": "linear"}},
+        read=read_ranx,
+    ),
+    Dialect(
+        "beir",
+        "BEIR: pytrec_eval's after dropping documents whose id is the query's; MRR, R_cap and Accuracy over all queries",
+        {**_TREC_EVAL, "self": "drop"},
+        refine=_refine_beir,
+        read=names_at_k(BEIR),
+    ),
+    Dialect(
+        "sentence-transformers",
+        "InformationRetrievalEvaluator: binary gain, AP over min(k, relevant), queries without relevant documents dropped",
+        {"ties": "order", "empty": "skip", "missing": "zero"},
+        {"ndcg": {"gain": "binary"}, "dcg": {"gain": "binary"}, "ap": {"over": "min"}},
+        read=names_at_k(SENTENCE_TRANSFORMERS),
+    ),
+    Dialect(
+        "sklearn",
+        "scikit-learn: equal scores share their discounts (ndcg_score, dcg_score) or their precision (average precision)",
+        {"empty": "zero", "missing": "zero"},
+        {"ndcg": {"ties": "average"}, "dcg": {"ties": "average"}, "ap": {"ties": "group"}},
+        read=names_at_k(SKLEARN),
+    ),
+    Dialect(
+        "elasticsearch",
+        "Elasticsearch's ranking evaluation: gain 2^g − 1, ideal list as long as the returned one, precision over what was "
+        "returned",
+        {"rel": 1.0, "ties": "order", "empty": "zero", "missing": "zero"},
+        {"ndcg": {"gain": "exp", "ideal": "retrieved"}, "dcg": {"gain": "exp"}, "precision": {"over": "retrieved"}},
+    ),
+    Dialect(
+        "opensearch",
+        "OpenSearch's search relevance: gain 2^g − 1, ideal list cut at k, precision over what was returned",
+        {"rel": 1.0, "ties": "order", "empty": "zero", "missing": "zero"},
+        {"ndcg": {"gain": "exp"}, "dcg": {"gain": "exp"}, "precision": {"over": "retrieved"}},
+    ),
+):  # fmt: skip
+    DIALECTS.add(_dialect.name, _dialect)
+

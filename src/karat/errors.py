@@ -1,0 +1,73 @@
+"""Errors that users meet.
+
+    KaratError                 exit 1   anything below; never raised itself
+    ├── UsageError             exit 2   the request is off: an option, a name, a combination
+    │   ├── UnknownName        exit 2   a misspelt measure, dialect, format …; suggests the nearest
+    │   └── MissingExtra       exit 2   an optional library is not installed; names the extra
+    └── DataError              exit 3   the data is off: unreadable, malformed, inconsistent
+
+Each says what was found, where, what was expected and what to do, in that order.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = ["DataError", "KaratError", "MissingExtra", "UnknownName", "UsageError"]
+
+
+class KaratError(Exception):
+    """Base of every error that karat raises on purpose."""
+
+    exit_code = 1
+
+    def __init__(
+        self, found: str, *, where: str | None = None, expected: str | None = None, hint: str | None = None
+    ) -> None:
+        self.found = found
+        self.where = where
+        self.expected = expected
+        self.hint = hint
+        super().__init__(found, where, expected, hint)
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.found}" if self.where else self.found
+        if self.expected:
+            text += f"; expected {self.expected}"
+        if self.hint:
+            text += f". {self.hint}"
+        return text
+
+
+class UsageError(KaratError):
+    """What was asked for makes no sense as it stands."""
+
+    exit_code = 2
+
+
+class UnknownName(UsageError):
+    """A name that is in no registry; lists the known ones and suggests the nearest."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str | None = None) -> None:
+        names = sorted(known)
+        folded = {candidate.lower(): candidate for candidate in names}
+        near = [folded[match] for match in get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(names)}"
+        super().__init__(f"unknown {kind} {name!r}", where=where, hint=hint)
+        self.name = name
+        self.suggestions = near
+
+
+class MissingExtra(UsageError):
+    """An optional dependency is needed and absent."""
+
+    def __init__(self, library: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the library {library!r}, which is not installed",
+            hint=f"Install it with: pip install 'karat[{extra}]'",
+        )
+
+
+class DataError(KaratError):
+    """The data cannot be used as it is."""
+
+    exit_code = 3

@@ -1,0 +1,128 @@
+"""Judge, measure, and say what to be wary of: gold × ranking → Scores."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+import numpy as np
+
+from karat.dialects import Asked, resolve
+from karat.errors import DataError
+from karat.judge import Bench, DuplicateRule
+from karat.measure import Measure, Value
+from karat.metrics.common import relevant_count, within
+from karat.ordering import TieRule
+from karat.results import Scores
+from karat.types import Bools, Floats, Gold, Judged, Ranking
+
+__all__ = ["DEFAULT_MEASURES", "evaluate", "measure_values", "resolve_all"]
+
+DEFAULT_MEASURES = ("ndcg@10", "ap", "rr", "recall@100", "precision@10", "judged@10")
+_LISTED_IN_A_WARNING = 3
+
+
+def resolve_all(
+    measures: Iterable[str | Measure], dialect: str | None = None, overrides: Mapping[str, Value] | None = None
+) -> list[Asked]:
+    """The measures asked for, each once, in the order asked."""
+    asked = [resolve(measure, dialect, overrides) for measure in measures]
+    return list({one.label: one for one in asked}.values())
+
+
+def evaluate(
+    gold: Gold, ranking: Ranking, asked: Sequence[Asked], *, duplicates: DuplicateRule = "error"
+) -> Scores:
+    """Score one ranking. Measures that order alike share one judging."""
+    bench = Bench(gold, ranking, duplicates=duplicates)
+    judgings: dict[tuple[str, str, str, bool], Judged] = {}
+    columns = [measure_values(_judged_for(bench, judgings, one.measure), one.measure, ranking.source) for one in asked]
+    return Scores(
+        queries=bench.queries,
+        labels=tuple(one.label for one in asked),
+        conventions=tuple(str(one.measure) for one in asked),
+        aggregates=tuple(one.measure.metric.aggregate for one in asked),
+        values=np.column_stack(columns) if columns else np.empty((len(bench.queries), 0)),
+        warnings=tuple(_warnings(bench, next(iter(judgings.values())), asked)) if asked else (),
+        source=ranking.source,
+    )
+
+
+def _judged_for(bench: Bench, judgings: dict[tuple[str, str, str, bool], Judged], measure: Measure) -> Judged:
+    ties = str(measure["ties"])
+    rule = cast(TieRule, ties if ties in ("id", "id-desc", "order") else "id")
+    places = measure.metric.needs_places or measure["gold"] == "k"
+    key = (rule, str(measure["scores"]), str(measure["self"]), places)
+    if key not in judgings:
+        judgings[key] = bench.judge(ties=rule, scores=key[1], self_matches=key[2], places=places)
+    return judgings[key]
+
+
+def measure_values(judged: Judged, measure: Measure, source: str = "ranking") -> Floats:
+    """One measure for every query, its policies on empty and missing queries applied."""
+    if measure["gold"] == "k" and measure.k is not None:
+        judged = judged.cut_gold(measure.k)
+    values = measure.metric.function(judged, measure.k, **measure.own_options())
+    if measure.metric.needs_relevant:
+        rel = cast(float | None, measure["rel"])
+        empty = relevant_count(judged, rel) == 0
+        values = _by_policy(values, empty, measure, "empty", "has nothing relevant", judged, source)
+    return _by_policy(values, ~judged.present, measure, "missing", "is missing from the ranking", judged, source)
+
+
+def _by_policy(
+    values: Floats, affected: Bools, measure: Measure, option: str, what: str, judged: Judged, source: str
+) -> Floats:
+    policy = measure[option]
+    if not affected.any():
+        return values
+    if policy == "error":
+        query = judged.queries[int(np.argmax(affected))]
+        raise DataError(
+            f"query {query!r} {what} ({int(affected.sum()):,} such queries)",
+            where=f"{source}, {measure}",
+            expected=f"none, under {option}=error",
+            hint=f"Score them 0 with --{option} zero, or leave them out with --{option} skip.",
+        )
+    values = values.copy()
+    if policy == "skip":
+        values[affected] = np.nan
+    elif option == "empty":
+        values[affected] = 0.0
+    return values
+
+
+def _warnings(bench: Bench, judged: Judged, asked: Sequence[Asked]) -> Iterable[str]:
+    """What a careful reader would want to be told, with counts."""
+    missing = ~judged.present
+    if missing.any():
+        names = ", ".join(judged.queries.filter(missing).head(_LISTED_IN_A_WARNING))
+        more = " …" if missing.sum() > _LISTED_IN_A_WARNING else ""
+        yield f"{_count(missing.sum(), 'judged query is', 'judged queries are')} missing from the ranking ({names}{more})"
+    if bench.extra_queries:
+        yield f"{_count(bench.extra_queries, 'retrieved query has', 'retrieved queries have')} no gold and did not count"
+    empty = relevant_count(judged, None) == 0
+    if empty.any():
+        yield f"{_count(empty.sum(), 'query has', 'queries have')} nothing relevant in the gold"
+    dropped = bench.duplicates + bench.gold_duplicates
+    if dropped:
+        yield f"{_count(dropped, 'duplicate row was', 'duplicate rows were')} dropped"
+    cuts = sorted({one.measure.k for one in asked if one.measure.k is not None})
+    yield from _warnings_at_cuts(judged, cuts or [10])
+
+
+def _warnings_at_cuts(judged: Judged, cuts: Sequence[int]) -> Iterable[str]:
+    shares = {}
+    for k in cuts:
+        retrieved = np.minimum(judged.depth, k).sum()
+        share = 1 - within(judged, k).sum() / retrieved if retrieved else 0.0
+        if share > 0:
+            shares[k] = f"{share:.1%} of the top {k}"
+    if shares:
+        yield "unjudged items count as not relevant: " + ", ".join(shares.values())
+    tied = {k: judged.ties.queries_tied_at(k) for k in cuts}
+    if any(tied.values()):
+        at = ", ".join(f"{_count(n, 'query', 'queries')} at {k}" for k, n in tied.items() if n)
+        yield f"the cut-off falls within equal scores, so the tie rule decides what counts: {at}"
+
+
+def _count(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"

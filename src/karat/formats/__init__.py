@@ -1,0 +1,140 @@
+"""Files ↔ frames. A frame of gold has query_id, item_id, grade; one of a run query_id, item_id, score (and rank)."""
+
+import io
+from pathlib import Path
+
+import polars as pl
+
+from karat.columns import GRADE, SCORE
+from karat.errors import DataError, UnknownName, UsageError
+from karat.formats import delimited, jsonl, nested, parquet, trec
+from karat.formats.atomic import replacing
+from karat.formats.source import COMPRESSIONS, Source, plain_suffix
+
+__all__ = ["FORMATS", "format_of", "kind_of", "read", "write"]
+
+_READERS = {
+    "trec": trec.read,
+    "json": nested.read,
+    "jsonl": jsonl.read,
+    "csv": delimited.read,
+    "tsv": delimited.read,
+    "parquet": parquet.read,
+}
+FORMATS = tuple(_READERS)
+_SUFFIXES = {
+    ".json": "json",
+    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
+    ".csv": "csv",
+    ".tsv": "tsv",
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".trec", ".run", ".qrels", ".qrel", ".txt", ".res", ".test"), "trec"),
+}
+
+
+def format_of(source: Source) -> str:
+    """Which format a source is in: its content first, its suffix where the content leaves it open."""
+    if source.is_parquet():
+        return "parquet"
+    suffix = _SUFFIXES.get(plain_suffix(source.name))
+    if suffix == "parquet":
+        raise DataError("does not begin as Parquet does", where=source.name, expected="a Parquet file")
+    lines = [line for line in source.head.splitlines() if line.strip()]
+    if not lines:
+        raise DataError("found only blank lines", where=source.name, expected="data")
+    first = lines[0].strip()
+    if first[0] in "{[":
+        one_object_a_line = first.startswith("{") and first.endswith("}") and '":' in first
+        several = one_object_a_line and (len(lines) > 1 and lines[1].lstrip().startswith("{"))
+        if several or (suffix == "jsonl" and one_object_a_line):
+            return "jsonl"
+        return "json"
+    if suffix in ("json", "jsonl"):
+        return suffix
+    if delimited.separator_of(lines[0]) is not None:
+        return "tsv" if delimited.separator_of(lines[0]) == "\t" else "csv"
+    if suffix == "csv" or (suffix == "tsv" and len(lines[0].split()) not in (4, 6)):
+        return suffix
+    return "trec"
+
+
+def read(given: str | Path | Source, kind: str, form: str | None = None) -> pl.DataFrame:
+    """Read a ``gold`` or a ``run``; ``form`` overrides what content and suffix say."""
+    source = given if isinstance(given, Source) else Source.open(given)
+    if form is not None and form not in _READERS:
+        raise UnknownName("format", form, FORMATS)
+    frame = _READERS[form or format_of(source)](source, kind)
+    if frame.is_empty():
+        raise DataError("found a header but no rows", where=source.name, expected="at least one row")
+    if kind == "gold" and _is_fractional_score(source, frame, form):
+        raise DataError(
+            "the column score holds fractions, as a run's scores do",
+            where=source.name,
+            expected="a gold with whole grades",
+            hint="The gold comes first: karat evaluate GOLD RUN. If these are grades, name the column grade.",
+        )
+    return frame
+
+
+def _is_fractional_score(source: Source, frame: pl.DataFrame, form: str | None) -> bool:
+    """A table whose grades stand in a column called score, as BEIR's do, but are not whole."""
+    if (form or format_of(source)) not in ("csv", "tsv", "jsonl"):
+        return False
+    names_score = "score" in source.head.splitlines()[0].lower() and GRADE not in source.head.splitlines()[0].lower()
+    return names_score and not frame.select((pl.col(GRADE) == pl.col(GRADE).round()).all()).item()
+
+
+def kind_of(source: Source, form: str | None = None) -> str:
+    """``gold`` or ``run``, by columns where they tell, else by whether all values are whole."""
+    errors = {}
+    frames = {}
+    for kind in ("gold", "run"):
+        try:
+            frames[kind] = read(source, kind, form)
+        except DataError as error:
+            errors[kind] = error
+    if not frames:
+        raise errors["run"]
+    if len(frames) == 1:
+        return next(iter(frames))
+    values = frames["run"][SCORE] if SCORE in frames["run"].columns else frames["gold"][GRADE]
+    return "gold" if (values == values.round()).all() else "run"
+
+
+def write(frame: pl.DataFrame, path: Path, kind: str, form: str | None = None) -> str:
+    """Write a frame whole, in the form of the suffix or the given one; returns the form."""
+    chosen = form or _SUFFIXES.get(plain_suffix(path.name))
+    if chosen is None:
+        raise UsageError(
+            f"cannot tell the format from the name {path.name!r}",
+            expected=f"a suffix among {', '.join(sorted(_SUFFIXES))}",
+            hint="Or name it with --to.",
+        )
+    if chosen not in _READERS:
+        raise UnknownName("format", chosen, FORMATS)
+    compression = COMPRESSIONS.get(path.suffix.lower(), "uncompressed")
+    if chosen == "parquet" and compression != "uncompressed":
+        raise UsageError("Parquet is compressed by itself", where=path.name, hint="Leave the last suffix away.")
+    with replacing(path) as part:
+        _write_as(chosen, frame, part, kind, compression, plain_stem(path))
+    return chosen
+
+
+def plain_stem(path: Path) -> str:
+    return Source(path.name, path).system
+
+
+def _write_as(form: str, frame: pl.DataFrame, part: Path, kind: str, compression: str, name: str) -> None:
+    packing = {"compression": compression, "check_extension": False}
+    if form == "parquet":
+        frame.write_parquet(part)
+    elif form == "jsonl":
+        frame.write_ndjson(part, **packing)  # type: ignore[arg-type]
+    elif form == "json":
+        lines = pl.read_lines(io.BytesIO(nested.to_text(frame).encode()))
+        lines.write_csv(part, include_header=False, quote_style="never", **packing)  # type: ignore[arg-type]
+    elif form == "trec":
+        table = trec.write(frame, kind, name.replace(" ", "_") or "karat")
+        table.write_csv(part, include_header=False, separator=" ", quote_style="never", **packing)  # type: ignore[arg-type]
+    else:
+        frame.write_csv(part, separator="\t" if form == "tsv" else ",", **packing)  # type: ignore[arg-type]

@@ -1,0 +1,44 @@
+"""Artifacts are written whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from karat.errors import DataError
+
+__all__ = ["replacing", "write_text"]
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path beside ``path`` that takes its place when the block ends well, and is removed when not."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        raise DataError(f"cannot write here: {error.strerror}", where=str(path)) from error
+    os.close(handle)
+    part = Path(name)
+    try:
+        yield part
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
+        part.chmod(0o666 & ~_umask())
+        part.replace(path)
+    except OSError as error:
+        raise DataError(f"cannot write: {error.strerror or error}", where=str(path)) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole."""
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")

@@ -1,0 +1,156 @@
+"""What is to be read: a path, or standard input; compressed or not."""
+
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from karat.errors import DataError
+
+__all__ = ["COMPRESSIONS", "Source", "plain_suffix"]
+
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_OTHER_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_HEAD_BYTES = 1 << 16
+_HEAD_LINES = 50
+
+
+def plain_suffix(name: str) -> str:
+    """The suffix in lower case, one of compression left aside: ``.csv`` of ``run.CSV.gz``."""
+    path = Path(name.lower())
+    return path.with_suffix("").suffix if path.suffix in COMPRESSIONS else path.suffix
+
+
+@dataclass(frozen=True)
+class Source:
+    """Bytes with a name. Nothing is read before it is asked for."""
+
+    name: str
+    path: Path | None
+    held: bytes | None = None
+
+    @classmethod
+    def open(cls, given: str | Path) -> "Source":
+        """From a path, or ``-`` for standard input; checked to be there and not empty."""
+        if str(given) == "-":
+            held = sys.stdin.buffer.read()
+            if not held.strip():
+                raise DataError("found nothing", where="standard input", expected="at least one line")
+            return cls("standard input", None, held)
+        path = Path(given)
+        if path.is_dir():
+            raise DataError("found a folder", where=str(path), expected="a file")
+        if not path.exists():
+            raise DataError("no such file", where=str(path), hint="Check the path; standard input is -.")
+        try:
+            with path.open("rb") as file:
+                empty = not file.read(1)
+        except OSError as error:
+            raise DataError(f"cannot be read: {error.strerror}", where=str(path)) from error
+        if empty:
+            raise DataError("the file is empty", where=str(path), expected="at least one line")
+        return cls(str(path), path)
+
+    @property
+    def system(self) -> str:
+        """The file's stem, by which a system is called."""
+        if self.path is None:
+            return "stdin"
+        name = self.path.name
+        for suffix in reversed(self.path.suffixes):
+            if suffix.lower() in COMPRESSIONS or suffix.lower() == plain_suffix(self.path.name):
+                name = name.removesuffix(suffix)
+        return name or self.path.name
+
+    @property
+    def polars(self) -> Path | bytes:
+        """What Polars' readers take."""
+        return self.path if self.path is not None else self.bytes
+
+    @cached_property
+    def bytes(self) -> bytes:
+        if self.held is not None:
+            return self.held
+        assert self.path is not None
+        return self.path.read_bytes()
+
+    @cached_property
+    def compression(self) -> str | None:
+        start = self._start(4)
+        return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
+
+    def _start(self, size: int) -> bytes:
+        if self.path is None or self.held is not None:
+            return self.bytes[:size]
+        with self.path.open("rb") as file:
+            return file.read(size)
+
+    def lines(self) -> pl.Series:
+        """All lines, decompressed, without their ends; a byte order mark is dropped."""
+        try:
+            lines = pl.read_lines(self.polars, glob=False)["line"]
+        except OSError as error:
+            raise self.damaged(error) from error
+        except pl.exceptions.ComputeError as error:
+            raise self.undecodable() from error
+        if len(lines) and lines[0].startswith("\ufeff"):
+            lines = pl.concat([lines.head(1).str.strip_prefix("\ufeff"), lines.slice(1)])
+        return lines
+
+    def text(self) -> str:
+        """The whole text, decompressed."""
+        if self.compression is not None:
+            return "\n".join(self.lines())
+        try:
+            return self.bytes.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise self.undecodable() from error
+
+    @cached_property
+    def head(self) -> str:
+        """The first lines, for telling the format."""
+        if self.compression is not None:
+            try:
+                return "\n".join(pl.read_lines(self.polars, n_rows=_HEAD_LINES, glob=False)["line"])
+            except OSError as error:
+                raise self.damaged(error) from error
+            except pl.exceptions.ComputeError as error:
+                raise self.undecodable() from error
+        start = self._start(_HEAD_BYTES)
+        if start[:2] in _OTHER_ENCODINGS:
+            raise self.undecodable()
+        return start.decode("utf-8-sig", errors="replace")
+
+    def is_parquet(self) -> bool:
+        return self._start(4) == b"PAR1"
+
+    def damaged(self, error: Exception) -> DataError:
+        kind = self.compression or "data"
+        return DataError(
+            f"the {kind} stream is damaged or cut short ({error})",
+            where=self.name,
+            expected=f"a whole {kind} file",
+            hint="Was the download or the copy interrupted?",
+        )
+
+    def undecodable(self) -> DataError:
+        """The error for text that is not UTF-8, naming the first line where it goes wrong."""
+        data = self.bytes if self.compression is None else b""
+        encoding = _OTHER_ENCODINGS.get(data[:2])
+        if encoding:
+            found, where = f"the text is {encoding}", self.name
+        else:
+            line = _first_bad_line(data)
+            found, where = "found bytes that are not UTF-8 text", f"{self.name}:{line}" if line else self.name
+        return DataError(found, where=where, expected="UTF-8", hint="Convert it, for example with iconv -t utf-8.")
+
+
+def _first_bad_line(data: bytes) -> int | None:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return data.count(b"\n", 0, error.start) + 1
+    return None

@@ -1,0 +1,123 @@
+"""TREC runs (query Q0 item rank score tag) and qrels (query iteration item grade).
+
+Columns are split by any run of blanks or tabs; lines that are blank or begin with # are passed over. Files with one
+blank or tab between columns, which is nearly all, take a fast way; whatever is odd is read again with care, line by
+line in Polars, so that an error can name the line.
+"""
+
+import re
+
+import polars as pl
+
+from karat.columns import GRADE, ITEM, QUERY, SCORE
+from karat.errors import DataError
+from karat.formats.source import Source
+
+__all__ = ["read", "write"]
+
+_WORD, _GAP = r"([^ \t]+)", r"[ \t]+"
+_COLUMNS = {"run": [QUERY, "Q0", ITEM, "rank", SCORE, "tag"], "gold": [QUERY, "iteration", ITEM, GRADE]}
+_SHOWN = {"run": "six columns: query Q0 item rank score tag", "gold": "four columns: query iteration item grade"}
+_NUMBER = {"run": SCORE, "gold": GRADE}
+# The tag is the rest of the line, as trec_eval reads it.
+_PATTERN = {
+    "run": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}[^ \t]",
+    "gold": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}{_WORD}[ \t]*$",
+}
+_LONGEST_LINE_SHOWN = 80
+
+
+def read(source: Source, kind: str) -> pl.DataFrame:
+    """query_id, item_id and grade or score of every line."""
+    frame = _read_regular(source, kind)
+    return _read_carefully(source, kind) if frame is None else frame
+
+
+def _read_regular(source: Source, kind: str) -> pl.DataFrame | None:
+    """The fast way; None where the file is not as regular as that."""
+    columns, number = _COLUMNS[kind], _NUMBER[kind]
+    first = next((line for line in source.head.splitlines() if line.strip() and not line.startswith("#")), "")
+    separator = "\t" if "\t" in first else " "
+    schema = {name: pl.Float64 if name == number else pl.String for name in columns}
+    complete = pl.all_horizontal(pl.col(name).is_not_null() for name in columns)
+    try:
+        frame = (
+            pl.scan_csv(
+                source.polars, separator=separator, has_header=False, quote_char=None, comment_prefix="#",
+                schema=schema, glob=False,
+            )
+            .select(QUERY, ITEM, number, complete=complete)
+            .collect(engine="streaming")
+        )  # fmt: skip
+    except (pl.exceptions.PolarsError, OSError):
+        return None
+    if frame.is_empty() or not frame["complete"].all() or frame[number].is_nan().any():
+        return None
+    other_gap = " " if separator == "\t" else "\t"
+    if any(frame[name].head(100).str.contains(other_gap, literal=True).any() for name in (QUERY, ITEM)):
+        return None
+    return frame.drop("complete")
+
+
+def _read_carefully(source: Source, kind: str) -> pl.DataFrame:
+    number = _NUMBER[kind]
+    frame = source.lines().to_frame("line").with_row_index("number", offset=1)
+    frame = frame.filter(~pl.col("line").str.contains(r"^[ \t]*(#|$)"))
+    if frame.is_empty():
+        raise DataError("found no line that holds data", where=source.name, expected=_SHOWN[kind])
+    fields = pl.col("line").str.extract_groups(_PATTERN[kind]).alias("fields")
+    frame = frame.lazy().with_columns(fields).unnest("fields").collect(engine="streaming")
+    frame = frame.rename({"1": QUERY, "2": ITEM, "3": number})
+    malformed = frame.filter(pl.col(number).is_null())
+    if not malformed.is_empty():
+        raise _column_error(source, kind, malformed["number"][0], malformed["line"][0])
+    frame = frame.with_columns(pl.col(number).cast(pl.Float64, strict=False).alias("value"))
+    odd = frame.filter(pl.col("value").is_null() | ~pl.col("value").is_finite())
+    if not odd.is_empty():
+        raise DataError(
+            f"the {number} is {odd[number][0]!r} in the line {_short(odd['line'][0])!r}",
+            where=f"{source.name}:{odd['number'][0]}",
+            expected="a finite number",
+        )
+    return frame.select(QUERY, ITEM, pl.col("value").alias(number))
+
+
+def _column_error(source: Source, kind: str, number: int, line: str) -> DataError:
+    found = len(line.split())
+    other = "gold" if kind == "run" else "run"
+    hint = None
+    if re.search(_PATTERN[other], line):
+        hint = f"This looks like a TREC {'qrels' if other == 'gold' else 'run'}: "
+        hint += "was the gold given where the run goes? Order: karat evaluate GOLD RUN."
+        if other == "run":
+            hint = "This looks like a TREC run: was a run given where the gold goes? Order: karat evaluate GOLD RUN."
+    return DataError(
+        f"found {found} columns in the line {_short(line)!r}",
+        where=f"{source.name}:{number}",
+        expected=_SHOWN[kind],
+        hint=hint,
+    )
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE_SHOWN else line[: _LONGEST_LINE_SHOWN - 1] + "…"
+
+
+def write(frame: pl.DataFrame, kind: str, name: str) -> pl.DataFrame:
+    """The columns as TREC writes them; a run's items by score, equal scores by id."""
+    for column in (QUERY, ITEM):
+        odd = frame.filter(pl.col(column).cast(pl.String).str.contains(r"\s|^#|^$"))
+        if not odd.is_empty():
+            raise DataError(
+                f"the {column} {odd[column][0]!r} cannot stand in a TREC file",
+                expected="ids without blanks that do not begin with #",
+                hint="Write CSV, JSONL or Parquet instead.",
+            )
+    if kind == "gold":
+        grade = pl.col(GRADE)
+        whole = frame.select((grade == grade.round()).all()).item()
+        return frame.select(QUERY, pl.lit("0").alias("iteration"), ITEM, grade.cast(pl.Int64) if whole else grade)
+    first_seen = pl.first().cum_count().first().over(QUERY).alias("seen")
+    frame = frame.with_columns(first_seen).sort(["seen", SCORE, ITEM], descending=[False, True, False])
+    rank = pl.int_range(1, pl.len() + 1).over(QUERY)
+    return frame.select(QUERY, pl.lit("Q0").alias("Q0"), ITEM, rank.alias("rank"), SCORE, pl.lit(name).alias("tag"))

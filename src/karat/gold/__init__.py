@@ -1,0 +1,1 @@
+"""Where truth comes from; one file a kind."""

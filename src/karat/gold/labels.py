@@ -1,0 +1,16 @@
+"""Graded labels from a file: qrels, tables, nested JSON."""
+
+from pathlib import Path
+
+from karat.formats import read
+from karat.formats.source import Source
+from karat.intake import gold_from_frame
+from karat.types import Gold
+
+__all__ = ["read_gold"]
+
+
+def read_gold(given: str | Path, form: str | None = None, *, relevant_from: float | None = None) -> Gold:
+    """Read a gold from a path, or from standard input where it is ``-``."""
+    source = Source.open(given)
+    return gold_from_frame(read(source, "gold", form), source=source.name, relevant_from=relevant_from)

@@ -1,0 +1,228 @@
+"""Frames, dicts and arrays at the door: checked once, then a Gold or a Ranking."""
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from karat.columns import GRADE, ITEM, QUERY, RANK, SCORE, match_columns
+from karat.errors import DataError
+from karat.types import Gold, Ints, Ranking
+
+__all__ = ["as_gold", "as_ranking", "gold_from_frame", "ordered_gold", "ranking_from_frame"]
+
+_HASH_SEED = 0
+_KINDS_OF_INPUT = (
+    "a dict of dicts, a dict of lists, a Polars or pandas frame, any object with the Arrow capsule interface, or a "
+    "two-dimensional array of item ids with one row per query"
+)
+
+
+def as_gold(given: Any, *, relevant_from: float | None = None) -> Gold:
+    """Gold from anything in memory.
+
+    A dict maps query to ``{item: grade}`` or to a collection of relevant items (grade 1 each); an array holds one
+    row of relevant items per query (negative numbers are padding). Lists whose *order* is the truth go through
+    :func:`ordered_gold`.
+    """
+    if isinstance(given, Gold):
+        return given
+    if isinstance(given, Mapping):
+        frame = _frame_of_mapping(given, GRADE, lambda items: [1.0] * len(items))
+    elif isinstance(given, np.ndarray | list | tuple):
+        frame = _frame_of_array(given).with_columns(pl.lit(1.0).alias(GRADE))
+    else:
+        frame = _renamed(_arrow_frame(given), "gold")
+    return gold_from_frame(frame, relevant_from=relevant_from)
+
+
+def ordered_gold(lists: Mapping[Any, Iterable[Any]], *, source: str = "gold") -> Gold:
+    """Gold from ordered lists, best first: the grade of an item is length + 1 − position."""
+    frame = _frame_of_mapping(lists, GRADE, lambda items: [float(len(items) - i) for i in range(len(items))])
+    return gold_from_frame(frame, source=source, ordered=True)
+
+
+def as_ranking(given: Any) -> Ranking:
+    """Ranking from anything in memory.
+
+    A dict maps query to ``{item: score}`` or to a list of items, best first; an array holds one row of items per
+    query, best first (negative numbers are padding, as faiss writes them).
+    """
+    if isinstance(given, Ranking):
+        return given
+    if isinstance(given, Mapping):
+        ordered = all(not isinstance(items, Mapping) for items in given.values())
+        frame = _frame_of_mapping(given, SCORE, lambda items: [-1.0 - i for i in range(len(items))])
+        if ordered:
+            frame = frame.drop(SCORE)
+        return ranking_from_frame(frame, queries_without_rows=[q for q, items in given.items() if not len(items)])
+    if isinstance(given, np.ndarray | list | tuple):
+        return ranking_from_frame(_frame_of_array(given))
+    return ranking_from_frame(_renamed(_arrow_frame(given), "run"))
+
+
+def gold_from_frame(
+    frame: pl.DataFrame,
+    *,
+    source: str = "gold",
+    relevant_from: float | None = None,
+    ordered: bool = False,
+) -> Gold:
+    """Gold from a frame with the columns query_id, item_id, grade."""
+    _check_rows(frame, source)
+    grades = _numbers(frame, GRADE, source)
+    queries, starts, order = _grouped(frame[QUERY])
+    items = _ids(frame[ITEM])
+    if order is not None:
+        items, grades = items.gather(order), grades[order]
+    return Gold(queries, starts, items, grades, relevant_from, ordered, source)
+
+
+def ranking_from_frame(
+    frame: pl.DataFrame, *, source: str = "ranking", queries_without_rows: Iterable[Any] = ()
+) -> Ranking:
+    """Ranking from a frame with the columns query_id, item_id and score, or rank, or neither (rows are in order).
+
+    Where both score and rank are given the score decides, as in trec_eval.
+    """
+    bare = [str(query) for query in queries_without_rows]
+    if not bare:
+        _check_rows(frame, source)
+    scores = None
+    if SCORE in frame.columns:
+        scores = _numbers(frame, SCORE, source)
+    elif RANK in frame.columns:
+        scores = -_numbers(frame, RANK, source)
+    queries, starts, order = _grouped(frame[QUERY])
+    items = _ids(frame[ITEM])
+    if order is not None:
+        items = items.gather(order)
+        scores = None if scores is None else scores[order]
+    if bare:
+        queries = pl.concat([queries, pl.Series(QUERY, bare, dtype=pl.String)])
+        starts = np.concatenate([starts, np.full(len(bare), starts[-1])])
+    return Ranking(queries, starts, items, scores, source)
+
+
+def _grouped(query: pl.Series) -> tuple[pl.Series, Ints, NDArray[np.int64] | None]:
+    """Distinct queries in order of appearance, CSR starts, and the permutation that groups the rows, if one is needed.
+
+    Queries mostly come in blocks, so only the head of each block is looked at as a string.
+    """
+    hashes = query.hash(_HASH_SEED).to_numpy()
+    heads = np.flatnonzero(np.concatenate(([True], hashes[1:] != hashes[:-1]))) if len(hashes) else np.empty(0, int)
+    names = _ids(query.gather(heads)).cast(pl.String).rename(QUERY)
+    distinct = names.unique(maintain_order=True)
+    bounds = np.append(heads, len(hashes)).astype(np.int64)
+    if len(distinct) == len(names):
+        return names, bounds, None
+    codes = names.replace_strict(distinct, np.arange(len(distinct)), return_dtype=pl.Int64).to_numpy()
+    per_row = np.repeat(codes, np.diff(bounds))
+    starts = np.concatenate(([0], np.cumsum(np.bincount(per_row, minlength=len(distinct)))))
+    return distinct, starts.astype(np.int64), np.argsort(per_row, kind="stable")
+
+
+def _ids(column: pl.Series) -> pl.Series:
+    """Ids as strings, or as 64-bit whole numbers where they came as whole numbers."""
+    if column.dtype == pl.String:
+        return column
+    if column.dtype.is_integer():
+        return column.cast(pl.Int64) if column.dtype != pl.UInt64 else column.cast(pl.String)
+    if column.dtype.is_float():
+        raise DataError(
+            f"the ids in column {column.name!r} are floating-point numbers",
+            expected="strings or whole numbers",
+            hint="Missing values turn whole numbers into floats in pandas: drop them or cast the column to string.",
+        )
+    return column.cast(pl.String)
+
+
+def _check_rows(frame: pl.DataFrame, source: str) -> None:
+    if frame.is_empty():
+        raise DataError("found no rows", where=source, expected="at least one query with an item")
+    for name in (QUERY, ITEM):
+        if frame[name].null_count():
+            row = int(frame[name].is_null().arg_max() or 0)
+            raise DataError(f"row {row + 1} has no {name}", where=source, expected="an id in every row")
+
+
+def _numbers(frame: pl.DataFrame, name: str, source: str) -> NDArray[np.float64]:
+    column = frame[name]
+    if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
+        raise DataError(f"column {name!r} is of type {column.dtype}", where=source, expected="numbers")
+    values = column.cast(pl.Float64).to_numpy()
+    bad = column.is_null().to_numpy() | ~np.isfinite(values) if column.null_count() else ~np.isfinite(values)
+    if bad.any():
+        row = int(np.argmax(bad))
+        query, item = frame[QUERY][row], frame[ITEM][row]
+        raise DataError(
+            f"the {name} of item {item!r} for query {query!r} is {column[row]} "
+            f"({int(bad.sum()):,} such rows, the first is row {row + 1:,})",
+            where=source,
+            expected=f"a finite {name} in every row",
+            hint="Drop such rows, or give those items the lowest score.",
+        )
+    return values
+
+
+def _renamed(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
+    found = match_columns(frame.columns, kind, where=f"the {kind}'s frame")
+    return frame.select(pl.col(given).alias(name) for name, given in found.items())
+
+
+def _arrow_frame(given: Any) -> pl.DataFrame:
+    if isinstance(given, pl.DataFrame):
+        return given
+    if isinstance(given, pl.LazyFrame):
+        return given.collect()
+    if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
+        return pl.DataFrame(given)
+    if hasattr(given, "to_dict") and hasattr(given, "columns"):  # pandas without pyarrow
+        return pl.DataFrame({str(name): given[name].to_numpy() for name in given.columns})
+    raise DataError(f"found an object of type {type(given).__name__}", expected=_KINDS_OF_INPUT)
+
+
+def _frame_of_mapping(given: Mapping[Any, Any], value: str, values_of_list: Any) -> pl.DataFrame:
+    lengths = [len(items) for items in given.values()]
+    queries = [str(query) for query in given]
+    mappings = [
+        items if isinstance(items, Mapping) else dict(zip(items, values_of_list(items), strict=True))
+        for items in given.values()
+    ]
+    if [len(mapping) for mapping in mappings] != lengths:
+        twice = next(q for q, m, n in zip(queries, mappings, lengths, strict=True) if len(m) != n)
+        raise DataError(f"an item stands twice in the list of query {twice!r}", expected="each item once per query")
+    return pl.DataFrame(
+        {
+            QUERY: pl.Series(np.repeat(np.asarray(queries, dtype=object), lengths), dtype=pl.String),
+            ITEM: pl.Series(map(str, chain.from_iterable(mappings)), dtype=pl.String),
+            value: pl.Series(_as_floats(chain.from_iterable(m.values() for m in mappings)), dtype=pl.Float64),
+        }
+    )
+
+
+def _as_floats(values: Iterable[Any]) -> list[float]:
+    held = list(values)
+    try:
+        return [float(value) for value in held]
+    except (TypeError, ValueError):
+        bad = next(value for value in held if not isinstance(value, int | float | np.number))
+        raise DataError(f"found the value {bad!r}", expected="a number for every item") from None
+
+
+def _frame_of_array(given: Any) -> pl.DataFrame:
+    array = np.asarray(given)
+    if array.ndim != 2 or array.dtype.kind not in "iuUSO":
+        raise DataError(
+            f"found an array of shape {array.shape} and type {array.dtype}", expected=_KINDS_OF_INPUT
+        )
+    queries = np.repeat(np.arange(len(array)), array.shape[1])
+    items = array.ravel()
+    if items.dtype.kind in "iu":
+        queries, items = queries[items >= 0], items[items >= 0]
+    else:
+        items = items.astype(str)
+    return pl.DataFrame({QUERY: queries, ITEM: items})

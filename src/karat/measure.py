@@ -1,0 +1,235 @@
+"""A measure is a metric with all its conventions, as a value that prints as its own spelling and parses back.
+
+    ndcg@10    ndcg(gain=exp)@5    recall(over=k)@5    ap(over=found)@10    precision(rel=4)@10
+
+Only what differs from the metric's default is printed, in the order in which the metric declares its options.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from karat.errors import UnknownName, UsageError
+from karat.registry import Registry
+from karat.types import Floats
+
+__all__ = ["COMMON_OPTIONS", "METRICS", "Measure", "Metric", "Option", "Value", "metric", "split_spelling"]
+
+Value = str | float | None
+Cut = Literal["optional", "required", "none"]
+Aggregate = Literal["mean", "sum", "geometric"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One convention: a choice among names (the first is the default), or a number."""
+
+    name: str
+    about: str
+    choices: tuple[str, ...] = ()
+    default: Value = None
+    low: float = float("-inf")
+    high: float = float("inf")
+
+    @property
+    def usual(self) -> Value:
+        return self.choices[0] if self.choices else self.default
+
+    def read(self, text: str, where: str) -> Value:
+        """The value that ``text`` spells, checked."""
+        if self.choices:
+            if text not in self.choices:
+                raise UnknownName(f"value for {self.name}=", text, self.choices, where=where)
+            return text
+        try:
+            number = float(text)
+        except ValueError:
+            number = float("nan")
+        if not self.low <= number <= self.high:
+            limits = "" if self.low == float("-inf") else f" from {self.low:g} to {self.high:g}"
+            raise UsageError(f"{self.name}={text}", where=where, expected=f"a number{limits}")
+        return number
+
+
+COMMON_OPTIONS = (
+    Option("gold", "which gold items count: all, or only the k best of each query", ("all", "k")),
+    Option("ties", "equal scores are ordered by id ascending, by id descending, or as given", ("id", "id-desc", "order")),
+    Option("scores", "width in which scores are compared: double, or single as old tools keep them", ("double", "single")),
+    Option("self", "an item whose id is the query's: kept in the ranking, or dropped from it", ("keep", "drop")),
+    Option("empty", "a query with nothing relevant: undefined and left out, 0, or an error", ("skip", "zero", "error")),
+    Option("missing", "a gold query that the ranking lacks: 0, undefined and left out, or an error", ("zero", "skip", "error")),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a metric is, before conventions are chosen."""
+
+    name: str
+    title: str
+    formula: str
+    source: str
+    function: Callable[..., Floats]
+    options: tuple[Option, ...]
+    aliases: tuple[str, ...] = ()
+    cut: Cut = "optional"
+    aggregate: Aggregate = "mean"
+    needs_relevant: bool = True
+    """Undefined for a query with nothing relevant."""
+    lower_is_better: bool = False
+    needs_places: bool = False
+    """Compares with the order of the gold, not only with its grades."""
+
+    @property
+    def all_options(self) -> tuple[Option, ...]:
+        """The metric's own options, then the common ones that it does not declare itself."""
+        own = {option.name for option in self.options}
+        common = COMMON_OPTIONS if self.needs_relevant else COMMON_OPTIONS[1:]
+        return self.options + tuple(option for option in common if option.name not in own)
+
+    def option(self, name: str, where: str) -> Option:
+        for option in self.all_options:
+            if option.name == name:
+                return option
+        raise UnknownName(f"option of {self.name}", name, [o.name for o in self.all_options], where=where)
+
+
+METRICS: Registry[Metric] = Registry("measure", home="karat.metrics", group="karat.metrics")
+_OWN_NAMES: dict[str, str] = {}
+
+
+def metric(
+    name: str,
+    *options: Option,
+    aliases: tuple[str, ...] = (),
+    cut: Cut = "optional",
+    aggregate: Aggregate = "mean",
+    needs_relevant: bool = True,
+    lower_is_better: bool = False,
+    needs_places: bool = False,
+) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
+    """Register a function ``(judged, k, **options) → float64[queries]`` as a metric.
+
+    Its docstring is what ``karat metrics`` shows: a title line, then ``Formula:`` and ``Source:`` paragraphs.
+    """
+
+    def add(function: Callable[..., Floats]) -> Callable[..., Floats]:
+        title, parts = _documented(function.__doc__ or "")
+        METRICS.add(
+            name,
+            Metric(
+                *(name, title, parts.get("Formula", ""), parts.get("Source", ""), function, options, aliases, cut),
+                *(aggregate, needs_relevant, lower_is_better, needs_places),
+            ),
+        )
+        _OWN_NAMES.update({alias: name for alias in aliases})
+        return function
+
+    return add
+
+
+def _documented(docstring: str) -> tuple[str, dict[str, str]]:
+    title, _, rest = docstring.strip().partition("\n")
+    parts: dict[str, str] = {}
+    for paragraph in re.split(r"\n\s*\n", rest.strip()):
+        key, colon, text = paragraph.strip().partition(":")
+        if colon:
+            parts[key] = " ".join(text.split())
+    return title.rstrip("."), parts
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric, its cut-off and its conventions. Hashable; equal when spelled alike."""
+
+    name: str
+    k: int | None = None
+    options: tuple[tuple[str, Value], ...] = ()
+    metric: Metric = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        found = METRICS.get(self.name)
+        object.__setattr__(self, "metric", found)
+        given = dict(self.options)
+        kept = tuple((o.name, given[o.name]) for o in found.all_options if given.get(o.name, o.usual) != o.usual)
+        object.__setattr__(self, "options", kept)
+        self._check_cut()
+
+    def _check_cut(self) -> None:
+        if self.k is not None and self.metric.cut == "none":
+            raise UsageError(f"{self.name} has no cut-off, but one was given", where=str(self))
+        if self.k is None and self.metric.cut == "required":
+            raise UsageError(f"{self.name} needs a cut-off", where=str(self), hint=f"Write {self.name}@10.")
+        if self.k is not None and self.k < 1:
+            raise UsageError(f"a cut-off of {self.k}", where=str(self), expected="a whole number from 1")
+        if self.k is None and self["gold"] == "k":
+            raise UsageError("gold=k needs a cut-off", where=str(self), hint=f"Write {self}@10.")
+
+    def __getitem__(self, name: str) -> Value:
+        """The value of an option, chosen or default; None where the metric has no such option."""
+        for option, value in self.options:
+            if option == name:
+                return value
+        return next((o.usual for o in self.metric.all_options if o.name == name), None)
+
+    def having(self, changes: Mapping[str, Value]) -> "Measure":
+        """The same measure with other conventions; those that the metric does not know are passed over."""
+        known = {option.name for option in self.metric.all_options}
+        merged = {**dict(self.options), **{name: value for name, value in changes.items() if name in known}}
+        return Measure(self.name, self.k, tuple(merged.items()))
+
+    def own_options(self) -> dict[str, Any]:
+        """The options that the metric's function takes."""
+        return {option.name: self[option.name] for option in self.metric.options}
+
+    def spelled_out(self) -> str:
+        """The spelling with every convention written, defaults too."""
+        known = [(option.name, self[option.name]) for option in self.metric.all_options]
+        return _spell(self.name, [(name, value) for name, value in known if value is not None], self.k)
+
+    def __str__(self) -> str:
+        return _spell(self.name, list(self.options), self.k)
+
+    @classmethod
+    def parse(cls, text: str) -> "Measure":
+        """Read karat's own spelling."""
+        name, options, k = split_spelling(text)
+        METRICS.names()
+        name = _OWN_NAMES.get(name, name)
+        found = METRICS.find(name)
+        if found is None:
+            raise UnknownName("measure", text, [*METRICS.names(), *_OWN_NAMES])
+        values = {key: found.option(key, where=text).read(value, where=text) for key, value in options.items()}
+        return cls(name, k, tuple(values.items()))
+
+
+def _spell(name: str, options: list[tuple[str, Value]], k: int | None) -> str:
+    inside = ",".join(f"{key}={_shown(value)}" for key, value in options)
+    return name + (f"({inside})" if inside else "") + (f"@{k}" if k is not None else "")
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else repr(value)
+    return str(value)
+
+
+_SPELLING = re.compile(r"(?P<name>[^\s()@,=]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<k>[^\s()@]+))?")
+
+
+def split_spelling(text: str) -> tuple[str, dict[str, str], int | None]:
+    """``name(key=value, …)@k`` taken apart, unchecked but for its form."""
+    match = _SPELLING.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"cannot read the measure {text!r}", expected="a spelling like ndcg(gain=exp)@10")
+    options: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in (match["options"] or "").split(","))):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise UsageError(f"cannot read {part!r} in the measure {text!r}", expected="key=value")
+        options[key.strip()] = value.strip().strip("'\"")
+    k = match["k"]
+    if k is not None and not k.isdecimal():
+        raise UsageError(f"the cut-off {k!r} in the measure {text!r}", expected="a whole number from 1")
+    return match["name"], options, None if k is None else int(k)

@@ -1,0 +1,120 @@
+"""Averages of precision over the relevant items, or over levels of recall."""
+
+import numpy as np
+
+from karat.measure import COMMON_OPTIONS, Option, metric
+from karat.metrics.common import REL, cut_or_depth, divide, nth_in_row, relevant, relevant_count, sum_by_row, within
+from karat.types import Bools, Floats, Judged
+
+__all__ = ["ap", "gm_ap", "inf_ap", "iprec", "iprec_mean"]
+
+_COMMON = {option.name: option for option in COMMON_OPTIONS}
+_OVER = Option("over", "divisor", ("relevant", "found", "min"))
+_TIES = Option(
+    "ties",
+    f"{_COMMON['ties'].about}; group: precision is taken at the end of a group of equal scores",
+    (*_COMMON["ties"].choices, "group"),
+)
+_INF_AP_SMOOTHING = 0.00001
+
+
+@metric("ap", _OVER, REL, _TIES, aliases=("map",))
+def ap(judged: Judged, k: int | None, *, over: str = "relevant", rel: float | None = None, ties: str = "id") -> Floats:
+    """Average precision: the mean of the precisions at the ranks of the relevant items.
+
+    Formula: Σ precision@rank over relevant items in the top k / |relevant|; over=found divides by the number found,
+    over=min by min(k, |relevant|).
+
+    Source: Buckley & Voorhees (2005); over=found as in the papers protocol, over=min as in sentence-transformers,
+    ties=group as in scikit-learn's average_precision_score.
+    """
+    chosen = relevant(judged, rel) & within(judged, k)
+    at_rank = _precision_at_hits(judged, chosen, grouped=ties == "group")
+    total = np.bincount(judged.row[chosen], at_rank, minlength=len(judged))
+    if over == "found":
+        return divide(total, sum_by_row(judged, chosen))
+    divisor = relevant_count(judged, rel)
+    if over == "min":
+        divisor = np.minimum(cut_or_depth(judged, k), divisor)
+    return divide(total, divisor)
+
+
+def _precision_at_hits(judged: Judged, chosen: Bools, *, grouped: bool) -> Floats:
+    rows = judged.row[chosen]
+    found = nth_in_row(rows)
+    if not grouped:
+        return found / judged.rank[chosen]
+    last = judged.tie_last[chosen]
+    group_end = np.flatnonzero(np.concatenate((np.diff(last) + np.diff(rows) != 0, [True]))) if rows.size else rows
+    ends = group_end[np.searchsorted(group_end, np.arange(rows.size))]
+    return np.asarray(found[ends] / last, dtype=np.float64)
+
+
+@metric("gm_ap", _OVER, REL, _TIES, aliases=("gm_map",), aggregate="geometric")
+def gm_ap(judged: Judged, k: int | None, *, over: str = "relevant", rel: float | None = None, ties: str = "id") -> Floats:  # fmt: skip
+    """Average precision, averaged over queries by the geometric mean.
+
+    Formula: as ap; the mean is exp(Σ ln max(ap, 0.00001) / n).
+
+    Source: Robertson, On GMAP and other transformations (2006); trec_eval's gm_map.
+    """
+    return ap(judged, k, over=over, rel=rel, ties=ties)
+
+
+@metric("iprec", Option("at", "level of recall", default=0.5, low=0.0, high=1.0), REL, cut="none")
+def iprec(judged: Judged, k: int | None, *, at: float = 0.5, rel: float | None = None) -> Floats:
+    """Interpolated precision at a level of recall.
+
+    Formula: the highest precision at any rank with at least ⌊at · |relevant| + 0.9⌋ relevant items.
+
+    Source: trec_eval's iprec_at_recall.
+    """
+    chosen = relevant(judged, rel)
+    rows = judged.row[chosen]
+    found = nth_in_row(rows)
+    needed = np.floor(at * relevant_count(judged, rel) + 0.9)
+    enough = found >= needed[rows]
+    values = np.zeros(len(judged))
+    np.maximum.at(values, rows[enough], (found / judged.rank[chosen])[enough])
+    return values
+
+
+@metric("iprec_mean", REL, cut="none")
+def iprec_mean(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+    """Interpolated precision averaged over eleven levels of recall.
+
+    Formula: mean of iprec at 0, 0.1, … 1.
+
+    Source: trec_eval's 11pt_avg.
+    """
+    levels = [iprec(judged, None, at=tenth / 10, rel=rel) for tenth in range(11)]
+    return np.asarray(sum(levels[1:], levels[0]) / 11, dtype=np.float64)
+
+
+@metric("inf_ap", REL, cut="none")
+def inf_ap(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+    """Inferred average precision, for gold of which only a sample of the pool was judged.
+
+    Formula: mean over relevant items of 1/r + (r−1)/r · pooled above/(r−1) · (relevant above + ε) / (judged above + 2ε);
+    items with a negative grade are in the pool but unjudged; ε = 0.00001.
+
+    Source: Yilmaz & Aslam, Estimating Average Precision with Incomplete and Imperfect Judgments (2006).
+    """
+    good = relevant(judged, rel)
+    bad = ~good & (judged.grade >= 0)
+    above = judged.rank[good] - 1.0
+    good_above = nth_in_row(judged.row[good]) - 1.0
+    bad_above = _running_count(judged, bad)[good]
+    pooled_above = good_above + bad_above + _running_count(judged, judged.grade < 0)[good]
+    share = (good_above + _INF_AP_SMOOTHING) / (good_above + bad_above + 2 * _INF_AP_SMOOTHING)
+    expected = 1.0 / (above + 1) + (above / (above + 1)) * divide(pooled_above, above) * share
+    total = np.bincount(judged.row[good], np.where(above == 0, 1.0, expected), minlength=len(judged))
+    return divide(total, relevant_count(judged, rel))
+
+
+def _running_count(judged: Judged, chosen: Bools) -> Floats:
+    """How many chosen items of the same query stand above each item or at it."""
+    total = np.cumsum(chosen)
+    starts = np.searchsorted(judged.row, np.arange(len(judged)))
+    before = np.concatenate(([0], total))[starts]
+    return np.asarray(total - before[judged.row], dtype=np.float64)

@@ -1,0 +1,81 @@
+"""What several families share: who is relevant, who is within the cut-off, sums by query."""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from karat.measure import Option
+from karat.types import Bools, Floats, Ints, Judged
+
+__all__ = [
+    "REL",
+    "discounts",
+    "divide",
+    "hits_of",
+    "nth_in_row",
+    "relevant",
+    "relevant_count",
+    "sum_by_row",
+    "within",
+]
+
+REL = Option("rel", "grade from which an item is relevant (otherwise the gold's own: any grade above 0)")
+
+
+def is_relevant(grades: Floats, rel: float | None, judged: Judged) -> Bools:
+    """Which of these grades are relevant: ``rel`` and better, else the gold's own threshold, else above zero."""
+    threshold = judged.relevant_from if rel is None else rel
+    return grades > 0 if threshold is None else grades >= threshold
+
+
+def relevant(judged: Judged, rel: float | None) -> Bools:
+    """Which of the judged retrieved items are relevant."""
+    return is_relevant(judged.grade, rel, judged)
+
+
+def within(judged: Judged, k: int | None) -> Bools:
+    """Which of the judged retrieved items stand at rank k or better."""
+    return np.ones(judged.rank.size, bool) if k is None else judged.rank <= k
+
+
+def sum_by_row(judged: Judged, where: Bools, weights: Floats | None = None) -> Floats:
+    """Sums of the weights (or counts) of the chosen items by query, added in order of rank."""
+    chosen = None if weights is None else weights[where]
+    return np.bincount(judged.row[where], chosen, minlength=len(judged)).astype(np.float64)
+
+
+def hits_of(judged: Judged, k: int | None, rel: float | None) -> Floats:
+    """How many relevant items each query has within the cut-off."""
+    return sum_by_row(judged, relevant(judged, rel) & within(judged, k))
+
+
+def relevant_count(judged: Judged, rel: float | None) -> Floats:
+    """How many relevant items the gold has for each query."""
+    chosen = is_relevant(judged.gold_grades, rel, judged)
+    return np.bincount(judged.gold_rows[chosen], minlength=len(judged)).astype(np.float64)
+
+
+def cut_or_depth(judged: Judged, k: int | None) -> Floats:
+    """The cut-off of each query: k, or where there is none, how many were retrieved."""
+    return judged.depth.astype(np.float64) if k is None else np.full(len(judged), float(k))
+
+
+def divide(numerator: Floats, denominator: Floats) -> Floats:
+    """The quotient, and 0 where nothing is divided by nothing."""
+    return np.divide(numerator, denominator, out=np.zeros(numerator.size), where=denominator > 0)
+
+
+def nth_in_row(rows: Ints) -> Floats:
+    """For rows in ascending order: 1, 2, 3 … within each row."""
+    if rows.size == 0:
+        return np.empty(0)
+    firsts = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1])))
+    lengths = np.diff(np.append(firsts, rows.size))
+    return np.arange(1, rows.size + 1) - np.repeat(firsts, lengths).astype(np.float64)
+
+
+@lru_cache(maxsize=8)
+def discounts(up_to: int) -> Floats:
+    """log2(rank + 1) at index ``rank``; by the C library, whose last digit the other tools share."""
+    return np.array([math.inf, *(math.log2(rank + 1) for rank in range(1, up_to + 1))])

@@ -1,0 +1,98 @@
+"""Counts, and how much of what was retrieved is judged at all."""
+
+import numpy as np
+
+from karat.measure import metric
+from karat.metrics.common import REL, cut_or_depth, divide, hits_of, relevant, relevant_count, sum_by_row, within
+from karat.types import Floats, Judged
+
+__all__ = ["judged_share", "num_nonrel_ret", "num_q", "num_rel", "num_rel_ret", "num_ret", "unjudged", "utility"]
+
+
+@metric("judged", needs_relevant=False)
+def judged_share(judged: Judged, k: int | None) -> Floats:
+    """Share of the top k that has a judgment, of whatever grade.
+
+    Formula: |judged ∩ top k| / min(k, retrieved).
+
+    Source: Judged@k of ir_measures.
+    """
+    return divide(sum_by_row(judged, within(judged, k)), np.minimum(cut_or_depth(judged, k), judged.depth))
+
+
+@metric("unjudged", needs_relevant=False, lower_is_better=True)
+def unjudged(judged: Judged, k: int | None) -> Floats:
+    """Share of the top k that has no judgment.
+
+    Formula: (min(k, retrieved) − |judged ∩ top k|) / k.
+
+    Source: unj_k of trec_eval 10.
+    """
+    retrieved = np.minimum(cut_or_depth(judged, k), judged.depth)
+    return divide(retrieved - sum_by_row(judged, within(judged, k)), cut_or_depth(judged, k))
+
+
+@metric("num_q", cut="none", aggregate="sum", needs_relevant=False)
+def num_q(judged: Judged, k: int | None) -> Floats:
+    """Number of queries.
+
+    Formula: 1 for each query.
+
+    Source: trec_eval.
+    """
+    return np.ones(len(judged))
+
+
+@metric("num_ret", aggregate="sum", needs_relevant=False)
+def num_ret(judged: Judged, k: int | None) -> Floats:
+    """Number of items retrieved.
+
+    Formula: min(k, retrieved).
+
+    Source: trec_eval.
+    """
+    return np.minimum(cut_or_depth(judged, k), judged.depth)
+
+
+@metric("num_rel", REL, cut="none", aggregate="sum", needs_relevant=False)
+def num_rel(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+    """Number of relevant items in the gold.
+
+    Formula: |relevant|.
+
+    Source: trec_eval.
+    """
+    return relevant_count(judged, rel)
+
+
+@metric("num_rel_ret", REL, aggregate="sum", needs_relevant=False)
+def num_rel_ret(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+    """Number of relevant items retrieved.
+
+    Formula: |relevant ∩ top k|.
+
+    Source: trec_eval; hits@k of ranx.
+    """
+    return hits_of(judged, k, rel)
+
+
+@metric("num_nonrel_ret", REL, aggregate="sum", needs_relevant=False)
+def num_nonrel_ret(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+    """Number of items retrieved that were judged and found not relevant.
+
+    Formula: |judged, not relevant, grade ≥ 0 ∩ top k|.
+
+    Source: num_nonrel_judged_ret of trec_eval.
+    """
+    return sum_by_row(judged, ~relevant(judged, rel) & (judged.grade >= 0) & within(judged, k))
+
+
+@metric("utility", REL, needs_relevant=False)
+def utility(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+    """Relevant items retrieved less all others retrieved.
+
+    Formula: |relevant ∩ top k| − (min(k, retrieved) − |relevant ∩ top k|).
+
+    Source: trec_eval's utility with its default coefficients 1, −1, 0, 0.
+    """
+    return 2 * hits_of(judged, k, rel) - num_ret(judged, k)

@@ -1,0 +1,87 @@
+"""Cumulated gain, discounted by rank."""
+
+import numpy as np
+
+from karat.measure import COMMON_OPTIONS, Option, metric
+from karat.metrics.common import REL, discounts, divide, is_relevant, within
+from karat.types import Bools, Floats, Judged
+
+__all__ = ["dcg", "ndcg"]
+
+_COMMON = {option.name: option for option in COMMON_OPTIONS}
+_GAIN = Option("gain", "gain of a grade g: g, 2^g − 1, or 1", ("linear", "exp", "binary"))
+_TIES = Option(
+    "ties",
+    f"{_COMMON['ties'].about}; average: a group of equal scores shares its discounts",
+    (*_COMMON["ties"].choices, "average"),
+)
+_IDEAL = Option("ideal", "ideal list: the k best of the gold, all of it, or as many as were retrieved", ("k", "all", "retrieved"))  # fmt: skip
+
+
+@metric("dcg", _GAIN, REL, _TIES)
+def dcg(judged: Judged, k: int | None, *, gain: str = "linear", rel: float | None = None, ties: str = "id") -> Floats:
+    """Discounted cumulative gain.
+
+    Formula: Σ gain(grade) / log2(rank + 1) over the top k.
+
+    Source: Järvelin & Kekäläinen, Cumulated gain-based evaluation of IR techniques (2002); gain=exp as in Burges et
+    al. (2005); ties=average as in McSherry & Najork (2008) and scikit-learn.
+    """
+    counted = is_relevant(judged.grade, rel, judged) & (judged.grade > 0)
+    if ties != "average":
+        counted &= within(judged, k)
+    gains = _gain_of(judged.grade[counted], gain)
+    shares = _tied_discounts(judged, counted, k) if ties == "average" else _discounts(judged, counted)
+    return np.bincount(judged.row[counted], gains / shares, minlength=len(judged)).astype(np.float64)
+
+
+@metric("ndcg", _GAIN, _IDEAL, REL, _TIES)
+def ndcg(
+    judged: Judged,
+    k: int | None,
+    *,
+    gain: str = "linear",
+    ideal: str = "k",
+    rel: float | None = None,
+    ties: str = "id",
+) -> Floats:
+    """Normalised discounted cumulative gain.
+
+    Formula: DCG@k / DCG of the ideal list, which is the gold by grade descending, cut at k (ideal=all: uncut;
+    ideal=retrieved: cut at the number retrieved within k).
+
+    Source: Järvelin & Kekäläinen (2002); ideal=all as in Quepid, ideal=retrieved as in Elasticsearch.
+    """
+    places = judged.gold_places
+    counted = is_relevant(judged.gold_grades, rel, judged) & (judged.gold_grades > 0)
+    if k is not None and ideal != "all":
+        counted &= places <= k
+    if ideal == "retrieved":
+        counted &= places <= judged.depth[judged.gold_rows]
+    table = discounts(int(places[counted].max(initial=1)))
+    best = _gain_of(judged.gold_grades[counted], gain) / table[places[counted]]
+    total = np.bincount(judged.gold_rows[counted], best, minlength=len(judged))
+    return divide(dcg(judged, k, gain=gain, rel=rel, ties=ties), total)
+
+
+def _gain_of(grades: Floats, gain: str) -> Floats:
+    if gain == "exp":
+        return np.exp2(grades) - 1
+    return np.ones(grades.size) if gain == "binary" else grades
+
+
+def _discounts(judged: Judged, counted: Bools) -> Floats:
+    ranks = judged.rank[counted]
+    return discounts(int(ranks.max(initial=1)))[ranks]
+
+
+def _tied_discounts(judged: Judged, counted: Bools, k: int | None) -> Floats:
+    """One over the mean of 1/log2(rank + 1) over the group of equal scores, ranks past k giving 0."""
+    first, last = judged.tie_first[counted], judged.tie_last[counted]
+    deepest = int(last.max(initial=1))
+    weights = 1.0 / discounts(deepest)
+    if k is not None:
+        weights[k + 1 :] = 0.0
+    total = np.cumsum(weights)
+    shares = (total[last] - total[first - 1]) / (last - first + 1)
+    return np.divide(1.0, shares, out=np.full(shares.size, np.inf), where=shares > 0)

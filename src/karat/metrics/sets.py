@@ -1,0 +1,93 @@
+"""Measures of the set within the cut-off: precision, recall and their kin."""
+
+import numpy as np
+
+from karat.measure import Option, metric
+from karat.metrics.common import REL, cut_or_depth, divide, hits_of, relevant, relevant_count, sum_by_row
+from karat.types import Floats, Judged
+
+__all__ = ["f1", "hit_rate", "precision", "r_precision", "recall", "set_ap"]
+
+
+@metric("precision", Option("over", "divisor", ("k", "relevant", "retrieved")), REL)
+def precision(judged: Judged, k: int | None, *, over: str = "k", rel: float | None = None) -> Floats:
+    """Share of the top k that is relevant.
+
+    Formula: |relevant ∩ top k| / k; over=retrieved divides by min(k, retrieved), over=relevant by |relevant|.
+    Without a cut-off, k is the number retrieved.
+
+    Source: Manning, Raghavan & Schütze, Introduction to Information Retrieval (2008), ch. 8; over=retrieved as in
+    Elasticsearch, over=relevant as in the driving protocol.
+    """
+    if over == "relevant":
+        return divide(hits_of(judged, k, rel), relevant_count(judged, rel))
+    divisor = cut_or_depth(judged, k)
+    if over == "retrieved":
+        divisor = np.minimum(divisor, judged.depth)
+    return divide(hits_of(judged, k, rel), divisor)
+
+
+@metric("recall", Option("over", "divisor", ("relevant", "k", "min")), REL, aliases=("hits",))
+def recall(judged: Judged, k: int | None, *, over: str = "relevant", rel: float | None = None) -> Floats:
+    """Share of the relevant items that stand in the top k.
+
+    Formula: |relevant ∩ top k| / |relevant|; over=k divides by k, over=min by min(k, |relevant|).
+    Without a cut-off, k is the number retrieved.
+
+    Source: Manning, Raghavan & Schütze (2008), ch. 8; over=min is BEIR's R_cap and trec_eval's relative_P, over=k
+    that of the driving and papers protocols.
+    """
+    divisor = relevant_count(judged, rel)
+    if over == "k":
+        divisor = cut_or_depth(judged, k)
+    elif over == "min":
+        divisor = np.minimum(cut_or_depth(judged, k), divisor)
+    return divide(hits_of(judged, k, rel), divisor)
+
+
+@metric("f1", REL)
+def f1(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+    """Harmonic mean of precision and recall.
+
+    Formula: 2 · P · R / (P + R) with precision over k and recall over |relevant|; 0 where both are 0.
+
+    Source: van Rijsbergen, Information Retrieval (1979), ch. 7.
+    """
+    precise, recalled = precision(judged, k, rel=rel), recall(judged, k, rel=rel)
+    return 2 * divide(precise * recalled, precise + recalled)
+
+
+@metric("hit_rate", REL, aliases=("success", "accuracy"))
+def hit_rate(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+    """Whether anything relevant stands in the top k.
+
+    Formula: 1 if |relevant ∩ top k| > 0, else 0.
+
+    Source: success@k of trec_eval; accuracy@k of sentence-transformers.
+    """
+    return (hits_of(judged, k, rel) > 0).astype(np.float64)
+
+
+@metric("r_precision", Option("times", "multiple of R to cut at", default=1.0, low=0.0, high=1e6), REL, cut="none")
+def r_precision(judged: Judged, k: int | None, *, times: float = 1.0, rel: float | None = None) -> Floats:
+    """Precision at R, the number of relevant items.
+
+    Formula: |relevant ∩ top R| / R; with times=x the cut-off is ⌊x · R + 0.9⌋.
+
+    Source: Buckley & Voorhees, Retrieval System Evaluation (2005); times= is trec_eval's Rprec_mult.
+    """
+    wanted = relevant_count(judged, rel)
+    cut = wanted if times == 1 else np.floor(times * wanted + 0.9)
+    found = sum_by_row(judged, relevant(judged, rel) & (judged.rank <= cut[judged.row]))
+    return divide(found, cut)
+
+
+@metric("set_ap", REL, cut="none")
+def set_ap(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+    """Precision times recall of the whole retrieved set.
+
+    Formula: |relevant ∩ retrieved|² / (retrieved · |relevant|).
+
+    Source: trec_eval's set_map.
+    """
+    return precision(judged, None, rel=rel) * recall(judged, None, rel=rel)

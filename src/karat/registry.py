@@ -1,0 +1,75 @@
+"""One small class behind every door: metrics, dialects, formats, report forms."""
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+from karat.errors import UnknownName, UsageError
+
+__all__ = ["Registry"]
+
+Entry = TypeVar("Entry")
+
+
+class Registry(Generic[Entry]):
+    """Named things of one kind.
+
+    ``home`` is the module whose import registers karat's own entries; it is imported on first use, so that
+    a registry costs nothing until it is asked. ``group`` names the entry points by which third parties add
+    theirs; they are loaded only when a name is not found otherwise.
+    """
+
+    def __init__(self, kind: str, *, home: str, group: str) -> None:
+        self.kind = kind
+        self._home: str | None = home
+        self._group = group
+        self._entries: dict[str, Entry] = {}
+        self._plugins_loaded = False
+
+    def add(self, name: str, entry: Entry) -> Entry:
+        """Register ``entry``; a name is given once."""
+        if name in self._entries:
+            raise UsageError(
+                f"{self.kind} {name!r} is registered twice", hint="Choose another name for the plug-in's."
+            )
+        self._entries[name] = entry
+        return entry
+
+    def register(self, name: str) -> Callable[[Entry], Entry]:
+        """Decorator form of :meth:`add`."""
+        return lambda entry: self.add(name, entry)
+
+    def find(self, name: str) -> Entry | None:
+        """The entry called ``name``, looking among plug-ins last; None where there is none."""
+        self._load_home()
+        if name not in self._entries:
+            self._load_plugins()
+        return self._entries.get(name)
+
+    def get(self, name: str) -> Entry:
+        """The entry called ``name``, or an error that suggests the nearest."""
+        entry = self.find(name)
+        if entry is None:
+            raise UnknownName(self.kind, name, self._entries)
+        return entry
+
+    def names(self) -> list[str]:
+        """All names, plug-ins included, in order of registration."""
+        self._load_home()
+        self._load_plugins()
+        return list(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter([self._entries[name] for name in self.names()])
+
+    def _load_home(self) -> None:
+        if self._home is not None:
+            home, self._home = self._home, None
+            import_module(home)
+
+    def _load_plugins(self) -> None:
+        if not self._plugins_loaded:
+            self._plugins_loaded = True
+            for point in entry_points(group=self._group):
+                point.load()

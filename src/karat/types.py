@@ -1,0 +1,181 @@
+"""Gold, Ranking and Judged: what should have come back, what did, and the two laid on each other.
+
+All three are frozen and their arrays read-only. Rows are grouped by query (CSR: the rows of the i-th query are
+``starts[i]:starts[i + 1]``). Ids are compared as strings; whole-number ids are kept as such and stand for their
+decimal form.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+__all__ = ["Bools", "Floats", "Gold", "Ints", "Judged", "Ranking", "TieGroups", "segments_within"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+def _freeze(instance: object) -> None:
+    for value in vars(instance).values():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+
+
+@dataclass(frozen=True, eq=False)
+class Gold:
+    """For each query its judged items with a grade."""
+
+    queries: pl.Series
+    starts: Ints
+    items: pl.Series
+    grades: Floats
+    relevant_from: float | None = None
+    """The grade from which an item counts as relevant; None: any grade above zero."""
+    ordered: bool = False
+    """A grade is a place in a list (the best item has the highest), so that the gold can be cut at k."""
+    source: str = "gold"
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __repr__(self) -> str:
+        return f"Gold({self.source}: {len(self):,} queries, {len(self.items):,} judged items)"
+
+    def frame(self) -> pl.DataFrame:
+        """The judgments as a Polars frame: query_id, item_id, grade."""
+        return pl.DataFrame(
+            {"query_id": _repeat(self.queries, self.starts), "item_id": self.items, "grade": self.grades}
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """For each query its retrieved items, as given; ``judge`` orders them by score.
+
+    ``scores`` is None where the given order is the ranking.
+    """
+
+    queries: pl.Series
+    starts: Ints
+    items: pl.Series
+    scores: Floats | None
+    source: str = "ranking"
+    seconds: Floats | None = None
+    """Time each query took, where it was measured."""
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __repr__(self) -> str:
+        return f"Ranking({self.source}: {len(self):,} queries, {len(self.items):,} retrieved items)"
+
+    def frame(self) -> pl.DataFrame:
+        """The ranking as a Polars frame: query_id, item_id, score (falling with the place where none was given)."""
+        scores = self.scores
+        if scores is None:
+            scores = -1.0 - segments_within(self.starts).astype(np.float64)
+        return pl.DataFrame(
+            {"query_id": _repeat(self.queries, self.starts), "item_id": self.items, "score": scores}
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TieGroups:
+    """Runs of equal scores: the query's row, and the first and last rank that share a score."""
+
+    row: Ints
+    first: Ints
+    last: Ints
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    def queries_tied_at(self, k: int) -> int:
+        """How many queries have the same score at ranks k and k + 1."""
+        return int(np.unique(self.row[(self.first <= k) & (k < self.last)]).size)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The ranking with the gold looked up: the waist between where things come from and arithmetic.
+
+    Sparse: only judged items that were retrieved are held, as parallel arrays sorted by (row, rank). Row i is the
+    i-th gold query in ascending order of id, whether it was retrieved or not.
+    """
+
+    queries: pl.Series
+    row: Ints
+    rank: Ints
+    grade: Floats
+    tie_first: Ints
+    tie_last: Ints
+    """First and last rank of the group of equal scores that the item stands in (its own rank where it is alone)."""
+    gold_index: Ints
+    """Which row of the Gold's arrays the item is."""
+    place: Ints | None
+    """Place in the query's gold, best grade first, equal grades by id; None unless it was asked for."""
+    depth: Ints
+    """How many items were retrieved for each query."""
+    present: Bools
+    """Whether the ranking has the query at all."""
+    gold_starts: Ints
+    gold_grades: Floats
+    """The gold's grades, best first within each query (CSR with ``gold_starts``)."""
+    relevant_from: float | None
+    gold_has_order: bool
+    """No two items of a query share a grade, so that grades give an order."""
+    ties: TieGroups
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @property
+    def gold_rows(self) -> Ints:
+        """The query row of each entry of ``gold_grades``."""
+        return np.repeat(np.arange(len(self)), np.diff(self.gold_starts))
+
+    @property
+    def gold_places(self) -> Ints:
+        """The place (from 1) of each entry of ``gold_grades`` within its query."""
+        return segments_within(self.gold_starts) + 1
+
+    def cut_gold(self, k: int) -> "Judged":
+        """The same ranking judged against the k best gold items of each query only."""
+        if self.place is None:
+            raise ValueError("judge with places=True to cut the gold")
+        held = self.place <= k
+        kept = self.gold_places <= k
+        lengths = np.minimum(np.diff(self.gold_starts), k)
+        per_hit: dict[str, Any] = {
+            name: getattr(self, name)[held]
+            for name in ("row", "rank", "grade", "tie_first", "tie_last", "gold_index", "place")
+        }
+        starts = np.concatenate(([0], np.cumsum(lengths)))
+        return replace(self, **per_hit, gold_starts=starts, gold_grades=self.gold_grades[kept])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.queries)
+
+
+def segments_within(starts: Ints) -> Ints:
+    """For CSR ``starts``: the position (from 0) of each row within its segment."""
+    lengths = np.diff(starts)
+    return np.arange(int(starts[-1]), dtype=np.int64) - np.repeat(starts[:-1], lengths)
+
+
+def _repeat(queries: pl.Series, starts: Ints) -> pl.Series:
+    return queries.gather(np.repeat(np.arange(len(queries)), np.diff(starts)))
