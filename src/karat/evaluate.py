@@ -7,10 +7,9 @@ import numpy as np
 
 from karat.dialects import Asked, resolve
 from karat.errors import DataError
-from karat.judge import Bench, DuplicateRule
+from karat.judge import Bench, DuplicateRule, TieRule
 from karat.measure import Measure, Value
 from karat.metrics.common import relevant_count, within
-from karat.ordering import TieRule
 from karat.results import Scores
 from karat.types import Bools, Floats, Gold, Judged, Ranking
 
@@ -102,9 +101,8 @@ def _warnings(bench: Bench, judged: Judged, asked: Sequence[Asked]) -> Iterable[
     empty = relevant_count(judged, None) == 0
     if empty.any():
         yield f"{_count(empty.sum(), 'query has', 'queries have')} nothing relevant in the gold"
-    dropped = bench.duplicates + bench.gold_duplicates
-    if dropped:
-        yield f"{_count(dropped, 'duplicate row was', 'duplicate rows were')} dropped"
+    if bench.dropped:
+        yield f"{_count(bench.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
     cuts = sorted({one.measure.k for one in asked if one.measure.k is not None})
     yield from _warnings_at_cuts(judged, cuts or [10])
 

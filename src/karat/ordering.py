@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from karat.blocks import cut_into_blocks, in_threads
 from karat.types import Bools, Floats, Ints
 
 __all__ = ["Ordered", "TieRule", "order_rows"]
@@ -45,6 +46,14 @@ class Ordered:
         alone = (group < 0) | (positions > self.last[group])
         return np.where(alone, -1, group)
 
+    def tie_bounds(self, positions: Ints) -> tuple[Ints, Ints]:
+        """First and last position of the group of equal values of each position; itself where it is alone."""
+        group = self.tie_group(positions)
+        tied = group >= 0
+        first, last = positions.copy(), positions.copy()
+        first[tied], last[tied] = self.first[group[tied]], self.last[group[tied]]
+        return first, last
+
     def resolved(self, rows: Ints, rule: TieRule, ids: pl.Series) -> Ints:
         """Final positions of these rows, equal values ordered by ``rule``. Only groups they stand in are looked at."""
         positions = self.positions(rows)
@@ -74,24 +83,48 @@ def _sorted_members(groups: Ints, members: Ints, rule: TieRule, ids: pl.Series) 
     return ordered["at"].cast(pl.Int64).to_numpy()
 
 
-def order_rows(starts: Ints, values: Floats | None) -> Ordered:
-    """Sort the rows of each segment by value, descending; None: they stand in order and never tie."""
+def order_rows(starts: Ints, values: Floats | None, *, single: bool = False) -> Ordered:
+    """Sort the rows of each segment by value, descending; None: they stand in order and never tie.
+
+    ``single`` compares the values as 32-bit numbers.
+    """
     none = np.empty(0, dtype=np.int64)
     if values is None or values.size < 2:
         return Ordered(starts, None, none, none)
-    same_segment = np.ones(values.size - 1, dtype=bool)
+
+    def order_block(first: int, last: int) -> tuple[Ints | None, Ints, Ints]:
+        low, high = int(starts[first]), int(starts[last])
+        block = values[low:high].astype(np.float32) if single else values[low:high]
+        order, *ties = _order_block(starts[first : last + 1] - low, block)
+        return None if order is None else order + low, ties[0] + low, ties[1] + low
+
+    parts = cut_into_blocks(starts)
+    orders, firsts, lasts = zip(*in_threads(order_block, parts), strict=True)
+    order = None
+    if any(block is not None for block in orders):
+        order = np.arange(values.size, dtype=np.int64)
+        for (first, last), block in zip(parts, orders, strict=True):
+            if block is not None:
+                order[starts[first] : starts[last]] = block
+    return Ordered(starts, order, np.concatenate(firsts), np.concatenate(lasts))
+
+
+def _order_block(starts: Ints, values: NDArray[np.floating]) -> tuple[Ints | None, Ints, Ints]:
+    """The permutation if one is needed, and first and last position of each group of equal values."""
     inner = starts[1:-1]
-    same_segment[inner[(inner > 0) & (inner < values.size)] - 1] = False
-    rises = (values[1:] > values[:-1]) & same_segment
+    boundaries = inner[(inner > 0) & (inner < values.size)] - 1
+    rises = values[1:] > values[:-1]
+    rises[boundaries] = False
     order = None
     if rises.any():
         order = _sort_unsorted(starts, values, rises)
         values = values[order]
-    equal = (values[1:] == values[:-1]) & same_segment
-    return Ordered(starts, order, *_runs(equal))
+    equal = values[1:] == values[:-1]
+    equal[boundaries] = False
+    return order, *_runs(equal)
 
 
-def _sort_unsorted(starts: Ints, values: Floats, rises: Bools) -> Ints:
+def _sort_unsorted(starts: Ints, values: NDArray[np.floating], rises: Bools) -> Ints:
     """The permutation that sorts each segment that is not yet in order.
 
     One sort of all values, then one of (segment, place in that sort) packed into 64 bits: both run at the speed of
@@ -113,5 +146,7 @@ def _sort_unsorted(starts: Ints, values: Floats, rises: Bools) -> Ints:
 
 def _runs(equal: Bools) -> tuple[Ints, Ints]:
     """First and last position of each run of positions that equal their successor."""
+    if not equal.any():
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     edges = np.diff(np.concatenate(([False], equal, [False])).astype(np.int8))
     return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
