@@ -39,12 +39,8 @@ def add_shared_options(parser: argparse.ArgumentParser, rounds: int) -> None:
     parser.add_argument(
         "--karat", type=Path, default=environment / "karat", help="karat command (default: .venv/bin/karat)"
     )
-    parser.add_argument(
-        "--karat-python", type=Path, help="interpreter that has karat (default: beside --karat)"
-    )
-    parser.add_argument(
-        "--rounds", type=positive, default=rounds, help="best of this many (default: %(default)s)"
-    )
+    parser.add_argument("--karat-python", type=Path, help="interpreter that has karat (default: beside --karat)")
+    parser.add_argument("--rounds", type=positive, default=rounds, help="best of this many (default: %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="save the results as JSON")
 
 
@@ -65,18 +61,12 @@ def find_karat_python(arguments: argparse.Namespace) -> Path:
 
 def build_parser(description: str | None) -> argparse.ArgumentParser:
     """Describe the options of `runs.py`."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--part", choices=(*PARTS, "all"), default="files", help="what to measure (default: %(default)s)"
     )
-    parser.add_argument(
-        "--quick", action="store_true", help=f"{QUICK_QUERIES} queries instead of {FULL_QUERIES:,}"
-    )
-    parser.add_argument(
-        "--skip", choices=TOOLS, action="append", default=[], help="leave out a tool; repeatable"
-    )
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK_QUERIES} queries instead of {FULL_QUERIES:,}")
+    parser.add_argument("--skip", choices=TOOLS, action="append", default=[], help="leave out a tool; repeatable")
     parser.add_argument(
         "--python",
         type=Path,

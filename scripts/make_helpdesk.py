@@ -39,9 +39,7 @@ def tokenize(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def bm25_scores(
-    documents: dict[str, str], queries: dict[str, str], k1: float = 1.2, b: float = 0.75
-) -> Scores:
+def bm25_scores(documents: dict[str, str], queries: dict[str, str], k1: float = 1.2, b: float = 0.75) -> Scores:
     """Score with Okapi BM25, keeping only documents that share a token with the query."""
     counts = {item: Counter(tokenize(text)) for item, text in documents.items()}
     lengths = {item: count.total() for item, count in counts.items()}

@@ -8,7 +8,18 @@ __all__ = ["GRADE", "ITEM", "QUERY", "RANK", "SCORE", "match_columns"]
 
 QUERY, ITEM, GRADE, SCORE, RANK = "query_id", "item_id", "grade", "score", "rank"
 
-_QUERY_NAMES = (QUERY, "query", "qid", "q_id", "query_identifier", "topic", "topic_id", "user_id", "user", "userid")
+_QUERY_NAMES = (
+    QUERY,
+    "query",
+    "qid",
+    "q_id",
+    "query_identifier",
+    "topic",
+    "topic_id",
+    "user_id",
+    "user",
+    "userid",
+)
 _ITEM_NAMES = (
     *(ITEM, "item", "doc_id", "docid", "docno", "document_id", "doc", "corpus_id", "pid", "passage_id"),
     *("product_id", "movie_id", "itemid", "movieid"),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from karat.errors import UnknownName, UsageError
-from karat.measure import METRICS, Measure, Value, split_spelling
+from karat.measure import METRICS, Measure, Value, own_aliases, split_spelling
 from karat.names import (
     BEIR,
     FAMILIAR,
@@ -85,16 +85,26 @@ def resolve(text: str | Measure, dialect: str | None = None, overrides: Options 
         foreign = home.read(label)
         if foreign is not None:
             return Asked(label, _applied(foreign, chosen or home, given))
-    raise UnknownName("measure", label, [*METRICS.names(), *FAMILIAR])
+    raise _unknown(label)
+
+
+def _unknown(label: str) -> UnknownName:
+    """The error for a measure that nobody knows; suggestions keep the cut-off that was asked for."""
+    name, _, cut = label.partition("@")
+    suffix = f"@{cut}" if cut.isdecimal() else ""
+    own = [entry + suffix for entry in [*METRICS.names(), *own_aliases()]]
+    return UnknownName("measure", name.partition("(")[0] + suffix, [*own, *FAMILIAR])
 
 
 def _own_spelling(label: str) -> Spelled | None:
     """The label read as karat's own; None where it names a measure of another tool."""
     try:
         measure = Measure.parse(label)
-    except UsageError:
+    except UsageError as error:
         if any(home.read(label) is not None for home in DIALECTS):
             return None
+        if isinstance(error, UnknownName) and error.kind == "measure":
+            raise _unknown(label) from None
         raise
     return Spelled(measure.name, measure.k, _set_options(label, measure))
 
@@ -198,4 +208,3 @@ for _dialect in (
     ),
 ):  # fmt: skip
     DIALECTS.add(_dialect.name, _dialect)
-

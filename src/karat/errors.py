@@ -53,6 +53,7 @@ class UnknownName(UsageError):
         near = [folded[match] for match in get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
         hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(names)}"
         super().__init__(f"unknown {kind} {name!r}", where=where, hint=hint)
+        self.kind = kind
         self.name = name
         self.suggestions = near
 

@@ -1,7 +1,7 @@
 """Judge, measure, and say what to be wary of: gold × ranking → Scores."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
+from typing import cast, get_args
 
 import numpy as np
 
@@ -13,46 +13,63 @@ from karat.metrics.common import relevant_count, within
 from karat.results import Scores
 from karat.types import Bools, Floats, Gold, Judged, Ranking
 
-__all__ = ["DEFAULT_MEASURES", "evaluate", "measure_values", "resolve_all"]
+__all__ = ["DEFAULT_MEASURES", "Evaluation", "evaluate", "measure_values", "resolve_all"]
 
 DEFAULT_MEASURES = ("ndcg@10", "ap", "rr", "recall@100", "precision@10", "judged@10")
 _LISTED_IN_A_WARNING = 3
 
 
 def resolve_all(
-    measures: Iterable[str | Measure], dialect: str | None = None, overrides: Mapping[str, Value] | None = None
+    measures: Iterable[str | Measure],
+    dialect: str | None = None,
+    overrides: Mapping[str, Value] | None = None,
 ) -> list[Asked]:
     """The measures asked for, each once, in the order asked."""
     asked = [resolve(measure, dialect, overrides) for measure in measures]
     return list({one.label: one for one in asked}.values())
 
 
-def evaluate(
-    gold: Gold, ranking: Ranking, asked: Sequence[Asked], *, duplicates: DuplicateRule = "error"
-) -> Scores:
-    """Score one ranking. Measures that order alike share one judging."""
-    bench = Bench(gold, ranking, duplicates=duplicates)
-    judgings: dict[tuple[str, str, str, bool], Judged] = {}
-    columns = [measure_values(_judged_for(bench, judgings, one.measure), one.measure, ranking.source) for one in asked]
+def evaluate(gold: Gold, ranking: Ranking, asked: Sequence[Asked], *, duplicates: DuplicateRule = "error") -> Scores:
+    """Score one ranking."""
+    evaluation = Evaluation(gold, ranking, duplicates=duplicates)
+    columns = [evaluation.values(one.measure) for one in asked]
     return Scores(
-        queries=bench.queries,
+        queries=evaluation.bench.queries,
         labels=tuple(one.label for one in asked),
         conventions=tuple(str(one.measure) for one in asked),
         aggregates=tuple(one.measure.metric.aggregate for one in asked),
-        values=np.column_stack(columns) if columns else np.empty((len(bench.queries), 0)),
-        warnings=tuple(_warnings(bench, next(iter(judgings.values())), asked)) if asked else (),
+        values=np.column_stack(columns) if columns else np.empty((len(evaluation.bench.queries), 0)),
+        warnings=tuple(evaluation.warnings([one.measure for one in asked])),
         source=ranking.source,
     )
 
 
-def _judged_for(bench: Bench, judgings: dict[tuple[str, str, str, bool], Judged], measure: Measure) -> Judged:
-    ties = str(measure["ties"])
-    rule = cast(TieRule, ties if ties in ("id", "id-desc", "order") else "id")
-    places = measure.metric.needs_places or measure["gold"] == "k"
-    key = (rule, str(measure["scores"]), str(measure["self"]), places)
-    if key not in judgings:
-        judgings[key] = bench.judge(ties=rule, scores=key[1], self_matches=key[2], places=places)
-    return judgings[key]
+class Evaluation:
+    """A gold and a ranking ready to be measured; measures that order alike share one judging."""
+
+    def __init__(self, gold: Gold, ranking: Ranking, *, duplicates: DuplicateRule = "error") -> None:
+        self.bench = Bench(gold, ranking, duplicates=duplicates)
+        self.source = ranking.source
+        self._judgings: dict[tuple[TieRule, str, str, bool], Judged] = {}
+
+    def judged(self, measure: Measure) -> Judged:
+        """The judging that the measure's conventions ask for."""
+        ties = measure["ties"]
+        rule = cast(TieRule, ties if ties in get_args(TieRule) else "id")
+        places = measure.metric.needs_places or measure["gold"] == "k"
+        key = (rule, str(measure["scores"]), str(measure["self"]), places)
+        if key not in self._judgings:
+            self._judgings[key] = self.bench.judge(ties=rule, scores=key[1], self_matches=key[2], places=places)
+        return self._judgings[key]
+
+    def values(self, measure: Measure) -> Floats:
+        """One measure for every query."""
+        return measure_values(self.judged(measure), measure, self.source)
+
+    def warnings(self, measures: Sequence[Measure]) -> Iterable[str]:
+        """What a careful reader would want to be told, with counts."""
+        if measures:
+            yield from _warnings(self.bench, self.judged(measures[0]), measures)
 
 
 def measure_values(judged: Judged, measure: Measure, source: str = "ranking") -> Floats:
@@ -89,13 +106,17 @@ def _by_policy(
     return values
 
 
-def _warnings(bench: Bench, judged: Judged, asked: Sequence[Asked]) -> Iterable[str]:
-    """What a careful reader would want to be told, with counts."""
+def _warnings(bench: Bench, judged: Judged, measures: Sequence[Measure]) -> Iterable[str]:
     missing = ~judged.present
     if missing.any():
         names = ", ".join(judged.queries.filter(missing).head(_LISTED_IN_A_WARNING))
         more = " …" if missing.sum() > _LISTED_IN_A_WARNING else ""
-        yield f"{_count(missing.sum(), 'judged query is', 'judged queries are')} missing from the ranking ({names}{more})"
+        scored = {"zero": "scored 0", "skip": "left out"}.get(str(measures[0]["missing"]), "an error")
+        other = "skip leaves them out" if scored == "scored 0" else "zero scores them 0"
+        yield (
+            f"{_count(missing.sum(), 'judged query is', 'judged queries are')} missing from the ranking ({names}{more}) "
+            f"and {scored} (--missing {other})"
+        )
     if bench.extra_queries:
         yield f"{_count(bench.extra_queries, 'retrieved query has', 'retrieved queries have')} no gold and did not count"
     empty = relevant_count(judged, None) == 0
@@ -103,7 +124,7 @@ def _warnings(bench: Bench, judged: Judged, asked: Sequence[Asked]) -> Iterable[
         yield f"{_count(empty.sum(), 'query has', 'queries have')} nothing relevant in the gold"
     if bench.dropped:
         yield f"{_count(bench.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
-    cuts = sorted({one.measure.k for one in asked if one.measure.k is not None})
+    cuts = sorted({measure.k for measure in measures if measure.k is not None})
     yield from _warnings_at_cuts(judged, cuts or [10])
 
 

@@ -85,9 +85,7 @@ class Bench:
         positions = ranked.resolved(at, ties, rows.items)
         return self._assemble(rows, ranked, at, gold_at, positions, places)
 
-    def _assemble(
-        self, rows: Rows, ranked: Ordered, at: Ints, gold_at: Ints, positions: Ints, places: bool
-    ) -> Judged:
+    def _assemble(self, rows: Rows, ranked: Ordered, at: Ints, gold_at: Ints, positions: Ints, places: bool) -> Judged:
         first_row, depth = np.zeros((2, len(self.queries)), dtype=np.int64)
         first_row[rows.queries] = rows.starts[:-1]
         depth[rows.queries] = np.diff(rows.starts)

@@ -14,7 +14,17 @@ from karat.errors import UnknownName, UsageError
 from karat.registry import Registry
 from karat.types import Floats
 
-__all__ = ["COMMON_OPTIONS", "METRICS", "Measure", "Metric", "Option", "Value", "metric", "split_spelling"]
+__all__ = [
+    "COMMON_OPTIONS",
+    "METRICS",
+    "Measure",
+    "Metric",
+    "Option",
+    "Value",
+    "metric",
+    "own_aliases",
+    "split_spelling",
+]
 
 Value = str | float | None
 Cut = Literal["optional", "required", "none"]
@@ -119,14 +129,29 @@ def metric(
         METRICS.add(
             name,
             Metric(
-                *(name, title, parts.get("Formula", ""), parts.get("Source", ""), function, options, aliases, cut),
+                *(
+                    name,
+                    title,
+                    parts.get("Formula", ""),
+                    parts.get("Source", ""),
+                    function,
+                    options,
+                    aliases,
+                    cut,
+                ),
                 *(aggregate, needs_relevant, lower_is_better, needs_places),
             ),
         )
-        _OWN_NAMES.update({alias: name for alias in aliases})
+        _OWN_NAMES.update(dict.fromkeys(aliases, name))
         return function
 
     return add
+
+
+def own_aliases() -> dict[str, str]:
+    """karat's own second names of metrics."""
+    METRICS.names()
+    return dict(_OWN_NAMES)
 
 
 def _documented(docstring: str) -> tuple[str, dict[str, str]]:
@@ -195,11 +220,10 @@ class Measure:
     def parse(cls, text: str) -> "Measure":
         """Read karat's own spelling."""
         name, options, k = split_spelling(text)
-        METRICS.names()
-        name = _OWN_NAMES.get(name, name)
+        name = own_aliases().get(name, name)
         found = METRICS.find(name)
         if found is None:
-            raise UnknownName("measure", text, [*METRICS.names(), *_OWN_NAMES])
+            raise UnknownName("measure", name, [*METRICS.names(), *_OWN_NAMES])
         values = {key: found.option(key, where=text).read(value, where=text) for key, value in options.items()}
         return cls(name, k, tuple(values.items()))
 

@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from karat.errors import UnknownName, UsageError
 from karat.measure import Measure, Value, split_spelling
 
-__all__ = ["FAMILIAR", "Options", "Reader", "Spelled", "names_at_k", "read_ir_measures", "read_ranx", "read_trec"]
+__all__ = [
+    "FAMILIAR",
+    "Options",
+    "Reader",
+    "Spelled",
+    "names_at_k",
+    "names_elsewhere",
+    "read_ir_measures",
+    "read_ranx",
+    "read_trec",
+]
 
 Options = Mapping[str, Value]
 
@@ -138,7 +148,7 @@ def _with_ir_options(found: Spelled, inside: str, text: str) -> Spelled:
 # --- the names of ranx --------------------------------------------------------------------------------------------
 
 _RANX_NAMES: dict[str, Spelled] = {
-    "hits": Spelled("num_rel_ret"),
+    "hits": Spelled("hit_count"),
     "hit_rate": Spelled("hit_rate"),
     "precision": Spelled("precision"),
     "recall": Spelled("recall"),
@@ -163,7 +173,9 @@ def read_ranx(text: str) -> Spelled | None:
     if match is None or match["name"] not in _RANX_NAMES:
         return None
     found = _RANX_NAMES[match["name"]]
-    return Spelled(found.name, int(match["k"]) if match["k"] else None, {**found.options, **_ranx_level(match["level"])})
+    return Spelled(
+        found.name, int(match["k"]) if match["k"] else None, {**found.options, **_ranx_level(match["level"])}
+    )
 
 
 def _ranx_level(level: str | None) -> Options:
@@ -205,6 +217,27 @@ def names_at_k(names: Mapping[str, Spelled]) -> Reader:
         return Spelled(names[name].name, int(cut) if cut else None, names[name].options)
 
     return read
+
+
+_TOOLS: dict[str, dict[str, Spelled]] = {
+    "trec_eval": {**_TREC_PLAIN, **{f"{name}_K": spelled for name, spelled in _TREC_CUT.items()}},
+    "ir_measures": _IR_NAMES,
+    "ranx": _RANX_NAMES,
+    "sentence-transformers": SENTENCE_TRANSFORMERS,
+    "beir": BEIR,
+    "sklearn": SKLEARN,
+}
+
+
+def names_elsewhere(metric: str) -> dict[str, list[str]]:
+    """By which names other tools call a metric, in one variant or another."""
+    found = {
+        tool: [name for name, spelled in names.items() if spelled.name == metric] for tool, names in _TOOLS.items()
+    }
+    for name, (level, _) in _TREC_LEVEL.items():
+        if level == metric:
+            found["trec_eval"].append(f"{name}_X")
+    return {tool: names for tool, names in found.items() if names}
 
 
 FAMILIAR = sorted(

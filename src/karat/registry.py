@@ -30,9 +30,7 @@ class Registry(Generic[Entry]):
     def add(self, name: str, entry: Entry) -> Entry:
         """Register ``entry``; a name is given once."""
         if name in self._entries:
-            raise UsageError(
-                f"{self.kind} {name!r} is registered twice", hint="Choose another name for the plug-in's."
-            )
+            raise UsageError(f"{self.kind} {name!r} is registered twice", hint="Choose another name for the plug-in's.")
         self._entries[name] = entry
         return entry
 

@@ -85,9 +85,7 @@ class Ranking:
         scores = self.scores
         if scores is None:
             scores = -1.0 - segments_within(self.starts).astype(np.float64)
-        return pl.DataFrame(
-            {"query_id": _repeat(self.queries, self.starts), "item_id": self.items, "score": scores}
-        )
+        return pl.DataFrame({"query_id": _repeat(self.queries, self.starts), "item_id": self.items, "score": scores})
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """Files ↔ frames. A frame of gold has query_id, item_id, grade; one of a run query_id, item_id, score (and rank)."""
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -11,7 +12,7 @@ from karat.formats import delimited, jsonl, nested, parquet, trec
 from karat.formats.atomic import replacing
 from karat.formats.source import COMPRESSIONS, Source, plain_suffix
 
-__all__ = ["FORMATS", "format_of", "kind_of", "read", "write"]
+__all__ = ["FORMATS", "format_of", "kind_of", "read", "write", "write_table"]
 
 _READERS = {
     "trec": trec.read,
@@ -102,22 +103,31 @@ def kind_of(source: Source, form: str | None = None) -> str:
 
 
 def write(frame: pl.DataFrame, path: Path, kind: str, form: str | None = None) -> str:
-    """Write a frame whole, in the form of the suffix or the given one; returns the form."""
-    chosen = form or _SUFFIXES.get(plain_suffix(path.name))
-    if chosen is None:
-        raise UsageError(
-            f"cannot tell the format from the name {path.name!r}",
-            expected=f"a suffix among {', '.join(sorted(_SUFFIXES))}",
-            hint="Or name it with --to.",
-        )
-    if chosen not in _READERS:
-        raise UnknownName("format", chosen, FORMATS)
-    compression = COMPRESSIONS.get(path.suffix.lower(), "uncompressed")
-    if chosen == "parquet" and compression != "uncompressed":
-        raise UsageError("Parquet is compressed by itself", where=path.name, hint="Leave the last suffix away.")
+    """Write a gold or a run whole, in the form of the suffix or the given one; returns the form."""
+    chosen, compression = _form_to_write(path, form, FORMATS)
     with replacing(path) as part:
         _write_as(chosen, frame, part, kind, compression, plain_stem(path))
     return chosen
+
+
+def write_table(frame: pl.DataFrame, path: Path) -> None:
+    """Write any table whole, in the form of the suffix."""
+    chosen, compression = _form_to_write(path, None, ("csv", "tsv", "jsonl", "parquet"))
+    with replacing(path) as part:
+        _write_as(chosen, frame, part, "table", compression, "")
+
+
+def _form_to_write(path: Path, form: str | None, allowed: Sequence[str]) -> tuple[str, str]:
+    chosen = form or _SUFFIXES.get(plain_suffix(path.name))
+    if form is not None and form not in FORMATS:
+        raise UnknownName("format", form, FORMATS)
+    if chosen is None or chosen not in allowed:
+        suffixes = ", ".join(suffix for suffix, name in sorted(_SUFFIXES.items()) if name in allowed)
+        raise UsageError(f"cannot tell the format from the name {path.name!r}", expected=f"a suffix among {suffixes}")
+    compression = COMPRESSIONS.get(path.suffix.lower(), "uncompressed")
+    if chosen == "parquet" and compression != "uncompressed":
+        raise UsageError("Parquet is compressed by itself", where=path.name, hint="Leave the last suffix away.")
+    return chosen, compression
 
 
 def plain_stem(path: Path) -> str:

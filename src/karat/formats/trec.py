@@ -17,7 +17,10 @@ __all__ = ["read", "write"]
 
 _WORD, _GAP = r"([^ \t]+)", r"[ \t]+"
 _COLUMNS = {"run": [QUERY, "Q0", ITEM, "rank", SCORE, "tag"], "gold": [QUERY, "iteration", ITEM, GRADE]}
-_SHOWN = {"run": "six columns: query Q0 item rank score tag", "gold": "four columns: query iteration item grade"}
+_SHOWN = {
+    "run": "six columns: query Q0 item rank score tag",
+    "gold": "four columns: query iteration item grade",
+}
 _NUMBER = {"run": SCORE, "gold": GRADE}
 # The tag is the rest of the line, as trec_eval reads it.
 _PATTERN = {

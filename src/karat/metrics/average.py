@@ -3,7 +3,16 @@
 import numpy as np
 
 from karat.measure import COMMON_OPTIONS, Option, metric
-from karat.metrics.common import REL, cut_or_depth, divide, nth_in_row, relevant, relevant_count, sum_by_row, within
+from karat.metrics.common import (
+    REL,
+    cut_or_depth,
+    divide,
+    nth_in_row,
+    relevant,
+    relevant_count,
+    sum_by_row,
+    within,
+)
 from karat.types import Bools, Floats, Judged
 
 __all__ = ["ap", "gm_ap", "inf_ap", "iprec", "iprec_mean"]

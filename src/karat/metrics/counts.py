@@ -3,10 +3,29 @@
 import numpy as np
 
 from karat.measure import metric
-from karat.metrics.common import REL, cut_or_depth, divide, hits_of, relevant, relevant_count, sum_by_row, within
+from karat.metrics.common import (
+    REL,
+    cut_or_depth,
+    divide,
+    hits_of,
+    relevant,
+    relevant_count,
+    sum_by_row,
+    within,
+)
 from karat.types import Floats, Judged
 
-__all__ = ["judged_share", "num_nonrel_ret", "num_q", "num_rel", "num_rel_ret", "num_ret", "unjudged", "utility"]
+__all__ = [
+    "hit_count",
+    "judged_share",
+    "num_nonrel_ret",
+    "num_q",
+    "num_rel",
+    "num_rel_ret",
+    "num_ret",
+    "unjudged",
+    "utility",
+]
 
 
 @metric("judged", needs_relevant=False)
@@ -71,7 +90,18 @@ def num_rel_ret(judged: Judged, k: int | None, *, rel: float | None = None) -> F
 
     Formula: |relevant ∩ top k|.
 
-    Source: trec_eval; hits@k of ranx.
+    Source: trec_eval.
+    """
+    return hits_of(judged, k, rel)
+
+
+@metric("hit_count", REL, needs_relevant=False)
+def hit_count(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+    """Number of relevant items in the top k, averaged over queries.
+
+    Formula: |relevant ∩ top k|.
+
+    Source: hits@k of ranx.
     """
     return hits_of(judged, k, rel)
 

@@ -1,0 +1,67 @@
+"""The command line: thin. Parse, call, print; one file a command group."""
+
+import os
+import sys
+
+import typer
+
+from karat._version import __version__
+from karat.cli import convert, demo, evaluate, explain, metrics
+from karat.errors import KaratError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="karat",
+    help="How pure is your ranking? karat assays it against gold.\n\n"
+    "Start with: karat demo · karat evaluate QRELS RUN · karat explain QRELS RUN -m ndcg@10",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for module in (evaluate, explain, metrics, convert, demo):
+    module.add_to(app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"karat {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
+    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error (works anywhere in the line)."),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; errors become one line and an exit code."""
+    debug = "--debug" in sys.argv[1:]
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    try:
+        app(arguments, prog_name="karat")
+    except KaratError as error:
+        _fail(f"error: {error}", error.exit_code, debug)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130, debug)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except MemoryError:
+        _fail("error: out of memory", 1, debug)
+    except Exception as error:
+        _fail(f"internal error: {type(error).__name__}: {error}. This is a bug; --debug shows where.", 1, debug)
+
+
+def _fail(message: str, code: int, debug: bool) -> None:
+    if debug:
+        import traceback
+
+        traceback.print_exc()
+    print(message, file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,116 @@
+"""Options that several commands share, and what they need to say on standard error."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from threading import Timer
+from typing import Annotated
+
+import typer
+
+from karat.errors import UsageError
+
+__all__ = [
+    "Duplicates",
+    "DuplicatesOption",
+    "FormatOption",
+    "QuietOption",
+    "name_systems",
+    "progress",
+    "say",
+    "split_measures",
+    "warn",
+]
+
+_SECONDS_BEFORE_PROGRESS = 2.0
+
+
+class Duplicates(StrEnum):
+    error = "error"
+    first = "first"
+    last = "last"
+    max = "max"
+
+
+DuplicatesOption = Annotated[
+    Duplicates,
+    typer.Option("--duplicates", help="A (query, item) pair that stands twice: an error, or keep this one."),
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option("--format", metavar="FORMAT", help="Read files as trec, json, jsonl, csv, tsv or parquet."),
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no hints.")]
+
+
+def say(message: str, *, quiet: bool = False) -> None:
+    """A line for the person, on standard error."""
+    if not quiet:
+        print(message, file=sys.stderr)
+
+
+def warn(messages: Iterable[str], *, quiet: bool = False) -> None:
+    for message in messages:
+        say(f"warning: {message}", quiet=quiet)
+
+
+def split_measures(given: Iterable[str]) -> list[str]:
+    """Measures from repeated options, each perhaps several split by blanks or commas (not those in brackets)."""
+    found = []
+    for text in given:
+        depth, current = 0, ""
+        for character in text:
+            depth += (character == "(") - (character == ")")
+            if depth == 0 and character in ", \t\n":
+                found.append(current)
+                current = ""
+            else:
+                current += character
+        found.append(current)
+    measures = [measure for measure in found if measure]
+    if not measures:
+        raise UsageError("no measure was named", expected="something like -m ndcg@10", hint="karat metrics lists them.")
+    return measures
+
+
+def name_systems(paths: list[str]) -> list[str]:
+    """Systems are called by the stem of their file; by more of the path where two are alike."""
+    from karat.formats.source import Source
+
+    names = [Source(path, None if path == "-" else Path(path)).system for path in paths]
+    with_folder = [
+        name if path == "-" else f"{Path(path).parent.name}/{name}" for path, name in zip(paths, names, strict=True)
+    ]
+    whole = [Path(path).name for path in paths]
+    for candidate in (names, with_folder, whole, paths):
+        if len(set(candidate)) == len(paths) and not any(
+            name.startswith("/") for name in candidate if candidate is with_folder
+        ):
+            return candidate
+    twice = next(path for path in paths if paths.count(path) > 1)
+    raise UsageError(f"the run {twice!r} was named twice", hint="Name each run once.")
+
+
+@contextmanager
+def progress(what: str, *, quiet: bool = False) -> Iterator[None]:
+    """A sign of life on standard error while something takes more than two seconds."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from karat.reports.console import console
+
+    bar = Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console(stderr=True), transient=True)  # fmt: skip
+    bar.add_task(what, total=None)
+    timer = Timer(_SECONDS_BEFORE_PROGRESS, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()

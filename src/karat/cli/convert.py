@@ -1,0 +1,44 @@
+"""karat convert: one format into another."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from karat.cli.common import FormatOption, QuietOption, progress, say
+
+__all__ = ["add_to"]
+
+
+class Kind(StrEnum):
+    gold = "gold"
+    run = "run"
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("convert", epilog="Example: karat convert run.trec.gz run.parquet")(convert_command)
+
+
+def convert_command(
+    source: Annotated[str, typer.Argument(metavar="A", help="The file to read; - is standard input.")],
+    target: Annotated[Path, typer.Argument(metavar="B", help="The file to write; its suffix names the format.")],
+    kind: Annotated[Kind | None, typer.Option(help="Whether A is a gold or a run, where it cannot be told.")] = None,
+    form: FormatOption = None,
+    to: Annotated[str | None, typer.Option("--to", metavar="FORMAT", help="The format to write, whatever the suffix.")] = None,
+    quiet: QuietOption = False,
+) -> None:  # fmt: skip
+    """Convert a gold or a run: TREC, JSON, JSONL, CSV, TSV, Parquet, also .gz and .zst."""
+    from karat.formats import kind_of, read, write
+    from karat.formats.source import Source
+    from karat.intake import gold_from_frame, ranking_from_frame
+
+    with progress(f"Converting {source}", quiet=quiet):
+        opened = Source.open(source)
+        chosen = kind.value if kind else kind_of(opened, form)
+        frame = read(opened, chosen, form)
+        checked = gold_from_frame if chosen == "gold" else ranking_from_frame
+        frame = checked(frame, source=opened.name).frame()
+        written = write(frame, target, chosen, to)
+    told = "" if kind else f" (read as a {chosen}; --kind says otherwise)"
+    say(f"Wrote {target}: {frame.height:,} rows as {written}{told}", quiet=quiet)

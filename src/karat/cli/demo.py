@@ -1,0 +1,51 @@
+"""karat demo: something real before anything is configured."""
+
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from karat.cli.common import QuietOption, say, warn
+
+__all__ = ["add_to"]
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("demo")(demo_command)
+
+
+def demo_command(
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", metavar="FOLDER", help="Copy the demo's files here, to try commands on."),
+    ] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Evaluate two bundled runs of a small help desk: keyword search (bm25) against embeddings (dense)."""
+    from karat.cli.evaluate import evaluate_files
+    from karat.reports.console import print_report
+
+    with as_file(files("karat") / "samples" / "helpdesk") as folder:
+        if keep is not None:
+            _copy(folder, keep)
+        report = evaluate_files(
+            str(folder / "qrels.trec"),
+            [str(folder / "bm25.trec"), str(folder / "dense.trec")],
+            None,
+            quiet=quiet,
+        )
+    print("40 questions to a help desk of 90 articles, graded 0 to 3:\n")
+    print_report(report)
+    warn(report.warnings, quiet=quiet)
+    place = keep or Path("karat-demo")
+    again = "" if keep else "karat demo --keep karat-demo, then "
+    say(f"Next: {again}karat explain {place}/qrels.trec {place}/bm25.trec -m ndcg@10", quiet=quiet)
+
+
+def _copy(folder: Path, target: Path) -> None:
+    from karat.formats.atomic import write_text
+
+    target.mkdir(parents=True, exist_ok=True)
+    for name in ("qrels.trec", "bm25.trec", "dense.trec", "queries.jsonl", "documents.jsonl"):
+        write_text(target / name, (folder / name).read_text(encoding="utf-8"))

@@ -1,0 +1,92 @@
+"""karat explain: why two tools give two numbers."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from karat.cli.common import Duplicates, DuplicatesOption, FormatOption, QuietOption, progress, say
+
+if TYPE_CHECKING:
+    from karat.explain import Explained
+
+__all__ = ["add_to"]
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("explain", epilog="Example: karat explain qrels.txt bm25.trec -m ndcg@10")(explain_command)
+
+
+def explain_command(
+    gold: Annotated[str, typer.Argument(metavar="GOLD", help="What should have come back; - is standard input.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="What did come back.")],
+    measure: Annotated[str, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure in question.")] = "ndcg@10",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    duplicates: DuplicatesOption = Duplicates.error,
+    form: FormatOption = None,
+    quiet: QuietOption = False,
+) -> None:  # fmt: skip
+    """Compute one measure under every dialect and every convention.
+
+    One row each, with the conventions that make the value differ from karat's own. This ends arguments.
+    """
+    from karat.explain import explain
+    from karat.gold.labels import read_gold
+    from karat.rankers.runs import read_run
+
+    with progress(f"Explaining {run}", quiet=quiet):
+        rows = explain(read_gold(gold, form), read_run(run, form), measure, duplicates=duplicates.value)
+    if as_json:
+        import json
+
+        shown = {"schema": "karat.explain/1", "measure": measure, "rows": [_as_json(row) for row in rows]}
+        print(json.dumps(shown, indent=2, ensure_ascii=False))
+        return
+    _print(rows, measure, quiet)
+
+
+def _print(rows: "list[Explained]", measure: str, quiet: bool) -> None:
+    from karat.reports.console import print_table
+
+    tools = [row for row in rows if row.kind != "convention"]
+    header = ["tool", measure, "differs by", "n", "because of"]
+    print_table(
+        header,
+        [[row.who, *_figures(row), ", ".join(row.because) or row.error or "–"] for row in tools],
+        text=(0, 4),
+    )
+    conventions = [row for row in rows if row.kind == "convention"]
+    moving = [row for row in conventions if row.differs]
+    if moving:
+        print()
+        print_table(["convention alone", measure, "differs by", "n"], [[row.who, *_figures(row)] for row in moving])
+    idle = ", ".join(row.who for row in conventions if not row.differs)
+    if idle:
+        print(f"\nNo difference here: {idle}")
+    say(
+        f"Next: what the options mean: karat metrics {rows[0].measure.partition('@')[0].partition('(')[0]}",
+        quiet=quiet,
+    )
+
+
+def _figures(row: "Explained") -> list[str]:
+    if row.error:
+        return ["error", "", ""]
+    return [f"{row.mean:.4f}", _difference(row), f"{row.n:,}"]
+
+
+def _difference(row: "Explained") -> str:
+    if not row.differs:
+        return "="
+    return f"{row.difference:+.4f}" if abs(row.difference) >= 0.00005 else f"{row.difference:+.1e}"
+
+
+def _as_json(row: "Explained") -> dict[str, Any]:
+    figures = {"mean": None, "n": 0, "difference": None} if row.error else {"mean": row.mean, "n": row.n, "difference": row.difference}  # fmt: skip
+    return {
+        "who": row.who,
+        "kind": row.kind,
+        "measure": row.measure,
+        **{key: None if value != value else value for key, value in figures.items()},
+        "because": list(row.because),
+        "error": row.error,
+    }

@@ -1,0 +1,64 @@
+"""karat metrics: what can be measured, from the code itself."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from karat.measure import Metric
+
+__all__ = ["add_to"]
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("metrics", epilog="Examples: karat metrics · karat metrics ndcg · karat metrics ndcg_cut_10")(
+        metrics_command
+    )
+
+
+def metrics_command(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A metric, or any tool's name for one.")] = None,
+    dialects: Annotated[bool, typer.Option("--dialects", help="List the dialects instead.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show what exists: formula, options and aliases of every metric."""
+    from karat.catalogue import dialects_table, metric_facts, metrics_table
+    from karat.dialects import resolve
+    from karat.measure import METRICS
+
+    if as_json:
+        import json
+
+        chosen = [resolve(name).measure.metric] if name else list(METRICS)
+        print(json.dumps([metric_facts(metric) for metric in chosen], indent=2, ensure_ascii=False))
+        return
+    from karat.reports.console import print_table
+
+    if dialects:
+        print_table(["dialect", "reproduces"], dialects_table(), text=(0, 1))
+    elif name is None:
+        print_table(["metric", "also called", "what it is"], metrics_table(), text=(0, 1, 2))
+        print("\nOne of them in full: karat metrics ndcg · dialects: karat metrics --dialects")
+    else:
+        _print_one(resolve(name).measure.metric, name)
+
+
+def _print_one(metric: "Metric", asked: str) -> None:
+    from karat.catalogue import metric_facts
+    from karat.dialects import resolve
+    from karat.reports.console import console
+
+    facts: dict[str, Any] = metric_facts(metric)
+    out = console()
+    out.print(f"{metric.name}: {metric.title}")
+    out.print(f"\nFormula: {metric.formula}\n\nSource: {metric.source}\n")
+    out.print("Options:")
+    for option in facts["options"]:
+        values = " | ".join(option["choices"]) if option["choices"] else "a number"
+        default = "" if option["default"] is None else f" (default {option['default']})"
+        out.print(f"  {option['name']}={values}{default}\n      {option['about']}")
+    out.print(f"\nCut-off: {metric.cut}. Over queries: {metric.aggregate}.")
+    for tool, names in facts["elsewhere"].items():
+        out.print(f"In {tool}: {', '.join(names)}")
+    if asked != metric.name:
+        out.print(f"\n{asked} is read as {resolve(asked).measure}")

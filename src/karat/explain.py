@@ -1,0 +1,113 @@
+"""The same run under every dialect and every convention, and which convention makes the difference."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from karat.dialects import DIALECTS, Dialect, resolve
+from karat.errors import KaratError
+from karat.evaluate import Evaluation
+from karat.judge import DuplicateRule
+from karat.measure import Measure, Value
+from karat.types import Gold, Ranking
+
+__all__ = ["Explained", "explain"]
+
+_SAME = 1e-12
+_MOST_GRADES = 5
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One way to compute the measure, and what came of it."""
+
+    who: str
+    kind: str
+    """``karat``, ``dialect`` or ``convention``."""
+    measure: str
+    mean: float
+    n: int
+    difference: float
+    """To karat's own value."""
+    because: tuple[str, ...]
+    """The conventions, each alone, that move karat's value; together where none does alone."""
+    error: str | None = None
+
+    @property
+    def differs(self) -> bool:
+        return abs(self.difference) > _SAME
+
+
+class _Explainer:
+    def __init__(self, evaluation: Evaluation, base: Measure) -> None:
+        self.evaluation = evaluation
+        self.base = base
+        self._means: dict[Measure, tuple[float, int]] = {}
+        self.own, self.n = self.mean(base)
+
+    def mean(self, measure: Measure) -> tuple[float, int]:
+        """The mean, and over how many queries."""
+        if measure not in self._means:
+            values = self.evaluation.values(measure)
+            defined = values[~np.isnan(values)]
+            self._means[measure] = (
+                math.fsum(defined) / defined.size if defined.size else math.nan,
+                defined.size,
+            )
+        return self._means[measure]
+
+    def row(self, who: str, kind: str, measure: Measure) -> Explained:
+        try:
+            mean, n = self.mean(measure)
+        except KaratError as error:
+            return Explained(who, kind, str(measure), math.nan, 0, math.nan, (), error.found)
+        difference = mean - self.own
+        because = self._causes(measure) if abs(difference) > _SAME and kind == "dialect" else ()
+        return Explained(who, kind, str(measure), mean, n, difference, because)
+
+    def _causes(self, measure: Measure) -> tuple[str, ...]:
+        changed = self._changes(measure)
+        alone = [
+            f"{name}={_shown(value)}"
+            for name, value in changed.items()
+            if abs(self.mean(self.base.having({name: value}))[0] - self.own) > _SAME
+        ]
+        return tuple(alone) or (" with ".join(f"{name}={_shown(value)}" for name, value in changed.items()),)
+
+    def _changes(self, measure: Measure) -> dict[str, Value]:
+        names = [option.name for option in measure.metric.all_options]
+        return {name: measure[name] for name in names if measure[name] != self.base[name]}
+
+    def variants(self) -> Iterator[tuple[str, Value]]:
+        """Every other value of every convention, errors left aside; thresholds by the gold's own grades."""
+        for option in self.base.metric.all_options:
+            choices: Sequence[Value] = [choice for choice in option.choices if choice != "error"]
+            if option.name == "rel":
+                grades = np.unique(self.evaluation.judged(self.base).gold_grades)
+                choices = [float(grade) for grade in grades if grade > 0][-_MOST_GRADES:]
+            if option.name == "gold" and self.base.k is None:
+                continue
+            yield from ((option.name, choice) for choice in choices if choice != self.base[option.name])
+
+
+def explain(gold: Gold, ranking: Ranking, spelling: str, *, duplicates: DuplicateRule = "error") -> list[Explained]:
+    """karat's own value first, then every dialect, then every convention by itself."""
+    base = resolve(spelling).measure
+    explainer = _Explainer(Evaluation(gold, ranking, duplicates=duplicates), base)
+    rows = [explainer.row("karat", "karat", base)]
+    rows += [explainer.row(dialect.name, "dialect", _under(dialect, spelling)) for dialect in DIALECTS]
+    rows += [
+        explainer.row(f"{name}={_shown(value)}", "convention", base.having({name: value}))
+        for name, value in explainer.variants()
+    ]
+    return rows
+
+
+def _under(dialect: Dialect, spelling: str) -> Measure:
+    return resolve(spelling, dialect.name).measure
+
+
+def _shown(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
