@@ -7,6 +7,7 @@ out depends on the size of a block or on the number of threads.
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -26,7 +27,7 @@ def cut_into_blocks(starts: Ints, rows_per_block: int | None = None) -> list[tup
     segments = starts.size - 1
     bounds = np.searchsorted(starts, np.arange(size, int(starts[-1]), size))
     edges = np.unique(np.concatenate(([0], bounds, [segments])))
-    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return list(pairwise(edges.tolist()))
 
 
 def in_threads(work: Callable[[int, int], Result], parts: list[tuple[int, int]]) -> Iterator[Result]:

@@ -140,20 +140,24 @@ def _refine_beir(measure: Measure) -> Options:
 # --- the dialects -------------------------------------------------------------------------------------------------
 
 _TREC_EVAL: dict[str, Value] = {
-    "rel": 1.0, "ties": "id-desc", "scores": "single", "empty": "zero", "missing": "skip",
-}  # fmt: skip
+    "rel": 1.0,
+    "ties": "id-desc",
+    "scores": "single",
+    "empty": "zero",
+    "missing": "skip",
+}
 
 for _dialect in (
     Dialect(
         "trec_eval",
-        "trec_eval up to 9 and pytrec_eval: scores in single precision, ties by id descending, averaged over the queries "
-        "that the run has (--missing zero is trec_eval's -c)",
+        "trec_eval up to 9 and pytrec_eval: scores in single precision, ties by id descending, averaged over the "
+        "queries that the run has (--missing zero is trec_eval's -c)",
         _TREC_EVAL,
         read=read_trec,
     ),
     Dialect(
         "trec_eval-10",
-        "trec_eval 10: as before in double precision; a judged query that the run lacks is an error (--missing zero is -c)",
+        "trec_eval 10: in double precision; a judged query that the run lacks is an error (--missing zero is -c)",
         {**_TREC_EVAL, "scores": "double", "missing": "error"},
         read=read_trec,
     ),
@@ -166,37 +170,37 @@ for _dialect in (
     ),
     Dialect(
         "ranx",
-        "ranx with make_comparable: equal scores as given, missing and empty queries count 0, rbp and gains by grade, hits "
-        "is a count",
+        "ranx with make_comparable: equal scores as given, missing and empty queries count 0, rbp by grade, hits is "
+        "a count",
         {"rel": 1.0, "ties": "order", "empty": "zero", "missing": "zero"},
         {"rbp": {"gain": "linear"}},
         read=read_ranx,
     ),
     Dialect(
         "beir",
-        "BEIR: pytrec_eval's after dropping documents whose id is the query's; MRR, R_cap and Accuracy over all queries",
+        "BEIR: pytrec_eval's, documents whose id is the query's dropped; MRR, R_cap and Accuracy over all queries",
         {**_TREC_EVAL, "self": "drop"},
         refine=_refine_beir,
         read=names_at_k(BEIR),
     ),
     Dialect(
         "sentence-transformers",
-        "InformationRetrievalEvaluator: binary gain, AP over min(k, relevant), queries without relevant documents dropped",
+        "InformationRetrievalEvaluator: binary gain, AP over min(k, relevant), queries with nothing relevant dropped",
         {"ties": "order", "empty": "skip", "missing": "zero"},
         {"ndcg": {"gain": "binary"}, "dcg": {"gain": "binary"}, "ap": {"over": "min"}},
         read=names_at_k(SENTENCE_TRANSFORMERS),
     ),
     Dialect(
         "sklearn",
-        "scikit-learn: equal scores share their discounts (ndcg_score, dcg_score) or their precision (average precision)",
+        "scikit-learn: equal scores share their discounts (ndcg_score, dcg_score) or their precision (AP)",
         {"empty": "zero", "missing": "zero"},
         {"ndcg": {"ties": "average"}, "dcg": {"ties": "average"}, "ap": {"ties": "group"}},
         read=names_at_k(SKLEARN),
     ),
     Dialect(
         "elasticsearch",
-        "Elasticsearch's ranking evaluation: gain 2^g − 1, ideal list as long as the returned one, precision over what was "
-        "returned",
+        "Elasticsearch's ranking evaluation: gain 2^g − 1, ideal list as long as the returned one, precision over "
+        "what was returned",
         {"rel": 1.0, "ties": "order", "empty": "zero", "missing": "zero"},
         {"ndcg": {"gain": "exp", "ideal": "retrieved"}, "dcg": {"gain": "exp"}, "precision": {"over": "retrieved"}},
     ),
@@ -206,5 +210,5 @@ for _dialect in (
         {"rel": 1.0, "ties": "order", "empty": "zero", "missing": "zero"},
         {"ndcg": {"gain": "exp"}, "dcg": {"gain": "exp"}, "precision": {"over": "retrieved"}},
     ),
-):  # fmt: skip
+):
     DIALECTS.add(_dialect.name, _dialect)

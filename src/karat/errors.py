@@ -44,7 +44,7 @@ class UsageError(KaratError):
     exit_code = 2
 
 
-class UnknownName(UsageError):
+class UnknownName(UsageError):  # noqa: N818 - reads as what it says
     """A name that is in no registry; lists the known ones and suggests the nearest."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str | None = None) -> None:
@@ -58,7 +58,7 @@ class UnknownName(UsageError):
         self.suggestions = near
 
 
-class MissingExtra(UsageError):
+class MissingExtra(UsageError):  # noqa: N818
     """An optional dependency is needed and absent."""
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:

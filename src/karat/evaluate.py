@@ -114,11 +114,11 @@ def _warnings(bench: Bench, judged: Judged, measures: Sequence[Measure]) -> Iter
         scored = {"zero": "scored 0", "skip": "left out"}.get(str(measures[0]["missing"]), "an error")
         other = "skip leaves them out" if scored == "scored 0" else "zero scores them 0"
         yield (
-            f"{_count(missing.sum(), 'judged query is', 'judged queries are')} missing from the ranking ({names}{more}) "
-            f"and {scored} (--missing {other})"
+            f"{_count(missing.sum(), 'judged query is', 'judged queries are')} missing from the ranking "
+            f"({names}{more}) and {scored} (--missing {other})"
         )
     if bench.extra_queries:
-        yield f"{_count(bench.extra_queries, 'retrieved query has', 'retrieved queries have')} no gold and did not count"
+        yield f"{_count(bench.extra_queries, 'retrieved query has', 'retrieved queries have')} no gold: not counted"
     empty = relevant_count(judged, None) == 0
     if empty.any():
         yield f"{_count(empty.sum(), 'query has', 'queries have')} nothing relevant in the gold"

@@ -75,7 +75,9 @@ class Bench:
         starts = np.concatenate(([0], np.cumsum(lengths[known])))
         return replace(kept, queries=number[known], starts=starts)
 
-    def judge(self, *, ties: TieRule = "id", scores: str = "double", self_matches: str = "keep", places: bool = False) -> Judged:  # fmt: skip
+    def judge(
+        self, *, ties: TieRule = "id", scores: str = "double", self_matches: str = "keep", places: bool = False
+    ) -> Judged:
         """The ranking judged under one set of rules."""
         rows, (at, gold_at, _) = self._rows, self._matched
         if self_matches == "drop":

@@ -64,11 +64,11 @@ class Option:
 
 COMMON_OPTIONS = (
     Option("gold", "which gold items count: all, or only the k best of each query", ("all", "k")),
-    Option("ties", "equal scores are ordered by id ascending, by id descending, or as given", ("id", "id-desc", "order")),
-    Option("scores", "width in which scores are compared: double, or single as old tools keep them", ("double", "single")),
+    Option("ties", "equal scores stand by id ascending, by id descending, or as given", ("id", "id-desc", "order")),
+    Option("scores", "scores are compared as 64-bit numbers, or as 32-bit ones", ("double", "single")),
     Option("self", "an item whose id is the query's: kept in the ranking, or dropped from it", ("keep", "drop")),
-    Option("empty", "a query with nothing relevant: undefined and left out, 0, or an error", ("skip", "zero", "error")),
-    Option("missing", "a gold query that the ranking lacks: 0, undefined and left out, or an error", ("zero", "skip", "error")),
+    Option("empty", "a query with nothing relevant: left out, 0, or an error", ("skip", "zero", "error")),
+    Option("missing", "a gold query that the ranking lacks: 0, left out, or an error", ("zero", "skip", "error")),
 )  # fmt: skip
 
 

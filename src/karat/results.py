@@ -102,10 +102,10 @@ class Scores:
     def _repr_html_(self) -> str:
         from html import escape
 
-        cells = "".join(
-            "<tr>" + f"<td style='text-align:left'>{escape(row[0])}</td>" + "".join(f"<td>{c}</td>" for c in row[1:]) + "</tr>"
-            for row in self._rows()
-        )  # fmt: skip
+        cells = ""
+        for label, *figures in self._rows():
+            cells += f"<tr><td style='text-align:left'>{escape(label)}</td>"
+            cells += "".join(f"<td>{figure}</td>" for figure in figures) + "</tr>"
         notes = "".join(f"<li>{escape(warning)}</li>" for warning in self.warnings)
         return (
             f"<table><caption>Scores of {escape(self.source)} over {len(self.queries):,} queries</caption>"

@@ -103,7 +103,8 @@ def progress(what: str, *, quiet: bool = False) -> Iterator[None]:
 
     from karat.reports.console import console
 
-    bar = Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console(stderr=True), transient=True)  # fmt: skip
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    bar = Progress(*columns, console=console(stderr=True), transient=True)
     bar.add_task(what, total=None)
     timer = Timer(_SECONDS_BEFORE_PROGRESS, bar.start)
     timer.daemon = True

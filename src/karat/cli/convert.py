@@ -25,9 +25,11 @@ def convert_command(
     target: Annotated[Path, typer.Argument(metavar="B", help="The file to write; its suffix names the format.")],
     kind: Annotated[Kind | None, typer.Option(help="Whether A is a gold or a run, where it cannot be told.")] = None,
     form: FormatOption = None,
-    to: Annotated[str | None, typer.Option("--to", metavar="FORMAT", help="The format to write, whatever the suffix.")] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="FORMAT", help="The format to write, whatever the suffix.")
+    ] = None,
     quiet: QuietOption = False,
-) -> None:  # fmt: skip
+) -> None:
     """Convert a gold or a run: TREC, JSON, JSONL, CSV, TSV, Parquet, also .gz and .zst."""
     from karat.formats import kind_of, read, write
     from karat.formats.source import Source

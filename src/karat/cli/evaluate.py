@@ -39,19 +39,27 @@ def add_to(app: typer.Typer) -> None:
 
 
 def evaluate_command(
-    gold: Annotated[str, typer.Argument(metavar="GOLD", help="What should have come back: qrels or any table; - is standard input.")],
+    gold: Annotated[
+        str, typer.Argument(metavar="GOLD", help="What should have come back: qrels or a table; - is standard input.")
+    ],
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="What did come back, one file a system.")],
     measures: Annotated[
-        list[str] | None, typer.Option("--measure", "-m", metavar="MEASURE", help="A measure like ndcg@10; repeat it, or split by commas.")
+        list[str] | None,
+        typer.Option(
+            "--measure", "-m", metavar="MEASURE", help="A measure like ndcg@10; repeat it, or split by commas."
+        ),
     ] = None,
     dialect: Annotated[
-        str | None, typer.Option("--dialect", "-d", metavar="TOOL", help="Reproduce a tool: trec_eval, ranx, beir … (karat metrics --dialects).")
+        str | None,
+        typer.Option("--dialect", "-d", metavar="TOOL", help="Reproduce a tool (karat metrics --dialects lists them)."),
     ] = None,
     per_query: Annotated[
-        Path | None, typer.Option("--per-query", metavar="FILE", help="Write every query's scores: .csv, .tsv, .jsonl or .parquet.")
+        Path | None,
+        typer.Option("--per-query", metavar="FILE", help="Write every query's scores: .csv, .tsv, .jsonl or .parquet."),
     ] = None,
     output: Annotated[
-        list[Path] | None, typer.Option("--output", "-o", metavar="FILE", help="Write the report: .json, .csv or .md; repeat it.")
+        list[Path] | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the report: .json, .csv or .md; repeat it."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of a table.")] = False,
     ties: Annotated[str | None, typer.Option(help="Equal scores: id, id-desc or order.")] = None,
@@ -60,9 +68,11 @@ def evaluate_command(
     rel: Annotated[float | None, typer.Option(help="Grade from which an item is relevant.")] = None,
     duplicates: DuplicatesOption = Duplicates.error,
     form: FormatOption = None,
-    gold_form: Annotated[str | None, typer.Option("--gold-format", metavar="FORMAT", help="The same for the gold only.")] = None,
+    gold_form: Annotated[
+        str | None, typer.Option("--gold-format", metavar="FORMAT", help="The same for the gold only.")
+    ] = None,
     quiet: QuietOption = False,
-) -> None:  # fmt: skip
+) -> None:
     """Score runs against a gold.
 
     Prints a table of means with the number of queries averaged, and warns of what would mislead: missing queries,

@@ -1,5 +1,6 @@
 """karat explain: why two tools give two numbers."""
 
+from math import isnan
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,12 +20,14 @@ def add_to(app: typer.Typer) -> None:
 def explain_command(
     gold: Annotated[str, typer.Argument(metavar="GOLD", help="What should have come back; - is standard input.")],
     run: Annotated[str, typer.Argument(metavar="RUN", help="What did come back.")],
-    measure: Annotated[str, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure in question.")] = "ndcg@10",
+    measure: Annotated[
+        str, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure in question.")
+    ] = "ndcg@10",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     duplicates: DuplicatesOption = Duplicates.error,
     form: FormatOption = None,
     quiet: QuietOption = False,
-) -> None:  # fmt: skip
+) -> None:
     """Compute one measure under every dialect and every convention.
 
     One row each, with the conventions that make the value differ from karat's own. This ends arguments.
@@ -81,12 +84,13 @@ def _difference(row: "Explained") -> str:
 
 
 def _as_json(row: "Explained") -> dict[str, Any]:
-    figures = {"mean": None, "n": 0, "difference": None} if row.error else {"mean": row.mean, "n": row.n, "difference": row.difference}  # fmt: skip
     return {
         "who": row.who,
         "kind": row.kind,
         "measure": row.measure,
-        **{key: None if value != value else value for key, value in figures.items()},
+        "mean": None if isnan(row.mean) else row.mean,
+        "n": row.n,
+        "difference": None if isnan(row.difference) else row.difference,
         "because": list(row.because),
         "error": row.error,
     }

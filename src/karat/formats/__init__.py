@@ -10,7 +10,7 @@ from karat.columns import GRADE, SCORE
 from karat.errors import DataError, UnknownName, UsageError
 from karat.formats import delimited, jsonl, nested, parquet, trec
 from karat.formats.atomic import replacing
-from karat.formats.source import COMPRESSIONS, Source, plain_suffix
+from karat.formats.source import COMPRESSIONS, Packing, Source, plain_suffix
 
 __all__ = ["FORMATS", "format_of", "kind_of", "read", "write", "write_table"]
 
@@ -117,14 +117,14 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
         _write_as(chosen, frame, part, "table", compression, "")
 
 
-def _form_to_write(path: Path, form: str | None, allowed: Sequence[str]) -> tuple[str, str]:
+def _form_to_write(path: Path, form: str | None, allowed: Sequence[str]) -> tuple[str, Packing]:
     chosen = form or _SUFFIXES.get(plain_suffix(path.name))
     if form is not None and form not in FORMATS:
         raise UnknownName("format", form, FORMATS)
     if chosen is None or chosen not in allowed:
         suffixes = ", ".join(suffix for suffix, name in sorted(_SUFFIXES.items()) if name in allowed)
         raise UsageError(f"cannot tell the format from the name {path.name!r}", expected=f"a suffix among {suffixes}")
-    compression = COMPRESSIONS.get(path.suffix.lower(), "uncompressed")
+    compression: Packing = COMPRESSIONS.get(path.suffix.lower(), "uncompressed")
     if chosen == "parquet" and compression != "uncompressed":
         raise UsageError("Parquet is compressed by itself", where=path.name, hint="Leave the last suffix away.")
     return chosen, compression
@@ -134,17 +134,22 @@ def plain_stem(path: Path) -> str:
     return Source(path.name, path).system
 
 
-def _write_as(form: str, frame: pl.DataFrame, part: Path, kind: str, compression: str, name: str) -> None:
-    packing = {"compression": compression, "check_extension": False}
+def _write_as(form: str, frame: pl.DataFrame, part: Path, kind: str, packing: Packing, name: str) -> None:
     if form == "parquet":
         frame.write_parquet(part)
     elif form == "jsonl":
-        frame.write_ndjson(part, **packing)  # type: ignore[arg-type]
+        frame.write_ndjson(part, compression=packing, check_extension=False)
     elif form == "json":
-        lines = pl.read_lines(io.BytesIO(nested.to_text(frame).encode()))
-        lines.write_csv(part, include_header=False, quote_style="never", **packing)  # type: ignore[arg-type]
+        _write_lines(pl.read_lines(io.BytesIO(nested.to_text(frame).encode())), part, packing)
     elif form == "trec":
-        table = trec.write(frame, kind, name.replace(" ", "_") or "karat")
-        table.write_csv(part, include_header=False, separator=" ", quote_style="never", **packing)  # type: ignore[arg-type]
+        _write_lines(trec.write(frame, kind, name.replace(" ", "_") or "karat"), part, packing)
     else:
-        frame.write_csv(part, separator="\t" if form == "tsv" else ",", **packing)  # type: ignore[arg-type]
+        separator = "\t" if form == "tsv" else ","
+        frame.write_csv(part, separator=separator, compression=packing, check_extension=False)
+
+
+def _write_lines(frame: pl.DataFrame, part: Path, packing: Packing) -> None:
+    """Columns with one blank between them, nothing quoted, no header."""
+    frame.write_csv(
+        part, include_header=False, separator=" ", quote_style="never", compression=packing, check_extension=False
+    )

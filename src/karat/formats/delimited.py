@@ -34,7 +34,7 @@ def read(source: Source, kind: str) -> pl.DataFrame:
     found = match_columns(_cells(header, separator), kind, where=source.name)
     try:
         frame = pl.scan_csv(
-            source.polars, separator=separator, infer_schema=False, glob=False, missing_utf8_is_empty_string=False
+            source.polars, separator=separator, infer_schema=False, glob=False
         ).select(pl.col(given).alias(name) for name, given in found.items()).collect(engine="streaming")  # fmt: skip
     except OSError as error:
         raise source.damaged(error) from error

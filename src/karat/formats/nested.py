@@ -1,4 +1,4 @@
-"""JSON as pytrec_eval, ranx and BEIR write it: {query: {item: number}}. Also {query: [items, best first]} and records."""
+"""JSON as pytrec_eval, ranx and BEIR write it: {query: {item: number}}; also {query: [items]} and records."""
 
 import json
 from itertools import chain

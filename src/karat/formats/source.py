@@ -4,14 +4,16 @@ import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
 from karat.errors import DataError
 
-__all__ = ["COMPRESSIONS", "Source", "plain_suffix"]
+__all__ = ["COMPRESSIONS", "Packing", "Source", "plain_suffix"]
 
-COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+Packing = Literal["uncompressed", "gzip", "zstd"]
+COMPRESSIONS: dict[str, Packing] = {".gz": "gzip", ".zst": "zstd"}
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _OTHER_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _HEAD_BYTES = 1 << 16
@@ -68,14 +70,12 @@ class Source:
     @property
     def polars(self) -> Path | bytes:
         """What Polars' readers take."""
-        return self.path if self.path is not None else self.bytes
+        return self.path if self.path is not None else self.content
 
     @cached_property
-    def bytes(self) -> bytes:
-        if self.held is not None:
-            return self.held
-        assert self.path is not None
-        return self.path.read_bytes()
+    def content(self) -> bytes:
+        """The bytes as they are stored."""
+        return self.path.read_bytes() if self.path is not None else self.held or b""
 
     @cached_property
     def compression(self) -> str | None:
@@ -84,7 +84,7 @@ class Source:
 
     def _start(self, size: int) -> bytes:
         if self.path is None or self.held is not None:
-            return self.bytes[:size]
+            return self.content[:size]
         with self.path.open("rb") as file:
             return file.read(size)
 
@@ -105,7 +105,7 @@ class Source:
         if self.compression is not None:
             return "\n".join(self.lines())
         try:
-            return self.bytes.decode("utf-8-sig")
+            return self.content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise self.undecodable() from error
 
@@ -138,7 +138,7 @@ class Source:
 
     def undecodable(self) -> DataError:
         """The error for text that is not UTF-8, naming the first line where it goes wrong."""
-        data = self.bytes if self.compression is None else b""
+        data = self.content if self.compression is None else b""
         encoding = _OTHER_ENCODINGS.get(data[:2])
         if encoding:
             found, where = f"the text is {encoding}", self.name

@@ -60,7 +60,9 @@ def _precision_at_hits(judged: Judged, chosen: Bools, *, grouped: bool) -> Float
 
 
 @metric("gm_ap", _OVER, REL, _TIES, aliases=("gm_map",), aggregate="geometric")
-def gm_ap(judged: Judged, k: int | None, *, over: str = "relevant", rel: float | None = None, ties: str = "id") -> Floats:  # fmt: skip
+def gm_ap(
+    judged: Judged, k: int | None, *, over: str = "relevant", rel: float | None = None, ties: str = "id"
+) -> Floats:
     """Average precision, averaged over queries by the geometric mean.
 
     Formula: as ap; the mean is exp(Σ ln max(ap, 0.00001) / n).
@@ -104,7 +106,7 @@ def iprec_mean(judged: Judged, k: int | None, *, rel: float | None = None) -> Fl
 def inf_ap(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
     """Inferred average precision, for gold of which only a sample of the pool was judged.
 
-    Formula: mean over relevant items of 1/r + (r−1)/r · pooled above/(r−1) · (relevant above + ε) / (judged above + 2ε);
+    Formula: mean over relevant items of 1/r + (r−1)/r · pooled above/(r−1) · (relevant above + ε)/(judged above + 2ε);
     items with a negative grade are in the pool but unjudged; ε = 0.00001.
 
     Source: Yilmaz & Aslam, Estimating Average Precision with Incomplete and Imperfect Judgments (2006).

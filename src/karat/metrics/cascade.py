@@ -50,4 +50,4 @@ def rbp(judged: Judged, k: int | None, *, p: float = 0.8, gain: str = "binary", 
     weights = np.power(p, judged.rank[chosen] - 1.0)
     if gain == "linear":
         weights = weights * judged.grade[chosen]
-    return (1 - p) * np.bincount(judged.row[chosen], weights, minlength=len(judged))
+    return (1 - p) * np.bincount(judged.row[chosen], weights, minlength=len(judged)).astype(np.float64)

@@ -4,6 +4,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from karat.measure import Option
 from karat.types import Bools, Floats, Ints, Judged
@@ -61,9 +62,10 @@ def cut_or_depth(judged: Judged, k: int | None) -> Floats:
     return judged.depth.astype(np.float64) if k is None else np.full(len(judged), float(k))
 
 
-def divide(numerator: Floats, denominator: Floats) -> Floats:
+def divide(numerator: NDArray[np.number], denominator: NDArray[np.number]) -> Floats:
     """The quotient, and 0 where nothing is divided by nothing."""
-    return np.divide(numerator, denominator, out=np.zeros(numerator.size), where=denominator > 0)
+    quotient: Floats = np.divide(numerator, denominator, out=np.zeros(numerator.size), where=denominator > 0)
+    return quotient
 
 
 def nth_in_row(rows: Ints) -> Floats:
@@ -72,7 +74,7 @@ def nth_in_row(rows: Ints) -> Floats:
         return np.empty(0)
     firsts = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1])))
     lengths = np.diff(np.append(firsts, rows.size))
-    return np.arange(1, rows.size + 1) - np.repeat(firsts, lengths).astype(np.float64)
+    return np.arange(1.0, rows.size + 1) - np.repeat(firsts, lengths)
 
 
 @lru_cache(maxsize=8)

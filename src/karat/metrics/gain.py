@@ -15,7 +15,7 @@ _TIES = Option(
     f"{_COMMON['ties'].about}; average: a group of equal scores shares its discounts",
     (*_COMMON["ties"].choices, "average"),
 )
-_IDEAL = Option("ideal", "ideal list: the k best of the gold, all of it, or as many as were retrieved", ("k", "all", "retrieved"))  # fmt: skip
+_IDEAL = Option("ideal", "ideal list: the gold's k best, all, or as many as were retrieved", ("k", "all", "retrieved"))
 
 
 @metric("dcg", _GAIN, REL, _TIES)
@@ -60,7 +60,7 @@ def ndcg(
         counted &= places <= judged.depth[judged.gold_rows]
     table = discounts(int(places[counted].max(initial=1)))
     best = _gain_of(judged.gold_grades[counted], gain) / table[places[counted]]
-    total = np.bincount(judged.gold_rows[counted], best, minlength=len(judged))
+    total = np.bincount(judged.gold_rows[counted], best, minlength=len(judged)).astype(np.float64)
     return divide(dcg(judged, k, gain=gain, rel=rel, ties=ties), total)
 
 
@@ -84,4 +84,5 @@ def _tied_discounts(judged: Judged, counted: Bools, k: int | None) -> Floats:
         weights[k + 1 :] = 0.0
     total = np.cumsum(weights)
     shares = (total[last] - total[first - 1]) / (last - first + 1)
-    return np.divide(1.0, shares, out=np.full(shares.size, np.inf), where=shares > 0)
+    inverse: Floats = np.divide(1.0, shares, out=np.full(shares.size, np.inf), where=shares > 0)
+    return inverse

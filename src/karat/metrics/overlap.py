@@ -19,8 +19,8 @@ __all__ = ["rbo"]
 def rbo(judged: Judged, k: int | None, *, p: float = 0.9, tail: str = "extrapolate") -> Floats:
     """Rank-biased overlap of the ranking with an ordered gold.
 
-    Formula: (1 − p)/p · [Σ X(d)/d · p^d + Σ X(s)·(d − s)/(s·d) · p^d for d > s] + [(X(l) − X(s))/l + X(s)/s] · p^l, X(d)
-    being the overlap of the first d of both lists, s and l the shorter and the longer length; tail=none keeps the
+    Formula: (1 − p)/p · [Σ X(d)/d · p^d + Σ X(s)·(d − s)/(s·d) · p^d for d > s] + [(X(l) − X(s))/l + X(s)/s] · p^l,
+    X(d) being the overlap of the first d of both lists, s and l the shorter and the longer length; tail=none keeps the
     first sum only. With a cut-off both lists are cut at k.
 
     Source: Webber, Moffat & Zobel, A Similarity Measure for Indefinite Rankings (2010), equation 32.
@@ -43,13 +43,12 @@ def _overlap(judged: Judged, meets: Ints, short: Ints, long: Ints, p: float, tai
     depth = np.arange(1, int(long.max(initial=1)) + 1)
     powers = np.concatenate(([0.0], np.cumsum(np.power(p, depth))))
     harmonic = np.concatenate(([0.0], np.cumsum(np.power(p, depth) / depth)))
-    end = long[judged.row]
-    shared = meets <= end
-    rows = judged.row[shared]
-    agreement = np.bincount(rows, (harmonic[end] - harmonic[meets - 1])[shared], minlength=len(judged))
+    shared = meets <= long[judged.row]
+    rows, met = judged.row[shared], meets[shared]
+    agreement = np.bincount(rows, harmonic[long[rows]] - harmonic[met - 1], minlength=len(judged))
     scale = (1 - p) / p if p > 0 else 0.0
     if tail == "none":
-        return scale * agreement
+        return np.asarray(scale * agreement, dtype=np.float64)
     at_long = np.bincount(rows, minlength=len(judged)).astype(np.float64)
     at_short = np.bincount(judged.row[meets <= short[judged.row]], minlength=len(judged)).astype(np.float64)
     uneven = divide(at_short, short.astype(np.float64)) * (powers[long] - powers[short])

@@ -1,0 +1,55 @@
+# make demo   set up, then show the main job on bundled data
+# make test   set up, then the whole suite
+# make check  lint, format, types, import directions
+# make bench  karat beside its peers, as ratios (their own environment, several minutes)
+
+PYTHON ?= python3
+BIN := .venv/bin
+BENCH := .venv-bench/bin
+
+.PHONY: demo test check bench format tables clean
+
+demo: .venv/.core
+	$(BIN)/karat demo
+
+test: .venv/.dev
+	$(BIN)/python -m pytest -n auto
+
+check: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/test_architecture.py
+
+format: .venv/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# The tables of the README, from the code.
+tables: .venv/.dev
+	$(BIN)/python scripts/make_tables.py
+
+bench: .venv/.core .venv-bench/.done
+	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/runs.py --part all
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+.venv/.core: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/.dev: .venv/.core
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+.venv-bench/.done: benchmarks/requirements.txt
+	$(PYTHON) -m venv .venv-bench
+	$(BENCH)/python -m pip install --quiet --upgrade pip
+	$(BENCH)/python -m pip install --quiet -r benchmarks/requirements.txt
+	@touch $@
+
+clean:
+	rm -rf .venv .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis

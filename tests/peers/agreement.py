@@ -1,0 +1,33 @@
+"""How values of karat and of another tool are laid beside each other."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+import karat
+
+ROUNDING = 1e-12
+
+
+def per_query(scores: karat.Scores, label: str) -> dict[str, float]:
+    """The defined values of one measure by query."""
+    values = zip(scores.queries.to_list(), scores[label].tolist(), strict=True)
+    return {query: value for query, value in values if not math.isnan(value)}
+
+
+def assert_same(found: Mapping[str, float], expected: Mapping[str, float], label: str, *, exact: bool = True) -> None:
+    """The same queries with the same values: to the last bit, or but for the order of additions."""
+    assert found.keys() == expected.keys(), label
+    for query, value in expected.items():
+        assert_close(found[query], value, f"{label} of {query!r}", exact=exact)
+
+
+def assert_close(found: float, expected: float, what: str, *, exact: bool = False) -> None:
+    allowed = 0.0 if exact else ROUNDING
+    assert found == pytest.approx(expected, rel=allowed, abs=0.0), f"{what}: karat {found!r}, tool {expected!r}"
+
+
+def mean_of(values: Mapping[str, float]) -> float:
+    return float(np.mean(list(values.values())))

@@ -1,0 +1,119 @@
+"""The rooms, and which may import which: docs/architecture.md in force."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import karat
+
+ROOT = Path(karat.__file__).parent
+
+# Each room may import from its own layer's exceptions below, and from any layer further down.
+LAYERS = [
+    {"errors", "_version"},
+    {"types", "registry", "columns"},
+    {"formats", "intake", "blocks"},
+    {"measure"},
+    {"names"},
+    {"dialects"},
+    {"results", "matching", "ordering"},
+    {"judge", "metrics"},
+    {"evaluate"},
+    {"explain", "catalogue"},
+    {"gold", "rankers", "reports"},
+    {"api"},
+    {"cli"},
+    {"__init__", "__main__"},
+]
+LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+# formats is for the rim: where gold and rankings come from, and where reports go.
+FORMATS_ARE_FOR = {"formats", "gold", "rankers", "reports", "api", "cli"}
+HEAVY_AT_START = {"polars", "numpy", "rich", "matplotlib", "faiss", "pydantic", "jinja2"}
+CORE_LIBRARIES = {"numpy", "polars", "typer", "rich"}
+
+
+def modules() -> list[Path]:
+    return sorted(ROOT.rglob("*.py"))
+
+
+def room_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return parts[0]
+
+
+def imported(path: Path, *, top_level_only: bool = False) -> set[str]:
+    """Names of modules that a file imports; those under TYPE_CHECKING do not count."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing_only = {
+        id(child)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for child in ast.walk(node)
+    }
+    nodes = tree.body if top_level_only else list(ast.walk(tree))
+    found = set()
+    for node in nodes:
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def rooms_imported(path: Path) -> set[str]:
+    names = {name.split(".")[1] for name in imported(path) if name.startswith("karat.") and name.count(".") >= 1}
+    return {name for name in names if name in LEVEL}
+
+
+def test_every_module_has_a_room() -> None:
+    assert {room_of(path) for path in modules()} <= set(LEVEL)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_down(path: Path) -> None:
+    room = room_of(path)
+    upward = {other for other in rooms_imported(path) if other != room and LEVEL[other] >= LEVEL[room]}
+    assert not upward, f"{path.name} imports upward or sideways: {upward}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_the_rim_reads_files(path: Path) -> None:
+    if "formats" in rooms_imported(path):
+        assert room_of(path) in FORMATS_ARE_FOR
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "metrics").glob("*.py")), ids=lambda path: path.name)
+def test_metrics_open_nothing(path: Path) -> None:
+    assert imported(path) & {"pathlib", "os", "io", "polars", "karat.formats"} == set()
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_core_libraries_without_an_extra(path: Path) -> None:
+    import sys
+
+    outside = {name.split(".")[0] for name in imported(path)} - set(sys.stdlib_module_names) - {"karat"}
+    assert outside <= CORE_LIBRARIES
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "cli").glob("*.py")), ids=lambda path: path.name)
+def test_the_command_line_loads_nothing_heavy_at_start(path: Path) -> None:
+    heavy = {name.split(".")[0] for name in imported(path, top_level_only=True)} & HEAVY_AT_START
+    assert not heavy
+
+
+def test_public_names_are_those_listed_and_all_load() -> None:
+    for name in karat.__all__:
+        assert getattr(karat, name) is not None
+    assert set(dir(karat)) == set(karat.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        karat.nothing  # noqa: B018
+
+
+def test_modules_fit_a_sitting() -> None:
+    """Past 350 lines a module has two subjects."""
+    long = {path.name: n for path in modules() if (n := len(path.read_text(encoding="utf-8").splitlines())) > 350}
+    assert not long
