@@ -94,7 +94,7 @@ def order_rows(starts: Ints, values: Floats | None, *, single: bool = False) -> 
 
     def order_block(first: int, last: int) -> tuple[Ints | None, Ints, Ints]:
         low, high = int(starts[first]), int(starts[last])
-        block = values[low:high].astype(np.float32) if single else values[low:high]
+        block = _as_single(values[low:high]) if single else values[low:high]
         order, *ties = _order_block(starts[first : last + 1] - low, block)
         return None if order is None else order + low, ties[0] + low, ties[1] + low
 
@@ -107,6 +107,12 @@ def order_rows(starts: Ints, values: Floats | None, *, single: bool = False) -> 
             if block is not None:
                 order[starts[first] : starts[last]] = block
     return Ordered(starts, order, np.concatenate(firsts), np.concatenate(lasts))
+
+
+def _as_single(values: Floats) -> NDArray[np.float32]:
+    """As C casts: what is too large becomes infinite."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
 
 
 def _order_block(starts: Ints, values: NDArray[np.floating]) -> tuple[Ints | None, Ints, Ints]:

@@ -57,7 +57,9 @@ def distinct_grades(gold: dict[str, int]) -> dict[str, float]:
     return {item: float(place) for place, item in enumerate(gold, 1)}
 
 
-@pytest.mark.parametrize(("metric", "options"), list(cases()), ids=lambda v: v.name if isinstance(v, Metric) else str(v))
+@pytest.mark.parametrize(
+    ("metric", "options"), list(cases()), ids=lambda v: v.name if isinstance(v, Metric) else str(v)
+)
 @given(data=st.lists(st.tuples(golds, rankings), min_size=1, max_size=4))
 @settings(max_examples=15, deadline=None, derandomize=True)
 def test_like_the_definition(metric: Metric, options: dict[str, Any], data: list[tuple[Any, list[str]]]) -> None:

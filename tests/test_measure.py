@@ -1,0 +1,165 @@
+"""Spellings: they parse, print canonically, parse back; aliases mean what their tools mean."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import karat
+from karat.dialects import DIALECTS, resolve
+from karat.measure import METRICS, Measure, Metric, Option
+
+
+def drawn(option: Option) -> st.SearchStrategy[Any]:
+    if option.choices:
+        return st.sampled_from(option.choices)
+    low, high = max(option.low, 0.0), min(option.high, 10.0)
+    return st.one_of(st.just(float(int(high))), st.floats(low, high).map(lambda x: round(x, 6)))
+
+
+@st.composite
+def measures(draw: Any) -> Measure:
+    metric: Metric = draw(st.sampled_from(list(METRICS)))
+    k = None if metric.cut == "none" else draw(st.one_of(st.none(), st.integers(1, 10**6)))
+    chosen = draw(st.lists(st.sampled_from(metric.all_options), unique=True))
+    options = {option.name: draw(drawn(option)) for option in chosen}
+    if k is None:
+        options.pop("gold", None)
+    return Measure(metric.name, k, tuple(options.items()))
+
+
+@given(measures())
+@settings(max_examples=400, deadline=None, derandomize=True)
+def test_every_measure_parses_back(measure: Measure) -> None:
+    assert Measure.parse(str(measure)) == measure
+    assert str(Measure.parse(str(measure))) == str(measure)
+    assert Measure.parse(measure.spelled_out()) == measure
+    assert hash(Measure.parse(str(measure))) == hash(measure)
+
+
+@pytest.mark.parametrize(
+    ("given", "canonical"),
+    [
+        ("ndcg@10", "ndcg@10"),
+        ("ndcg( gain = exp )@5", "ndcg(gain=exp)@5"),
+        ("ndcg(gain=linear)@5", "ndcg@5"),
+        ("precision(rel=4.0)@10", "precision(rel=4)@10"),
+        ("recall(rel=2,over=k)@5", "recall(over=k,rel=2)@5"),
+        ("map", "ap"),
+        ("mrr@10", "rr@10"),
+        ("success@5", "hit_rate@5"),
+        ("hits@5", "recall@5"),
+        ("rbo(p=0.95)", "rbo(p=0.95)"),
+    ],
+)
+def test_canonical_spelling(given: str, canonical: str) -> None:
+    assert str(Measure.parse(given)) == canonical
+
+
+TREC = "rel=1,ties=id-desc,scores=single,empty=zero,missing=skip"
+IR = "rel=1,ties=id-desc,scores=single,empty=zero"
+RANX = "rel=1,ties=order,empty=zero"
+
+
+@pytest.mark.parametrize(
+    ("alias", "means"),
+    [
+        ("ndcg_cut_10", f"ndcg({TREC})@10"),
+        ("map_cut_100", f"ap({TREC})@100"),
+        ("recip_rank", f"rr({TREC})"),
+        ("P_10", f"precision({TREC})@10"),
+        ("success_5", f"hit_rate({TREC})@5"),
+        ("recall_100", f"recall({TREC})@100"),
+        ("Rprec", f"r_precision({TREC})"),
+        ("set_P", f"precision(over=retrieved,{TREC})"),
+        ("relative_P_10", f"recall(over=min,{TREC})@10"),
+        ("iprec_at_recall_0.10", f"iprec(at=0.1,{TREC})"),
+        ("nDCG@10", f"ndcg({IR})@10"),
+        ("nDCG(dcg='exp-log2')@10", "ndcg(gain=exp,rel=1,ties=id-desc,empty=zero)@10"),
+        ("AP@100", f"ap({IR})@100"),
+        ("AP(rel=2)@100", f"ap({IR.replace('rel=1', 'rel=2')})@100"),
+        ("RR", f"rr({IR})"),
+        ("RR@10", "rr(rel=1,empty=zero)@10"),
+        ("R@100", f"recall({IR})@100"),
+        ("ndcg_burges@10", f"ndcg(gain=exp,{RANX})@10"),
+        ("rbp.95", f"rbp(p=0.95,gain=linear,{RANX})"),
+        ("map@100-l2", f"ap({RANX.replace('rel=1', 'rel=2')})@100"),
+    ],
+)
+def test_names_of_other_tools_keep_their_conventions(alias: str, means: str) -> None:
+    asked = resolve(alias)
+    assert (asked.label, str(asked.measure)) == (alias, means)
+
+
+def test_hits_is_recall_save_under_ranx() -> None:
+    gold, run = {"q": {"a": 1, "b": 1, "c": 1, "d": 1}}, {"q": ["a", "x", "b"]}
+    assert karat.evaluate(gold, run, "hits@5").mean() == {"hits@5": 0.5}
+    assert karat.evaluate(gold, run, "hits@5", dialect="ranx").mean() == {"hits@5": 2.0}
+
+
+def test_a_dialect_yields_to_what_the_spelling_sets() -> None:
+    assert resolve("ndcg(gain=linear)@10", "elasticsearch").measure["gain"] == "linear"
+    assert resolve("ndcg@10", "elasticsearch").measure["gain"] == "exp"
+    assert resolve("ndcg@10", "trec_eval", {"missing": "zero"}).measure["missing"] == "zero"
+    assert resolve("ndcg(missing=skip)@10", None, {"missing": "zero"}).measure["missing"] == "skip"
+
+
+def test_every_dialect_takes_every_metric() -> None:
+    for dialect in DIALECTS:
+        for metric in METRICS:
+            k = None if metric.cut == "none" else 10
+            measure = resolve(str(Measure(metric.name, k)), dialect.name).measure
+            assert Measure.parse(str(measure)) == measure
+
+
+@pytest.mark.parametrize(
+    ("spelling", "message"),
+    [
+        ("ndgc@10", "Did you mean ndcg@10"),
+        ("NDGC@10", "Did you mean"),
+        ("recal", "Did you mean recall"),
+        ("ndcg(gian=exp)@10", "Did you mean gain"),
+        ("ndcg(gain=expo)@10", "Did you mean exp"),
+        ("nDCG(dcg='exp')@10", "Did you mean exp-log2"),
+        ("ndcg@ten", "a whole number from 1"),
+        ("ndcg@0", "a whole number from 1"),
+        ("ndcg(@10", "cannot read the measure"),
+        ("ndcg(gain)@10", "key=value"),
+        ("bpref@5", "has no cut-off"),
+        ("ndcg(gold=k)", "needs a cut-off"),
+        ("rbp(p=1.5)", "a number from 0 to 1"),
+        ("precision(rel=high)@5", "expected a number"),
+        ("", "cannot read the measure"),
+    ],
+)
+def test_what_is_wrong_is_said(spelling: str, message: str) -> None:
+    with pytest.raises(karat.UsageError, match=message):
+        resolve(spelling)
+
+
+def test_every_metric_is_documented() -> None:
+    for metric in METRICS:
+        assert metric.title, metric.name
+        assert metric.formula, metric.name
+        assert metric.source, metric.name
+
+
+def test_a_metric_of_ones_own() -> None:
+    """The door for third parties: one function, one decorator."""
+    import numpy as np
+
+    @karat.metric("test_depth", needs_relevant=False)
+    def depth(judged: karat.Judged, k: int | None) -> Any:
+        """How many were retrieved.
+
+        Formula: retrieved.
+
+        Source: this test.
+        """
+        return judged.depth.astype(np.float64)
+
+    assert karat.evaluate({"q": {"a": 1}}, {"q": ["a", "b"]}, "test_depth").mean() == {"test_depth": 2.0}
+    with pytest.raises(karat.UsageError, match="registered twice"):
+        karat.metric("test_depth")(depth)
+    METRICS._entries.pop("test_depth")
