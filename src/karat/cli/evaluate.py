@@ -42,7 +42,7 @@ def evaluate_command(
     gold: Annotated[
         str, typer.Argument(metavar="GOLD", help="What should have come back: qrels or a table; - is standard input.")
     ],
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="What did come back, one file a system.")],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="What did come back, one file a system.")],
     measures: Annotated[
         list[str] | None,
         typer.Option(

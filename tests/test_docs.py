@@ -1,0 +1,85 @@
+"""The documentation is true: its tables come from the code, its commands run, its outputs are what is printed."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def karat(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "karat", *arguments], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the demo's files, under the names that the README uses as well."""
+    folder = tmp_path_factory.mktemp("desk")
+    assert karat("demo", "--keep", "karat-demo", "-q", cwd=folder).returncode == 0
+    for name, source in (("qrels.txt", "qrels"), ("bm25.trec", "bm25"), ("dense.trec", "dense"), ("run.trec", "bm25")):
+        (folder / name).write_bytes((folder / "karat-demo" / f"{source}.trec").read_bytes())
+    karat("convert", "run.trec", "run.trec.gz", cwd=folder)
+    return folder
+
+
+def commands() -> list[str]:
+    """Every karat command of the README's indented blocks, comments left away."""
+    lines = [line.strip().removeprefix("$ ").partition("   #")[0] for line in README.splitlines() if line[:4] == "    "]
+    parts = [part.strip() for line in lines if re.match("karat [a-z]", line) for part in line.split("&&")]
+    return [part for part in dict.fromkeys(parts) if part.startswith("karat ")]
+
+
+@pytest.mark.parametrize("command", commands())
+def test_commands_of_the_readme_run(command: str, desk: Path) -> None:
+    ended = karat(*shlex.split(command)[1:], cwd=desk)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_there_are_commands_to_run() -> None:
+    assert len(commands()) >= 8
+
+
+def shown_output(command: str) -> list[str]:
+    """The lines that the README shows under a command, up to an ellipsis or a blank line that ends the block."""
+    lines = README.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.strip() == f"$ {command}")
+    block = []
+    for line in lines[start + 1 :]:
+        if line.strip() == "…" or (line and not line.startswith("    ")):
+            break
+        block.append(line.removeprefix("    ").rstrip())
+    return block
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "karat demo",
+        "karat demo --keep karat-demo && karat explain karat-demo/qrels.trec karat-demo/bm25.trec -m ndcg@10",
+    ],
+)
+def test_outputs_of_the_readme_are_what_is_printed(command: str, desk: Path) -> None:
+    ended = karat(*shlex.split(command.split("&&")[-1])[1:], cwd=desk)
+    printed = [line.rstrip() for line in (ended.stdout + ended.stderr).splitlines()]
+    expected = shown_output(command)
+    assert printed[: len(expected)] == expected
+
+
+def test_tables_of_the_readme_are_made_from_the_code() -> None:
+    ended = subprocess.run([sys.executable, str(ROOT / "scripts" / "make_tables.py"), "--check"], check=False)
+    assert ended.returncode == 0, "run: make tables"
+
+
+def test_architecture_page_names_every_room() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {path.name for path in (ROOT / "src" / "karat").iterdir() if not path.name.startswith("_")}
+    rooms -= {"py.typed", "samples"}
+    unnamed = {room for room in rooms if f"`{room}" not in page}
+    assert not unnamed
