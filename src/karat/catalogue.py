@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from karat.dialects import DIALECTS
+from karat.dialects import DIALECTS, Dialect
 from karat.measure import METRICS, Metric
 from karat.names import names_elsewhere
 
-__all__ = ["dialects_table", "metric_facts", "metrics_table"]
+__all__ = ["dialect_facts", "dialects_table", "metric_facts", "metrics_table"]
 
 
 def metrics_table() -> list[list[str]]:
@@ -17,6 +17,12 @@ def metrics_table() -> list[list[str]]:
 def dialects_table() -> list[list[str]]:
     """Name and what it reproduces."""
     return [[dialect.name, dialect.about] for dialect in DIALECTS]
+
+
+def dialect_facts(dialect: Dialect) -> dict[str, Any]:
+    """What a dialect sets."""
+    by_metric = {name: dict(options) for name, options in dialect.by_metric.items()}
+    return {"name": dialect.name, "about": dialect.about, "common": dict(dialect.common), "by_metric": by_metric}
 
 
 def metric_facts(metric: Metric) -> dict[str, Any]:

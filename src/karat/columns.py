@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
+import polars as pl
+
 from karat.errors import DataError
 
-__all__ = ["GRADE", "ITEM", "QUERY", "RANK", "SCORE", "match_columns"]
+__all__ = ["GRADE", "ITEM", "QUERY", "RANK", "SCORE", "are_whole", "check_grades", "looks_like_header", "match_columns"]
 
 QUERY, ITEM, GRADE, SCORE, RANK = "query_id", "item_id", "grade", "score", "rank"
 
@@ -75,6 +77,23 @@ def match_columns(names: Sequence[str], kind: str, where: str | None = None) -> 
             hint=_swap_hint(kind, folded),
         )
     return found
+
+
+def are_whole(numbers: pl.Series) -> bool:
+    """Whether all are whole numbers that can be written as such without loss; negative zero cannot."""
+    exact = (numbers == numbers.round()) & (numbers.abs() <= 2**53) & ~((numbers == 0) & (1 / numbers < 0))
+    return bool(exact.all())
+
+
+def check_grades(column: str, grades: pl.Series, where: str) -> None:
+    """Grades in a column called score, as BEIR's are, must be whole; fractions there are a run's."""
+    if _folded(column) == SCORE and not (grades == grades.round()).all():
+        raise DataError(
+            "the column score holds fractions, as a run's scores do",
+            where=where,
+            expected="a gold with whole grades",
+            hint="The gold comes first: karat evaluate GOLD RUN. If these are grades, name the column grade.",
+        )
 
 
 def _swap_hint(kind: str, folded: dict[str, str]) -> str:

@@ -119,9 +119,12 @@ def _warnings(bench: Bench, judged: Judged, measures: Sequence[Measure]) -> Iter
         )
     if bench.extra_queries:
         yield f"{_count(bench.extra_queries, 'retrieved query has', 'retrieved queries have')} no gold: not counted"
-    empty = relevant_count(judged, None) == 0
-    if empty.any():
-        yield f"{_count(empty.sum(), 'query has', 'queries have')} nothing relevant in the gold"
+    for rel, policy in dict.fromkeys((m["rel"], m["empty"]) for m in measures if m.metric.needs_relevant):
+        empty = int((relevant_count(judged, cast(float | None, rel)) == 0).sum())
+        if empty:
+            level = "" if rel is None else f" of grade {rel:g} or better"
+            scored = "left out (--empty zero scores 0)" if policy == "skip" else "scored 0 (--empty skip leaves out)"
+            yield f"{_count(empty, 'query has', 'queries have')} nothing relevant{level} in the gold: {scored}"
     if bench.dropped:
         yield f"{_count(bench.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
     cuts = sorted({measure.k for measure in measures if measure.k is not None})

@@ -122,7 +122,16 @@ def _grouped(query: pl.Series) -> tuple[pl.Series, Ints, NDArray[np.int64] | Non
     codes = names.replace_strict(distinct, np.arange(len(distinct)), return_dtype=pl.Int64).to_numpy()
     per_row = np.repeat(codes, np.diff(bounds))
     starts = np.concatenate(([0], np.cumsum(np.bincount(per_row, minlength=len(distinct)))))
-    return distinct, starts.astype(np.int64), np.argsort(per_row, kind="stable")
+    return distinct, starts.astype(np.int64), _stable_order(per_row)
+
+
+def _stable_order(codes: Ints) -> Ints:
+    """A stable sort of small numbers, 16 bits at a time, for which NumPy has a radix sort."""
+    order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
+    for shift in range(16, max(int(codes.max(initial=0)).bit_length(), 1), 16):
+        digits = ((codes[order] >> shift) & 0xFFFF).astype(np.uint16)
+        order = order[np.argsort(digits, kind="stable")]
+    return order
 
 
 def _ids(column: pl.Series) -> pl.Series:
@@ -130,12 +139,17 @@ def _ids(column: pl.Series) -> pl.Series:
     if column.dtype == pl.String:
         return column
     if column.dtype.is_integer():
-        return column.cast(pl.Int64) if column.dtype != pl.UInt64 else column.cast(pl.String)
+        wide = column.dtype in (pl.UInt64, pl.Int128, pl.UInt128)
+        return column.cast(pl.String if wide else pl.Int64)
     if column.dtype.is_float():
         raise DataError(
             f"the ids in column {column.name!r} are floating-point numbers",
             expected="strings or whole numbers",
             hint="Missing values turn whole numbers into floats in pandas: drop them or cast the column to string.",
+        )
+    if column.dtype not in (pl.Categorical, pl.Enum, pl.Null):
+        raise DataError(
+            f"the ids in column {column.name!r} are of type {column.dtype}", expected="strings or whole numbers"
         )
     return column.cast(pl.String)
 

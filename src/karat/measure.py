@@ -8,6 +8,7 @@ Only what differs from the metric's default is printed, in the order in which th
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import isinf
 from typing import Any, Literal
 
 from karat.errors import UnknownName, UsageError
@@ -56,7 +57,7 @@ class Option:
             number = float(text)
         except ValueError:
             number = float("nan")
-        if not self.low <= number <= self.high:
+        if not self.low <= number <= self.high or isinf(number):
             limits = "" if self.low == float("-inf") else f" from {self.low:g} to {self.high:g}"
             raise UsageError(f"{self.name}={text}", where=where, expected=f"a number{limits}")
         return number

@@ -68,7 +68,9 @@ def test_numbers_in_every_spelling(tmp_path: Path, number: str, comment: str) ->
     assert read_rows(path, "run") == RUN_ROWS
 
 
-@pytest.mark.parametrize("item", ['"d1', 'd"1"', "#d1", "d,1", "d\u00a01", "dé", "日本", "d\x1c1", "d\u20281", "NA", "-"])
+@pytest.mark.parametrize(
+    "item", ['"d1', 'd"1"', "#d1", "d,1", "d\u00a01", "dé", "日本", "d\x1c1", "d\u20281", "NA", "-"]
+)
 def test_ids_may_hold_anything_but_blanks(tmp_path: Path, item: str) -> None:
     text = f"q1 Q0 {item} 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n"
     assert read_rows(put(tmp_path, "run.trec", text), "run")[0] == ("q1", item, (2.5).hex())
@@ -124,7 +126,7 @@ _null_grade = pytest.mark.xfail(strict=True, reason="trec._read_regular: Series.
 
 BAD_RUN_LINES = [
     ("q5 Q0 d7 3 tag", "found 5 columns"),
-    ("q5 Q0 d7  3 tag", "found 5 columns"),
+    pytest.param("q5 Q0 d7  3 tag", "found 5 columns", marks=_fast_way),
     ("q5 Q0  3 1.5 tag", "found 5 columns"),
     pytest.param("q5  d7 3 1.5 tag", "found 5 columns", marks=_fast_way),
     pytest.param("q5 Q0 d7  1.5 tag", "found 5 columns", marks=_fast_way),
@@ -186,7 +188,7 @@ def test_malformed_qrels_line_is_found(tmp_path: Path, line: str, found: str, at
 @_fast_way
 @pytest.mark.parametrize("odd", ["q1\tQ0\tdoc one\t2\t1.5\ttag", "q1 Q0 doc\tone 2 1.5 tag"])
 def test_a_blank_within_an_id_is_read_alike_by_both_ways(tmp_path: Path, odd: str) -> None:
-    """Columns are split by any blank, so the fast way must not take ``doc one`` for an id and the careful one ``doc``."""
+    """Columns are split by any blank: the fast way must not take ``doc one`` for an id and the careful one ``doc``."""
     first = RUN.splitlines()[0].replace(" ", "\t") if odd.startswith("q1\t") else RUN.splitlines()[0]
     text = f"{first}\n{odd}\n"
     plain, commented = put(tmp_path, "a.trec", text), put(tmp_path, "b.trec", "# c\n" + text)
@@ -219,7 +221,8 @@ def test_comments_alone_are_no_data(tmp_path: Path, text: str) -> None:
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_is_written_by_score_with_ranks(tmp_path: Path) -> None:
+@pytest.mark.xfail(strict=True, reason="trec.write: cum_count().first().over(query) is 1 in every row, so queries mix")
+def test_a_run_is_written_query_by_query_in_order_of_score(tmp_path: Path) -> None:
     frame = read(put(tmp_path, "in.csv", "query_id,item_id,score\nz,a,1\nz,b,3\na,c,2\nz,c,2\n"), "run")
     write(frame, tmp_path / "my system.trec", "run")
     lines = (tmp_path / "my system.trec").read_text().splitlines()

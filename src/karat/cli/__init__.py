@@ -1,7 +1,7 @@
 """The command line: thin. Parse, call, print; one file a command group."""
 
-import os
 import sys
+from typing import Any
 
 import typer
 
@@ -25,6 +25,10 @@ for module in (evaluate, explain, metrics, convert, demo):
     module.add_to(app)
 
 
+# The parser's own base class of errors; which module it lives in differs between releases of typer.
+_PARSER_ERROR: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"karat {__version__}")
@@ -43,15 +47,21 @@ def main() -> None:
     """Run the command line; errors become one line and an exit code."""
     debug = "--debug" in sys.argv[1:]
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    stdout = sys.stdout
     try:
-        app(arguments, prog_name="karat")
+        sys.exit(app(arguments, prog_name="karat", standalone_mode=False))
     except KaratError as error:
         _fail(f"error: {error}", error.exit_code, debug)
-    except KeyboardInterrupt:
+    except _PARSER_ERROR as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except typer.Exit as ended:
+        sys.exit(ended.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
         _fail("interrupted", 130, debug)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except SystemExit as ended:
+        # The parser replaces standard output when its reader has left, as in `karat metrics | head -1`.
+        sys.exit(0 if sys.stdout is not stdout else ended.code)
     except MemoryError:
         _fail("error: out of memory", 1, debug)
     except Exception as error:

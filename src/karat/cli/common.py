@@ -17,6 +17,7 @@ __all__ = [
     "DuplicatesOption",
     "FormatOption",
     "QuietOption",
+    "check_standard_input",
     "name_systems",
     "progress",
     "say",
@@ -54,6 +55,12 @@ def say(message: str, *, quiet: bool = False) -> None:
 def warn(messages: Iterable[str], *, quiet: bool = False) -> None:
     for message in messages:
         say(f"warning: {message}", quiet=quiet)
+
+
+def check_standard_input(paths: Iterable[str]) -> None:
+    """Standard input can be read once."""
+    if list(paths).count("-") > 1:
+        raise UsageError("standard input was named twice", expected="- once")
 
 
 def split_measures(given: Iterable[str]) -> list[str]:

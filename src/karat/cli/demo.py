@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from karat.cli.common import QuietOption, say, warn
+from karat.errors import DataError
 
 __all__ = ["add_to"]
 
@@ -46,6 +47,9 @@ def demo_command(
 def _copy(folder: Path, target: Path) -> None:
     from karat.formats.atomic import write_text
 
-    target.mkdir(parents=True, exist_ok=True)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot make this folder: {error.strerror}", where=str(target)) from error
     for name in ("qrels.trec", "bm25.trec", "dense.trec", "queries.jsonl", "documents.jsonl"):
         write_text(target / name, (folder / name).read_text(encoding="utf-8"))

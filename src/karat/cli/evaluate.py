@@ -10,13 +10,13 @@ from karat.cli.common import (
     DuplicatesOption,
     FormatOption,
     QuietOption,
+    check_standard_input,
     name_systems,
     progress,
     say,
     split_measures,
     warn,
 )
-from karat.errors import UsageError
 
 if TYPE_CHECKING:
     from karat.measure import Value
@@ -78,6 +78,7 @@ def evaluate_command(
     Prints a table of means with the number of queries averaged, and warns of what would mislead: missing queries,
     unjudged items, equal scores at the cut-off.
     """
+    _check_outputs(per_query, output or [])
     overrides = {"ties": ties, "missing": missing, "empty": empty, "rel": rel}
     report = evaluate_files(
         gold,
@@ -122,8 +123,7 @@ def evaluate_files(
     from karat.rankers.runs import read_run
     from karat.results import Report
 
-    if [gold, *runs].count("-") > 1:
-        raise UsageError("standard input was named twice", expected="- once")
+    check_standard_input([gold, *runs])
     asked = resolve_all(measures or DEFAULT_MEASURES, dialect, _checked(overrides or {}))
     names = name_systems(runs)
     with progress(f"Reading {gold}", quiet=quiet):
@@ -138,14 +138,23 @@ def evaluate_files(
 
 
 def _checked(overrides: "dict[str, Value]") -> "dict[str, Value]":
-    """--ties, --missing and --empty take the values of the options of that name."""
+    """--ties, --missing, --empty and --rel take the values of the options of that name."""
     from karat.measure import COMMON_OPTIONS
+    from karat.metrics.common import REL
 
-    common = {option.name: option for option in COMMON_OPTIONS}
-    for name, value in overrides.items():
-        if name in common:
-            common[name].read(str(value), where=f"--{name}")
-    return overrides
+    known = {option.name: option for option in (*COMMON_OPTIONS, REL)}
+    return {name: known[name].read(str(value), where=f"--{name}") for name, value in overrides.items()}
+
+
+def _check_outputs(per_query: Path | None, outputs: list[Path]) -> None:
+    """Refuse a name that tells no form before anything is computed or written."""
+    from karat.formats import TABLE_FORMATS, form_to_write
+    from karat.reports import form_of
+
+    for path in outputs:
+        form_of(path)
+    if per_query is not None:
+        form_to_write(per_query, None, TABLE_FORMATS)
 
 
 def _write_files(report: "Report", per_query: Path | None, outputs: list[Path]) -> list[Path]:

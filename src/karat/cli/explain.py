@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from karat.cli.common import Duplicates, DuplicatesOption, FormatOption, QuietOption, progress, say
+from karat.cli.common import (
+    Duplicates,
+    DuplicatesOption,
+    FormatOption,
+    QuietOption,
+    check_standard_input,
+    progress,
+    say,
+)
 
 if TYPE_CHECKING:
     from karat.explain import Explained
@@ -32,6 +40,7 @@ def explain_command(
 
     One row each, with the conventions that make the value differ from karat's own. This ends arguments.
     """
+    check_standard_input([gold, run])
     from karat.explain import explain
     from karat.gold.labels import read_gold
     from karat.rankers.runs import read_run

@@ -22,15 +22,16 @@ def metrics_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show what exists: formula, options and aliases of every metric."""
-    from karat.catalogue import dialects_table, metric_facts, metrics_table
-    from karat.dialects import resolve
+    from karat.catalogue import dialect_facts, dialects_table, metric_facts, metrics_table
+    from karat.dialects import DIALECTS, resolve
     from karat.measure import METRICS
 
     if as_json:
         import json
 
         chosen = [resolve(name).measure.metric] if name else list(METRICS)
-        print(json.dumps([metric_facts(metric) for metric in chosen], indent=2, ensure_ascii=False))
+        facts = [dialect_facts(d) for d in DIALECTS] if dialects else [metric_facts(metric) for metric in chosen]
+        print(json.dumps(facts, indent=2, ensure_ascii=False))
         return
     from karat.reports.console import print_table
 

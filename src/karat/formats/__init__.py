@@ -1,18 +1,20 @@
 """Files ↔ frames. A frame of gold has query_id, item_id, grade; one of a run query_id, item_id, score (and rank)."""
 
 import io
+import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
-from karat.columns import GRADE, SCORE
+from karat.columns import GRADE, SCORE, looks_like_header
 from karat.errors import DataError, UnknownName, UsageError
 from karat.formats import delimited, jsonl, nested, parquet, trec
 from karat.formats.atomic import replacing
 from karat.formats.source import COMPRESSIONS, Packing, Source, plain_suffix
 
-__all__ = ["FORMATS", "format_of", "kind_of", "read", "write", "write_table"]
+__all__ = ["FORMATS", "TABLE_FORMATS", "form_to_write", "format_of", "kind_of", "read", "write", "write_table"]
 
 _READERS = {
     "trec": trec.read,
@@ -23,6 +25,7 @@ _READERS = {
     "parquet": parquet.read,
 }
 FORMATS = tuple(_READERS)
+TABLE_FORMATS = ("csv", "tsv", "jsonl", "parquet")
 _SUFFIXES = {
     ".json": "json",
     **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
@@ -31,6 +34,8 @@ _SUFFIXES = {
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
     **dict.fromkeys((".trec", ".run", ".qrels", ".qrel", ".txt", ".res", ".test"), "trec"),
 }
+# An object with a key, an empty one, or a list of objects; not an id like {a} or [1].
+_JSON_START = re.compile(r'\{\s*("|\}|$)|\[\s*(\{|\]|$)')
 
 
 def format_of(source: Source) -> str:
@@ -40,16 +45,12 @@ def format_of(source: Source) -> str:
     suffix = _SUFFIXES.get(plain_suffix(source.name))
     if suffix == "parquet":
         raise DataError("does not begin as Parquet does", where=source.name, expected="a Parquet file")
-    lines = [line for line in source.head.splitlines() if line.strip()]
+    lines = source.head_lines
     if not lines:
         raise DataError("found only blank lines", where=source.name, expected="data")
     first = lines[0].strip()
-    if first[0] in "{[":
-        one_object_a_line = first.startswith("{") and first.endswith("}") and '":' in first
-        several = one_object_a_line and (len(lines) > 1 and lines[1].lstrip().startswith("{"))
-        if several or (suffix == "jsonl" and one_object_a_line):
-            return "jsonl"
-        return "json"
+    if _JSON_START.match(first):
+        return "jsonl" if suffix == "jsonl" or _is_record(first) else "json"
     if suffix in ("json", "jsonl"):
         return suffix
     if delimited.separator_of(lines[0]) is not None:
@@ -57,6 +58,15 @@ def format_of(source: Source) -> str:
     if suffix == "csv" or (suffix == "tsv" and len(lines[0].split()) not in (4, 6)):
         return suffix
     return "trec"
+
+
+def _is_record(line: str) -> bool:
+    """Whether a line is an object by itself that names a query and an item."""
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return False
+    return isinstance(record, dict) and looks_like_header(record)
 
 
 def read(given: str | Path | Source, kind: str, form: str | None = None) -> pl.DataFrame:
@@ -67,22 +77,7 @@ def read(given: str | Path | Source, kind: str, form: str | None = None) -> pl.D
     frame = _READERS[form or format_of(source)](source, kind)
     if frame.is_empty():
         raise DataError("found a header but no rows", where=source.name, expected="at least one row")
-    if kind == "gold" and _is_fractional_score(source, frame, form):
-        raise DataError(
-            "the column score holds fractions, as a run's scores do",
-            where=source.name,
-            expected="a gold with whole grades",
-            hint="The gold comes first: karat evaluate GOLD RUN. If these are grades, name the column grade.",
-        )
     return frame
-
-
-def _is_fractional_score(source: Source, frame: pl.DataFrame, form: str | None) -> bool:
-    """A table whose grades stand in a column called score, as BEIR's do, but are not whole."""
-    if (form or format_of(source)) not in ("csv", "tsv", "jsonl"):
-        return False
-    names_score = "score" in source.head.splitlines()[0].lower() and GRADE not in source.head.splitlines()[0].lower()
-    return names_score and not frame.select((pl.col(GRADE) == pl.col(GRADE).round()).all()).item()
 
 
 def kind_of(source: Source, form: str | None = None) -> str:
@@ -104,7 +99,7 @@ def kind_of(source: Source, form: str | None = None) -> str:
 
 def write(frame: pl.DataFrame, path: Path, kind: str, form: str | None = None) -> str:
     """Write a gold or a run whole, in the form of the suffix or the given one; returns the form."""
-    chosen, compression = _form_to_write(path, form, FORMATS)
+    chosen, compression = form_to_write(path, form, FORMATS)
     with replacing(path) as part:
         _write_as(chosen, frame, part, kind, compression, plain_stem(path))
     return chosen
@@ -112,12 +107,13 @@ def write(frame: pl.DataFrame, path: Path, kind: str, form: str | None = None) -
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
     """Write any table whole, in the form of the suffix."""
-    chosen, compression = _form_to_write(path, None, ("csv", "tsv", "jsonl", "parquet"))
+    chosen, compression = form_to_write(path, None, TABLE_FORMATS)
     with replacing(path) as part:
         _write_as(chosen, frame, part, "table", compression, "")
 
 
-def _form_to_write(path: Path, form: str | None, allowed: Sequence[str]) -> tuple[str, Packing]:
+def form_to_write(path: Path, form: str | None, allowed: Sequence[str]) -> tuple[str, Packing]:
+    """The format and the compression that a name asks for."""
     chosen = form or _SUFFIXES.get(plain_suffix(path.name))
     if form is not None and form not in FORMATS:
         raise UnknownName("format", form, FORMATS)

@@ -13,7 +13,13 @@ __all__ = ["replacing", "write_text"]
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its place when the block ends well, and is removed when not."""
+    """A temporary path beside ``path`` that takes its place when the block ends well, and is removed when not.
+
+    A pipe or a device, such as /dev/stdout, is written into, never replaced.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        yield path
+        return
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     except OSError as error:

@@ -2,15 +2,15 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import polars as pl
 
-from karat.columns import QUERY, looks_like_header, match_columns
+from karat.columns import GRADE, ITEM, QUERY, check_grades, looks_like_header, match_columns
 from karat.errors import DataError
 from karat.formats.source import Source
 
-__all__ = ["numbers_of", "read", "separator_of"]
+__all__ = ["as_numbers", "read", "separator_of"]
 
 _SEPARATORS = ",\t;|"
 
@@ -29,55 +29,83 @@ def _cells(line: str, separator: str) -> list[str]:
 
 def read(source: Source, kind: str) -> pl.DataFrame:
     """query_id, item_id and grade, or score and rank, of every row."""
-    header = next((line for line in source.head.splitlines() if line.strip()), "")
+    header = next(iter(source.head_lines), "")
     separator = separator_of(header) or next((s for s in _SEPARATORS if s in header), ",")
-    found = match_columns(_cells(header, separator), kind, where=source.name)
+    names = _cells(header, separator)
+    found = match_columns(names, kind, where=source.name)
+    wanted = [pl.col(given).alias(name) for name, given in found.items()]
+    # A row that is too short has no last cell; a blank line has none at all, and does not count.
+    scan = pl.scan_csv(source.polars, separator=separator, infer_schema=False, glob=False)
     try:
-        frame = pl.scan_csv(
-            source.polars, separator=separator, infer_schema=False, glob=False
-        ).select(pl.col(given).alias(name) for name, given in found.items()).collect(engine="streaming")  # fmt: skip
+        frame = scan.select(*wanted, last=pl.col(names[-1]).is_null()).collect(engine="streaming")
     except OSError as error:
         raise source.damaged(error) from error
     except pl.exceptions.PolarsError as error:
-        raise _explained(source, separator, error) from error
-    if frame.null_count().row(0) != (0,) * frame.width:
-        raise _explained(source, separator, None)
-    return numbers_of(frame, source)
+        raise _misfit(source, separator, list(found.values())) or _unreadable(source, error) from error
+    if frame["last"].any() or any(frame[name].null_count() for name in found):
+        misfit = _misfit(source, separator, list(found.values()))
+        if misfit is not None:
+            raise misfit
+        frame = frame.filter(~pl.all_horizontal(pl.col(*found).is_null()))
+    numbers = as_numbers(frame.select(list(found)))
+    bad = first_bad_number(frame, numbers)
+    if bad is not None:
+        row, name = bad
+        line = next(line for n, (line, _) in enumerate(_data_rows(source, separator)) if n == row)
+        raise not_a_number(frame, row, name, f"{source.name}:{line}")
+    if kind == "gold":
+        check_grades(found[GRADE], numbers[GRADE], source.name)
+    return numbers
 
 
-def numbers_of(frame: pl.DataFrame, source: Source, first_line: int = 2) -> pl.DataFrame:
-    """Numeric columns as numbers; the first that is none is named with its line."""
-    for name in frame.columns[2:]:
-        column = frame[name]
-        numbers = column.str.strip_chars().cast(pl.Float64, strict=False) if column.dtype == pl.String else column
-        bad = numbers.is_null() | ~numbers.cast(pl.Float64).is_finite().fill_null(False)
+def as_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Columns other than ids as numbers; null where a cell is none."""
+    texts = [name for name in frame.columns if name not in (QUERY, ITEM) and frame[name].dtype == pl.String]
+    return frame.with_columns(pl.col(name).str.strip_chars().cast(pl.Float64, strict=False) for name in texts)
+
+
+def first_bad_number(frame: pl.DataFrame, numbers: pl.DataFrame) -> tuple[int, str] | None:
+    """The first row, and its column, whose number is missing or not finite."""
+    for name in numbers.columns:
+        if name in (QUERY, ITEM):
+            continue
+        column = numbers[name]
+        if not column.dtype.is_numeric():
+            return 0, name
+        bad = ~column.cast(pl.Float64).is_finite().fill_null(False)
         if bad.any():
-            row = int(bad.arg_max() or 0)
-            raise DataError(
-                f"the {name} of query {frame[QUERY][row]!r} is {column[row]!r}",
-                where=f"{source.name}:{row + first_line}",
-                expected="a finite number",
-            )
-        frame = frame.with_columns(numbers.alias(name))
-    return frame
+            return int(bad.arg_max() or 0), name
+    return None
 
 
-def _explained(source: Source, separator: str, error: Exception | None) -> DataError:
-    """Find the row that does not fit the header; only run once something is known to be wrong."""
+def not_a_number(frame: pl.DataFrame, row: int, name: str, where: str) -> DataError:
+    value = frame[name][row]
+    return DataError(f"the {name} of query {frame[QUERY][row]!r} is {value!r}", where=where, expected="a finite number")
+
+
+def _data_rows(source: Source, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells of each row under the header; blank lines do not count. Slow: only to explain an error."""
     reader = csv.reader(io.StringIO(source.text(), newline=""), delimiter=separator)
-    header: Sequence[str] = next(reader, [])
-    for row in reader:
-        if row and len(row) != len(header):
-            return DataError(
-                f"found {len(row)} columns in the line {separator.join(row)!r}",
-                where=f"{source.name}:{reader.line_num}",
-                expected=f"{len(header)} columns: {', '.join(header)}",
-            )
-        if row and "" in row:
-            empty = header[row.index("")]
-            return DataError(
-                f"no {empty} in the line {separator.join(row)!r}",
-                where=f"{source.name}:{reader.line_num}",
-                expected="a value in every column",
-            )
+    rows = ((reader.line_num, row) for row in reader if any(cell.strip() for cell in row))
+    next(rows, None)
+    yield from rows
+
+
+def _misfit(source: Source, separator: str, wanted: list[str]) -> DataError | None:
+    """The error for the first row that does not fit the header, or lacks a cell that is wanted."""
+    header = _cells(next(iter(source.head_lines), ""), separator)
+    for line, row in _data_rows(source, separator):
+        where, shown = f"{source.name}:{line}", separator.join(row)
+        if len(row) != len(header):
+            expected = f"{len(header)} columns: {', '.join(header)}"
+            return DataError(f"found {len(row)} columns in the line {shown!r}", where=where, expected=expected)
+        empty = next((name for name, cell in zip(header, row, strict=True) if name in wanted and not cell), None)
+        if empty is not None:
+            return DataError(f"no {empty} in the line {shown!r}", where=where, expected="a value in every column")
+    return None
+
+
+def _unreadable(source: Source, error: Exception) -> DataError:
+    if "utf" in str(error).lower():
+        return source.undecodable()
     return DataError(f"cannot be read as a table: {error}", where=source.name, expected="CSV or TSV with a header")

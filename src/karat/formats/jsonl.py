@@ -2,15 +2,16 @@
 
 import io
 import json
+from collections.abc import Callable
 
 import polars as pl
 
-from karat.columns import match_columns
+from karat.columns import GRADE, check_grades, match_columns
 from karat.errors import DataError
-from karat.formats.delimited import numbers_of
+from karat.formats.delimited import as_numbers, first_bad_number, not_a_number
 from karat.formats.source import Source
 
-__all__ = ["read"]
+__all__ = ["read", "table_of"]
 
 
 def read(source: Source, kind: str) -> pl.DataFrame:
@@ -21,29 +22,47 @@ def read(source: Source, kind: str) -> pl.DataFrame:
         raise source.damaged(error) from error
     except pl.exceptions.PolarsError:
         frame = _read_line_by_line(source)
+    return table_of(frame, source, kind, lambda row: f"{source.name}:{_line_of(source, row)}")
+
+
+def table_of(frame: pl.DataFrame, source: Source, kind: str, place: Callable[[int], str]) -> pl.DataFrame:
+    """The wanted columns of a table of records, checked; ``place`` tells where a row stands."""
     found = match_columns(frame.columns, kind, where=source.name)
     frame = frame.select(pl.col(given).alias(name) for name, given in found.items())
     for name in frame.columns:
         if frame[name].null_count():
-            line = int(frame[name].is_null().arg_max() or 0) + 1
-            raise DataError(f"no {found[name]}", where=f"{source.name}:{line}", expected="a value on every line")
-    return numbers_of(frame, source, first_line=1)
+            row = int(frame[name].is_null().arg_max() or 0)
+            raise DataError(f"no {found[name]}", where=place(row), expected="a value on every line")
+    numbers = as_numbers(frame)
+    bad = first_bad_number(frame, numbers)
+    if bad is not None:
+        raise not_a_number(frame, *bad, place(bad[0]))
+    if kind == "gold":
+        check_grades(found[GRADE], numbers[GRADE], source.name)
+    return numbers
+
+
+def _line_of(source: Source, row: int) -> int:
+    """The line of the n-th object; blank lines hold none."""
+    held = (number for number, line in enumerate(source.lines(), start=1) if line.strip())
+    return next(number for n, number in enumerate(held) if n == row)
 
 
 def _read_line_by_line(source: Source) -> pl.DataFrame:
     """The slow way: tells which line is broken, and takes ids that are strings here and numbers there."""
     records = []
-    for number, line in enumerate(source.text().splitlines(), start=1):
+    for number, line in enumerate(source.lines(), start=1):
         if not line.strip():
             continue
+        where = f"{source.name}:{number}"
         try:
             record = json.loads(line)
         except ValueError as error:
-            raise DataError(f"not JSON: {error}", where=f"{source.name}:{number}", expected="an object") from error
+            raise DataError(f"not JSON: {error}", where=where, expected="an object") from error
         if not isinstance(record, dict):
-            raise DataError(f"found {line[:60]!r}", where=f"{source.name}:{number}", expected="an object on each line")
+            raise DataError(f"found {line[:60]!r}", where=where, expected="an object on each line")
         records.append(record)
     try:
         return pl.DataFrame(records, infer_schema_length=None, strict=False)
-    except (pl.exceptions.PolarsError, TypeError) as error:
+    except (pl.exceptions.PolarsError, TypeError, OverflowError, UnicodeEncodeError) as error:
         raise DataError(f"the lines do not fit together: {error}", where=source.name) from error

@@ -1,17 +1,18 @@
 """JSON as pytrec_eval, ranx and BEIR write it: {query: {item: number}}; also {query: [items]} and records."""
 
 import json
-from itertools import chain
 from typing import Any
 
 import polars as pl
 
-from karat.columns import GRADE, ITEM, QUERY, RANK, SCORE, match_columns
+from karat.columns import GRADE, ITEM, QUERY, SCORE, are_whole
 from karat.errors import DataError
-from karat.formats.delimited import numbers_of
+from karat.formats.jsonl import table_of
 from karat.formats.source import Source
 
 __all__ = ["read", "to_text"]
+
+_FEWEST_SCORES = 20
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -36,29 +37,29 @@ def read(source: Source, kind: str) -> pl.DataFrame:
 
 
 def _from_objects(tree: _Pairs, source: Source, kind: str) -> pl.DataFrame:
-    queries = [query for query, _ in tree]
     members = [_members(query, value, source, kind) for query, value in tree]
-    lengths = [len(pairs) for pairs in members]
-    value = GRADE if kind == "gold" else SCORE
-    flat = list(chain.from_iterable(members))
-    numbers = [number for _, number in flat]
-    if not all(type(number) in (int, float) for number in numbers):
-        at = next(i for i, number in enumerate(numbers) if type(number) not in (int, float))
-        query = list(chain.from_iterable([q] * n for q, n in zip(queries, lengths, strict=True)))[at]
-        raise DataError(
-            f"the value of item {flat[at][0]!r} is {json.dumps(numbers[at], default=str)}",
-            where=f"{source.name}, query {query!r}",
-            expected="a number",
-        )
-    repeated = pl.Series(QUERY, queries, dtype=pl.String).to_frame().select(
-        pl.col(QUERY).repeat_by(pl.Series(lengths, dtype=pl.UInt32)).explode().drop_nulls()
-    )  # fmt: skip
+    flat = [(query, item, number) for (query, _), pairs in zip(tree, members, strict=True) for item, number in pairs]
     if not flat:
         raise DataError("found no items", where=source.name, expected="{query: {item: number}}")
-    frame = repeated.with_columns(
-        pl.Series(ITEM, [item for item, _ in flat], dtype=pl.String),
-        pl.Series(value, [float(number) for number in numbers], dtype=pl.Float64),
-    )
+    for query, item, number in flat:
+        if type(number) not in (int, float):
+            raise DataError(
+                f"the value of item {item!r} is {json.dumps(number, default=str)}",
+                where=f"{source.name}, query {query!r}",
+                expected="a number",
+            )
+    queries, items, numbers = zip(*flat, strict=True)
+    value = GRADE if kind == "gold" else SCORE
+    try:
+        frame = pl.DataFrame(
+            {
+                QUERY: pl.Series(queries, dtype=pl.String),
+                ITEM: pl.Series(items, dtype=pl.String),
+                value: pl.Series([float(number) for number in numbers], dtype=pl.Float64),
+            }
+        )
+    except (OverflowError, UnicodeEncodeError) as error:
+        raise DataError(f"found a value that cannot be held: {error}", where=source.name) from error
     if kind == "gold":
         _check_not_a_run(frame, source)
     return frame
@@ -67,21 +68,21 @@ def _from_objects(tree: _Pairs, source: Source, kind: str) -> pl.DataFrame:
 def _members(query: str, value: Any, source: Source, kind: str) -> list[tuple[str, Any]]:
     if isinstance(value, _Pairs):
         return value
-    if isinstance(value, list):
+    if isinstance(value, list) and all(type(item) in (str, int) for item in value):
         grades = [1.0] * len(value) if kind == "gold" else [-1.0 - place for place in range(len(value))]
         return [(str(item), grade) for item, grade in zip(value, grades, strict=True)]
     raise DataError(
         f"found {json.dumps(value)[:60]}",
         where=f"{source.name}, query {query!r}",
-        expected="an object {item: number} or a list of items",
+        expected="an object {item: number} or a list of item ids",
     )
 
 
 def _check_not_a_run(frame: pl.DataFrame, source: Source) -> None:
-    """Grades are few and mostly whole; hardly any two scores of a run are alike."""
+    """Grades are few, and have two decimals at the most; hardly any two scores of a run are alike."""
     grades = frame[GRADE]
-    fractional = (grades != grades.round()).sum()
-    if fractional > frame.height / 2 and grades.n_unique() > max(20, frame.height / 2):
+    finer = ((grades * 100) != (grades * 100).round()).sum()
+    if frame.height >= _FEWEST_SCORES and 2 * finer > frame.height and 2 * grades.n_unique() > frame.height:
         raise DataError(
             f"the {frame.height:,} values look like scores, not grades ({grades[0]}, {grades[1]} …)",
             where=source.name,
@@ -96,19 +97,21 @@ def _from_records(records: list[Any], source: Source, kind: str) -> pl.DataFrame
     if not rows or len(rows) != len(records):
         raise DataError("found a list", where=source.name, expected="{query: {item: number}} or a list of objects")
     frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
-    found = match_columns(frame.columns, kind, where=source.name)
-    frame = frame.select(pl.col(given).alias(name) for name, given in found.items())
-    return numbers_of(frame, source, first_line=1)
+    return table_of(frame, source, kind, lambda row: f"{source.name}, object {row + 1}")
 
 
 def to_text(frame: pl.DataFrame) -> str:
-    """{query: {item: number}}, one query per line."""
+    """{query: {item: number}}, one query per line; pairs that stand twice are kept."""
     value = GRADE if GRADE in frame.columns else SCORE
-    whole = value == GRADE and frame.select((pl.col(value) == pl.col(value).round()).all()).item()
-    grouped = frame.drop(RANK, strict=False).group_by(QUERY, maintain_order=True).agg(ITEM, value)
+    whole = value == GRADE and are_whole(frame[value])
+    grouped = frame.group_by(QUERY, maintain_order=True).agg(ITEM, value)
     lines = []
     for query, items, numbers in grouped.iter_rows():
-        shown = [int(number) for number in numbers] if whole else numbers
-        members = dict(zip(map(str, items), shown, strict=True))
-        lines.append(f"{json.dumps(str(query), ensure_ascii=False)}: {json.dumps(members, ensure_ascii=False)}")
+        shown = map(int, numbers) if whole else numbers
+        members = ", ".join(f"{_quoted(item)}: {json.dumps(n)}" for item, n in zip(items, shown, strict=True))
+        lines.append(f"{_quoted(query)}: {{{members}}}")
     return "{" + ",\n".join(lines) + "}\n"
+
+
+def _quoted(name: Any) -> str:
+    return json.dumps(str(name), ensure_ascii=False)

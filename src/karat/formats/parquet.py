@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from karat.columns import ITEM, QUERY, match_columns
+from karat.columns import GRADE, ITEM, QUERY, check_grades, match_columns
 from karat.errors import DataError
 from karat.formats.source import Source
 
@@ -23,4 +23,6 @@ def read(source: Source, kind: str) -> pl.DataFrame:
             raise DataError(f"row {row + 1:,} has no {found[name]}", where=source.name, expected="no nulls")
         if name not in (QUERY, ITEM) and not frame[name].dtype.is_numeric():
             raise DataError(f"{found[name]} is of type {frame[name].dtype}", where=source.name, expected="numbers")
+    if kind == "gold":
+        check_grades(found[GRADE], frame[GRADE], source.name)
     return frame

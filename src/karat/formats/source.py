@@ -43,18 +43,10 @@ class Source:
                 raise DataError("found nothing", where="standard input", expected="at least one line")
             return cls("standard input", None, held)
         path = Path(given)
-        if path.is_dir():
-            raise DataError("found a folder", where=str(path), expected="a file")
-        if not path.exists():
-            raise DataError("no such file", where=str(path), hint="Check the path; standard input is -.")
         try:
-            with path.open("rb") as file:
-                empty = not file.read(1)
+            return cls(str(path), path, _checked(path))
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror}", where=str(path)) from error
-        if empty:
-            raise DataError("the file is empty", where=str(path), expected="at least one line")
-        return cls(str(path), path)
 
     @property
     def system(self) -> str:
@@ -70,12 +62,14 @@ class Source:
     @property
     def polars(self) -> Path | bytes:
         """What Polars' readers take."""
-        return self.path if self.path is not None else self.content
+        return self.path if self.path is not None and self.held is None else self.content
 
     @cached_property
     def content(self) -> bytes:
         """The bytes as they are stored."""
-        return self.path.read_bytes() if self.path is not None else self.held or b""
+        if self.held is not None or self.path is None:
+            return self.held or b""
+        return self.path.read_bytes()
 
     @cached_property
     def compression(self) -> str | None:
@@ -114,7 +108,8 @@ class Source:
         """The first lines, for telling the format."""
         if self.compression is not None:
             try:
-                return "\n".join(pl.read_lines(self.polars, n_rows=_HEAD_LINES, glob=False)["line"])
+                lines = pl.read_lines(self.polars, n_rows=_HEAD_LINES, glob=False)["line"]
+                return "\n".join(lines).removeprefix("\ufeff")
             except OSError as error:
                 raise self.damaged(error) from error
             except pl.exceptions.ComputeError as error:
@@ -123,6 +118,11 @@ class Source:
         if start[:2] in _OTHER_ENCODINGS:
             raise self.undecodable()
         return start.decode("utf-8-sig", errors="replace")
+
+    @property
+    def head_lines(self) -> list[str]:
+        """The first lines that hold anything, without their ends."""
+        return [line.removesuffix("\r") for line in self.head.split("\n") if line.strip()]
 
     def is_parquet(self) -> bool:
         return self._start(4) == b"PAR1"
@@ -146,6 +146,20 @@ class Source:
             line = _first_bad_line(data)
             found, where = "found bytes that are not UTF-8 text", f"{self.name}:{line}" if line else self.name
         return DataError(found, where=where, expected="UTF-8", hint="Convert it, for example with iconv -t utf-8.")
+
+
+def _checked(path: Path) -> bytes | None:
+    """Refuses what is not there, a folder, or empty; what is no plain file, such as a pipe, is read at once."""
+    if path.is_dir():
+        raise DataError("found a folder", where=str(path), expected="a file")
+    if not path.exists():
+        raise DataError("no such file", where=str(path), hint="Check the path; standard input is -.")
+    held = None if path.is_file() else path.read_bytes()
+    if not (path.stat().st_size if held is None else held):
+        raise DataError("the file is empty", where=str(path), expected="at least one line")
+    if held is None:
+        path.open("rb").close()
+    return held
 
 
 def _first_bad_line(data: bytes) -> int | None:

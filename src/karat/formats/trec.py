@@ -9,7 +9,7 @@ import re
 
 import polars as pl
 
-from karat.columns import GRADE, ITEM, QUERY, SCORE
+from karat.columns import GRADE, ITEM, QUERY, SCORE, are_whole
 from karat.errors import DataError
 from karat.formats.source import Source
 
@@ -125,10 +125,9 @@ def write(frame: pl.DataFrame, kind: str, name: str) -> pl.DataFrame:
                 hint="Write CSV, JSONL or Parquet instead.",
             )
     if kind == "gold":
-        grade = pl.col(GRADE)
-        whole = frame.select((grade == grade.round()).all()).item()
-        return frame.select(QUERY, pl.lit("0").alias("iteration"), ITEM, grade.cast(pl.Int64) if whole else grade)
-    first_seen = pl.first().cum_count().first().over(QUERY).alias("seen")
-    frame = frame.with_columns(first_seen).sort(["seen", SCORE, ITEM], descending=[False, True, False])
+        grade = pl.col(GRADE).cast(pl.Int64) if are_whole(frame[GRADE]) else pl.col(GRADE)
+        return frame.select(QUERY, pl.lit("0").alias("iteration"), ITEM, grade)
+    frame = frame.with_columns(pl.int_range(pl.len()).alias("row")).with_columns(seen=pl.col("row").first().over(QUERY))
+    frame = frame.sort(["seen", SCORE, pl.col(ITEM).cast(pl.String)], descending=[False, True, False])
     rank = pl.int_range(1, pl.len() + 1).over(QUERY)
     return frame.select(QUERY, pl.lit("Q0").alias("Q0"), ITEM, rank.alias("rank"), SCORE, pl.lit(name).alias("tag"))

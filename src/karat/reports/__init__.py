@@ -8,16 +8,21 @@ from karat.formats.atomic import write_text
 from karat.registry import Registry
 from karat.results import Report
 
-__all__ = ["FORMS", "write"]
+__all__ = ["FORMS", "form_of", "write"]
 
 Form = Callable[[Report], str]
 FORMS: Registry[Form] = Registry("report form", home="karat.reports.forms", group="karat.reports")
 
 
-def write(report: Report, path: Path) -> None:
-    """Write the report whole, in the form that the suffix names."""
+def form_of(path: Path) -> Form:
+    """The form that the suffix names."""
     form = FORMS.find(path.suffix.lower().removeprefix("."))
     if form is None:
         known = ", ".join(f".{name}" for name in FORMS.names())
         raise UsageError(f"cannot tell the form of the report from {path.name!r}", expected=f"a suffix among {known}")
-    write_text(path, form(report))
+    return form
+
+
+def write(report: Report, path: Path) -> None:
+    """Write the report whole, in the form that the suffix names."""
+    write_text(path, form_of(path)(report))

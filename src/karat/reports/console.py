@@ -3,38 +3,48 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from karat.reports.table import headline
+from karat.reports.table import by_measure, by_system, one_by_one
 from karat.results import Report
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["print_report", "print_table"]
+__all__ = ["console", "print_report", "print_table"]
+
+_MOST_SYSTEMS_ACROSS = 4
 
 
 def print_report(report: Report) -> None:
-    """The headline table on standard output."""
-    header, rows = headline(report)
-    print_table(header, rows)
+    """The headline table on standard output, in the first layout that fits its width."""
+    layouts = [by_measure, by_system] if len(report.systems) <= _MOST_SYSTEMS_ACROSS else [by_system, by_measure]
+    screen = console()
+    for layout in layouts:
+        table = _table(*layout(report), text=(0,))
+        if screen.measure(table).minimum <= screen.width:
+            screen.print(table)
+            return
+    screen.print(_table(*one_by_one(report), text=(0, 1), folding=(0, 1, 3)))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: Sequence[int] = (0,)) -> None:
     """A plain table: columns of ``text`` to the left, figures to the right; only the last column may wrap."""
-    table = _new_table()
-    for position, name in enumerate(header):
-        last = position == len(header) - 1
-        table.add_column(name, justify="left" if position in text else "right", no_wrap=not last)
-    for row in rows:
-        table.add_row(*row)
-    console().print(table)
+    console().print(_table(header, rows, text=text, folding=(len(header) - 1,)))
 
 
-def _new_table() -> "Table":
+def _table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, text: Sequence[int], folding: Sequence[int] = ()
+) -> "Table":
     from rich import box
     from rich.table import Table
 
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for position, name in enumerate(header):
+        side = "left" if position in text else "right"
+        table.add_column(name, justify=side, no_wrap=position not in folding, overflow="fold")  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def console(*, stderr: bool = False) -> "Console":

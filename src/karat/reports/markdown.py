@@ -1,7 +1,7 @@
 """The report as Markdown, for a pull request or a page."""
 
 from karat.reports import FORMS
-from karat.reports.table import headline
+from karat.reports.table import by_measure
 from karat.results import Report
 
 __all__ = ["to_markdown"]
@@ -9,7 +9,7 @@ __all__ = ["to_markdown"]
 
 @FORMS.register("md")
 def to_markdown(report: Report) -> str:
-    header, rows = headline(report)
+    header, rows = by_measure(report)
     lines = ["| " + " | ".join(map(_escaped, header)) + " |", "|:--" + "|--:" * (len(header) - 1) + "|"]
     lines += ["| " + " | ".join(map(_escaped, row)) + " |" for row in rows]
     if report.warnings:

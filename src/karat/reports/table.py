@@ -2,23 +2,39 @@
 
 from karat.results import Report, Summary
 
-__all__ = ["headline"]
+__all__ = ["by_measure", "by_system", "one_by_one"]
 
-_MOST_SYSTEMS_AS_COLUMNS = 4
+Table = tuple[list[str], list[list[str]]]
 
 
-def headline(report: Report) -> tuple[list[str], list[list[str]]]:
-    """Header and rows: measures down and systems across, or the other way round where there are many systems."""
-    systems = list(report.systems.items())
-    labels = list(dict.fromkeys(label for _, scores in systems for label in scores.labels))
-    cells = {name: {label: scores.summary(label) for label in scores.labels} for name, scores in systems}
-    if len(systems) > _MOST_SYSTEMS_AS_COLUMNS:
-        return ["system", *labels], [[name, *(cells[name][label].shown() for label in labels)] for name, _ in systems]
+def by_measure(report: Report) -> Table:
+    """Measures down, systems across, and how many queries were averaged."""
     rows = []
-    for label in labels:
-        summaries = [cells[name][label] for name, _ in systems]
+    for label in _labels(report):
+        summaries = [scores.summary(label) for scores in report.systems.values()]
         rows.append([label, *(summary.shown() for summary in summaries), _counts(summaries)])
-    return ["measure", *(name for name, _ in systems), "n"], rows
+    return ["measure", *report.systems, "n"], rows
+
+
+def by_system(report: Report) -> Table:
+    """Systems down, measures across."""
+    labels = _labels(report)
+    rows = [[name, *(scores.summary(label).shown() for label in labels)] for name, scores in report.systems.items()]
+    return ["system", *labels], rows
+
+
+def one_by_one(report: Report) -> Table:
+    """A row for each system and measure: as narrow as it gets."""
+    rows = []
+    for label in _labels(report):
+        for name, scores in report.systems.items():
+            summary = scores.summary(label)
+            rows.append([name, label, summary.shown(), _counts([summary])])
+    return ["system", "measure", "mean", "n"], rows
+
+
+def _labels(report: Report) -> list[str]:
+    return list(dict.fromkeys(label for scores in report.systems.values() for label in scores.labels))
 
 
 def _counts(summaries: list[Summary]) -> str:

@@ -1,0 +1,49 @@
+"""The command line called in process: quick, and every test in a folder of its own."""
+
+import io
+import sys
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from karat.cli import main
+
+from .support import GOLD, RUN, Outcome, put
+
+
+class Karat(Protocol):
+    def __call__(self, *arguments: str, stdin: bytes = b"") -> Outcome: ...
+
+
+class _Stdin(io.TextIOWrapper):
+    def __init__(self, data: bytes) -> None:
+        super().__init__(io.BytesIO(data), encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with gold.qrels and run.trec in it."""
+    monkeypatch.chdir(tmp_path)
+    put("gold.qrels", GOLD)
+    put("run.trec", RUN)
+    return tmp_path
+
+
+@pytest.fixture
+def karat(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Karat:
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+
+    def call(*arguments: str, stdin: bytes = b"") -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["karat", *arguments])
+        monkeypatch.setattr(sys, "stdin", _Stdin(stdin))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        code = ended.value.code
+        return Outcome(code if isinstance(code, int) else 0, captured.out, captured.err)
+
+    return call

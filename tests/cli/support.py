@@ -1,0 +1,46 @@
+"""What the tests of the command line share."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+GOLD = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 2\nq2 0 d3 1\n"
+RUN = "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\nq2 Q0 d3 1 0.9 tag\nq2 Q0 d1 2 0.5 tag\n"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command gave back."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def warnings(self) -> list[str]:
+        return [line for line in self.err.splitlines() if line.startswith("warning: ")]
+
+
+def put(name: str, content: str | bytes) -> str:
+    """A file in the current folder."""
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return name
+
+
+def check_failure(outcome: Outcome, code: int, *fragments: str) -> None:
+    """One clear line on standard error, nothing on standard output, the right code."""
+    assert outcome.code == code, outcome
+    assert outcome.out == ""
+    assert outcome.err.startswith("error: "), outcome.err
+    assert outcome.err.count("\n") == 1 and outcome.err.endswith("\n"), outcome.err
+    assert "Traceback" not in outcome.err
+    for fragment in fragments:
+        assert fragment in outcome.err
+
+
+def check_width(text: str, width: int = 80) -> None:
+    """Nothing is wider than the terminal, and nothing was cut to make it fit."""
+    assert text.strip()
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text.replace(" …", "")

@@ -1,0 +1,129 @@
+"""Artifacts are written whole or not at all, and nothing is left beside them."""
+
+import errno
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from karat.errors import DataError, UsageError
+from karat.formats import write, write_table
+from karat.formats.atomic import replacing, write_text
+
+FRAME = pl.DataFrame({"query_id": ["q1"], "item_id": ["d1"], "score": [1.5]})
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("before", [None, "old"])
+def test_the_target_changes_only_at_the_end(tmp_path: Path, before: str | None) -> None:
+    target = tmp_path / "out.txt"
+    if before is not None:
+        target.write_text(before)
+    with replacing(target) as part:
+        part.write_text("half")
+        assert (target.read_text() if target.exists() else None) == before
+        part.write_text("whole")
+    assert target.read_text() == "whole"
+    assert _names(tmp_path) == ["out.txt"]
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt, MemoryError, pl.exceptions.ComputeError])
+@pytest.mark.parametrize("before", [None, "old"])
+def test_a_failure_leaves_everything_as_it_was(
+    tmp_path: Path, failure: type[BaseException], before: str | None
+) -> None:
+    target = tmp_path / "out.txt"
+    if before is not None:
+        target.write_text(before)
+    with pytest.raises(failure), replacing(target) as part:
+        part.write_text("half")
+        raise failure
+    assert _names(tmp_path) == ([] if before is None else ["out.txt"])
+    assert (target.read_text() if target.exists() else None) == before
+
+
+def test_a_full_disk_is_an_error_of_the_data(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="No space left") as caught, replacing(tmp_path / "out.txt"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert caught.value.where == str(tmp_path / "out.txt")
+    assert _names(tmp_path) == []
+
+
+def test_a_failing_rename_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Path, target: Path) -> None:
+        raise OSError(errno.EXDEV, "no")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(DataError, match="cannot write"):
+        write_text(tmp_path / "out.txt", "text")
+    assert _names(tmp_path) == []
+
+
+def test_content_reaches_the_disk_before_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a crash could leave an empty file under the final name."""
+    target, seen = tmp_path / "out.txt", []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: (seen.append(target.exists()), real(handle))[1])
+    write_text(target, "text")
+    assert seen[0] is False
+    assert target.read_text() == "text"
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_permissions_are_those_of_any_new_file(tmp_path: Path, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        write_text(tmp_path / "out.txt", "text")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "out.txt").stat().st_mode & 0o777 == mode
+
+
+def test_a_missing_folder_and_a_folder_as_target(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot write here: No such file or directory"):
+        write_text(tmp_path / "nowhere" / "out.txt", "text")
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(DataError, match="cannot write: Is a directory"):
+        write_text(tmp_path / "folder.json", "text")
+    assert _names(tmp_path) == ["folder.json"]
+
+
+@pytest.mark.xfail(strict=True, reason="replacing() renames over a device or pipe; it should be written into")
+def test_a_pipe_is_written_into_not_replaced(tmp_path: Path) -> None:
+    """As ``-o /dev/stdout`` and ``>(command)`` need; replacing /dev/null by a file would harm the machine."""
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_table(FRAME, pipe)
+        assert pipe.is_fifo()
+        assert b"q1,d1,1.5" in os.read(reader, 1000)
+    finally:
+        os.close(reader)
+
+
+@pytest.mark.parametrize("name", ["out.xyz", "out", "out.parquet.gz", "out.zst"])
+def test_names_that_tell_no_format_write_nothing(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError):
+        write(FRAME, tmp_path / name, "run")
+    assert _names(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["out.trec", "out.json", "out.txt"])
+def test_a_table_is_not_written_as_gold_or_run(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot tell the format"):
+        write_table(FRAME, tmp_path / name)
+    assert _names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["out.csv", "out.tsv", "out.jsonl", "out.ndjson", "out.parquet", "out.pq", "out.csv.gz"]
+)
+def test_a_table_is_written_by_suffix(tmp_path: Path, name: str) -> None:
+    write_table(FRAME, tmp_path / name)
+    assert _names(tmp_path) == [name]
+    assert (tmp_path / name).stat().st_size > 20

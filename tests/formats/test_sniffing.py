@@ -1,0 +1,247 @@
+"""Which format a file is in: its content first, its suffix where the content leaves it open, --format above both."""
+
+import io
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from karat.errors import DataError, UnknownName
+from karat.formats import FORMATS, format_of, kind_of, read
+from karat.formats.source import Source
+
+from .support import exact, put, read_rows
+
+RUN = "q1 Q0 d1 1 2.5 tag\n"
+QRELS = "q1 0 d1 1\n"
+CSV = "query_id,item_id,score\nq1,d1,2.5\n"
+TSV = CSV.replace(",", "\t")
+JSON = '{"q1": {"d1": 2.5}}\n'
+PRETTY = '{\n  "q1": {\n    "d1": 2.5\n  }\n}\n'
+JSONL = '{"query_id": "q1", "item_id": "d1", "score": 2.5}\n'
+RECORDS = '[{"query_id": "q1", "item_id": "d1", "score": 2.5}]'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "form"),
+    [
+        ("run.trec", RUN, "trec"),
+        ("run.txt", RUN, "trec"),
+        ("run", RUN, "trec"),
+        ("run.tsv", RUN.replace(" ", "\t"), "trec"),
+        ("run.foo", RUN, "trec"),
+        ("qrels.test", QRELS, "trec"),
+        ("qrels.dev.tsv", "1185869\t0\t0\t1\n1185868\t0\t16\t1\n", "trec"),
+        ("qrels.tsv.gz", "1185869\t0\t0\t1\n", "trec"),
+        ("run.csv", CSV, "csv"),
+        ("run.txt", CSV, "csv"),
+        ("run", CSV, "csv"),
+        ("run.CSV.GZ", CSV, "csv"),
+        ("run.tsv", TSV, "tsv"),
+        ("run.csv", TSV, "tsv"),
+        ("run", TSV, "tsv"),
+        ("run.csv", CSV.replace(",", ";"), "csv"),
+        ("run.json", JSON, "json"),
+        ("run", JSON, "json"),
+        ("run.trec", PRETTY, "json"),
+        ("run.json", RECORDS, "json"),
+        ("run.jsonl", JSONL, "jsonl"),
+        ("run.ndjson", JSONL * 2, "jsonl"),
+        ("run", JSONL * 2, "jsonl"),
+        ("run.json", JSONL * 2, "jsonl"),
+        ("run.json", JSON.replace("}}", "},\n") + '"q2": {"d1": 1}}', "json"),
+        pytest.param(
+            "run.json",
+            JSONL,
+            "jsonl",
+            marks=pytest.mark.xfail(strict=True, reason="one line of JSONL is taken for JSON"),
+        ),
+        pytest.param(
+            "run", JSONL, "jsonl", marks=pytest.mark.xfail(strict=True, reason="one line of JSONL is taken for JSON")
+        ),
+        pytest.param(
+            "run.trec",
+            "[1] Q0 d1 1 2.5 tag\n",
+            "trec",
+            marks=pytest.mark.xfail(strict=True, reason="[ is taken for JSON"),
+        ),
+        pytest.param(
+            "run.trec",
+            "{a} Q0 d1 1 2.5 tag\n",
+            "trec",
+            marks=pytest.mark.xfail(strict=True, reason="{ is taken for JSON"),
+        ),
+    ],
+)
+def test_format_is_told_by_content_and_suffix(tmp_path: Path, name: str, text: str, form: str) -> None:
+    assert format_of(Source.open(put(tmp_path, name, text))) == form
+
+
+def test_ms_marco_qrels_are_read_as_trec(tmp_path: Path) -> None:
+    path = put(tmp_path, "qrels.dev.small.tsv", "300674\t0\t7067032\t1\n125705\t0\t7067056\t1\n")
+    assert read_rows(path, "gold") == exact([("300674", "7067032", 1.0), ("125705", "7067056", 1.0)])
+
+
+@pytest.mark.parametrize(
+    ("form", "text"), [("trec", RUN), ("csv", CSV), ("tsv", TSV), ("json", JSON), ("jsonl", JSONL)]
+)
+@pytest.mark.parametrize("suffix", [".parquet", ".json", ".trec", ".csv", ".foo"])
+def test_a_given_format_is_above_the_suffix(tmp_path: Path, form: str, text: str, suffix: str) -> None:
+    assert read_rows(put(tmp_path, "file" + suffix, text), "run", form) == exact([("q1", "d1", 2.5)])
+
+
+def test_a_given_format_is_above_the_content(tmp_path: Path) -> None:
+    path = put(tmp_path, "run.txt", "query_id,item_id,score Q0 d1 1 2.5 tag\n")
+    assert read_rows(path, "run", "trec") == exact([("query_id,item_id,score", "d1", 2.5)])
+
+
+def test_an_unknown_format_is_an_error_of_usage(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName) as caught:
+        read(put(tmp_path, "run.trec", RUN), "run", "jsn")
+    assert "json" in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_every_format_is_known_by_name() -> None:
+    assert set(FORMATS) == {"trec", "json", "jsonl", "csv", "tsv", "parquet"}
+
+
+# --- standard input -----------------------------------------------------------------------------------------------
+
+
+def _parquet() -> bytes:
+    buffer = io.BytesIO()
+    pl.DataFrame({"query_id": ["q1"], "item_id": ["d1"], "score": [2.5]}).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+class _Stdin:
+    def __init__(self, data: bytes) -> None:
+        self.buffer = io.BytesIO(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [RUN.encode(), CSV.encode(), TSV.encode(), JSON.encode(), (JSONL * 2).encode(), _parquet()],
+    ids=["trec", "csv", "tsv", "json", "jsonl", "parquet"],
+)
+def test_standard_input_is_told_by_content(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", _Stdin(data))
+    found = read("-", "run")
+    assert found.select("query_id", "item_id", "score").row(0) == ("q1", "d1", 2.5)
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b" \t\r\n\n"])
+def test_nothing_on_standard_input(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", _Stdin(data))
+    with pytest.raises(DataError, match="standard input: found nothing"):
+        read("-", "run")
+
+
+# --- what cannot be read at all -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["file.trec", "file.csv", "file.json", "file.jsonl", "file.parquet", "file"])
+def test_an_empty_file(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match="the file is empty"):
+        read(put(tmp_path, name, ""), "run")
+
+
+@pytest.mark.parametrize("name", ["file.trec", "file.csv", "file.json", "file.jsonl", "file", "file.csv.gz"])
+@pytest.mark.parametrize("text", ["\n", " \t\n\n", "\r\n"])
+def test_a_file_of_blanks(tmp_path: Path, name: str, text: str) -> None:
+    with pytest.raises(DataError, match="only blank lines"):
+        read(put(tmp_path, name, text), "run")
+
+
+@pytest.mark.parametrize("name", ["file.trec", "file.csv", "file.json", "file.jsonl", "file.tsv"])
+@pytest.mark.parametrize(
+    ("encoding", "found"),
+    [
+        ("latin-1", "not UTF-8"),
+        ("cp1252", "not UTF-8"),
+        ("utf-16", "UTF-16"),
+        ("utf-16-le", None),
+        ("utf-32", None),
+    ],
+)
+def test_other_encodings_are_recognised(tmp_path: Path, name: str, encoding: str, found: str | None) -> None:
+    text = {
+        "file.trec": RUN,
+        "file.csv": CSV,
+        "file.tsv": TSV,
+        "file.json": JSON,
+        "file.jsonl": JSONL * 2,
+    }[name].replace("d1", "dé")
+    with pytest.raises(DataError) as caught:
+        read(put(tmp_path, name, text.encode(encoding)), "run")
+    if found is not None:
+        assert found in caught.value.found
+        assert caught.value.expected == "UTF-8"
+
+
+@pytest.mark.parametrize("name", ["file.trec", "file.csv", "file.jsonl"])
+def test_the_line_that_is_not_utf8_is_named(tmp_path: Path, name: str) -> None:
+    """Far behind the part that is looked at to tell the format."""
+    start, line = {"file.trec": ("", RUN), "file.csv": (CSV, "q1,d1,2.5\n"), "file.jsonl": ("", JSONL)}[name]
+    data = (start + line * 20_000).encode() + line.replace("d1", "dé").encode("latin-1")
+    with pytest.raises(DataError, match="not UTF-8") as caught:
+        read(put(tmp_path, name, data), "run")
+    assert caught.value.where == f"{tmp_path / name}:{20_001 + start.count(chr(10))}"
+
+
+def test_a_folder_and_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="found a folder"):
+        read(tmp_path, "run")
+    with pytest.raises(DataError, match="no such file"):
+        read(tmp_path / "nowhere.trec", "run")
+
+
+@pytest.mark.xfail(strict=True, reason="Source.open: Path.is_dir raises OSError for a name that is too long")
+def test_a_name_that_is_too_long(tmp_path: Path) -> None:
+    with pytest.raises(DataError):
+        read(tmp_path / ("x" * 300), "run")
+
+
+@pytest.mark.parametrize(
+    "name", ["run[1].trec", "run*.trec", "run?.csv", "run[1].jsonl", "run[a-z].parquet", "~run.json"]
+)
+def test_names_are_taken_as_they_stand(tmp_path: Path, name: str) -> None:
+    """No pattern is expanded: beside each file stands another that the pattern would match."""
+    text = {".trec": RUN, ".csv": CSV, ".jsonl": JSONL, ".json": JSON, ".parquet": _parquet()}[Path(name).suffix]
+    for other in ("run1", "runx", "runa"):
+        put(tmp_path, other + Path(name).suffix, "")
+    assert read_rows(put(tmp_path, name, text), "run") == exact([("q1", "d1", 2.5)])
+
+
+@pytest.mark.parametrize("name", ["file.trec", "file.csv", "file.json"])
+def test_a_byte_order_mark_alone_is_blank(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match="only blank lines"):
+        read(put(tmp_path, name, "\ufeff"), "run")
+
+
+# --- gold or run --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("a.trec", RUN, "run"),
+        ("a.qrels", QRELS, "gold"),
+        ("a.csv", CSV, "run"),
+        ("a.csv", CSV.replace("2.5", "2"), "gold"),
+        ("a.csv", "query_id,item_id,grade\nq1,d1,0.5\n", "gold"),
+        ("a.csv", "query_id,item_id,rank\nq1,d1,1\n", "run"),
+        ("a.json", JSON, "run"),
+        ("a.json", JSON.replace("2.5", "2"), "gold"),
+        ("a.jsonl", JSONL, "run"),
+    ],
+)
+def test_kind_is_told_by_columns_then_by_values(tmp_path: Path, name: str, text: str, kind: str) -> None:
+    assert kind_of(Source.open(put(tmp_path, name, text))) == kind
+
+
+def test_kind_of_nonsense_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError):
+        kind_of(Source.open(put(tmp_path, "a.csv", "a,b\n1,2\n")))
