@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from karat.errors import DataError, KaratError, MissingExtra, UnknownName, UsageError
     from karat.gold.labels import read_gold
     from karat.intake import as_gold, as_ranking, ordered_gold
-    from karat.judge import judge
+    from karat.judging import judge
     from karat.measure import Measure, Metric, Option, metric
     from karat.rankers.runs import read_run
     from karat.results import Report, Scores
@@ -21,7 +21,7 @@ _HOMES = {
     **dict.fromkeys(("DataError", "KaratError", "MissingExtra", "UnknownName", "UsageError"), "karat.errors"),
     "read_gold": "karat.gold.labels",
     **dict.fromkeys(("as_gold", "as_ranking", "ordered_gold"), "karat.intake"),
-    "judge": "karat.judge",
+    "judge": "karat.judging",
     **dict.fromkeys(("Measure", "Metric", "Option", "metric"), "karat.measure"),
     "read_run": "karat.rankers.runs",
     **dict.fromkeys(("Report", "Scores"), "karat.results"),

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from karat.evaluate import DEFAULT_MEASURES, resolve_all
-from karat.evaluate import evaluate as evaluate_judged
+from karat.evaluation import DEFAULT_MEASURES, resolve_all
+from karat.evaluation import evaluate as evaluate_judged
 from karat.gold.labels import read_gold
 from karat.intake import as_gold, as_ranking
-from karat.judge import DuplicateRule
+from karat.judging import DuplicateRule
 from karat.measure import Measure, Value
 from karat.rankers.runs import read_run
 from karat.results import Scores

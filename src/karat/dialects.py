@@ -47,11 +47,15 @@ class Dialect:
     def conventions(self, measure: Measure) -> dict[str, Value]:
         return {**self.common, **self.by_metric.get(measure.name, {}), **self.refine(measure)}
 
-    def apply(self, name: str, k: int | None, options: Options) -> Measure:
-        """The measure with this dialect's conventions, save those set by ``options``."""
-        plain = Measure(name, k)
-        known = {option.name for option in plain.metric.all_options}
-        return plain.having(self.conventions(plain)).having({key: v for key, v in options.items() if key in known})
+    pinned: Mapping[str, Options] = field(default_factory=dict)
+    """Conventions, by metric, that the tool's switches do not touch."""
+
+    def apply(self, spelled: Spelled, overrides: Options) -> Measure:
+        """The measure with this dialect's conventions, save those set by ``overrides`` and by its spelling."""
+        asked = Measure(spelled.name, spelled.k, tuple(spelled.options.items()))
+        conventions = self.conventions(asked)
+        pinned = self.pinned.get(spelled.name, {})
+        return Measure(spelled.name, spelled.k).having({**conventions, **overrides, **pinned, **spelled.options})
 
 
 DIALECTS: Registry[Dialect] = Registry("dialect", home="karat.dialects", group="karat.dialects")
@@ -118,7 +122,7 @@ def _set_options(label: str, measure: Measure) -> Options:
 def _applied(spelled: Spelled, dialect: Dialect | None, overrides: Options) -> Measure:
     if dialect is None:
         return Measure(spelled.name, spelled.k).having(overrides).having(spelled.options)
-    return dialect.apply(spelled.name, spelled.k, {**overrides, **spelled.options})
+    return dialect.apply(spelled, overrides)
 
 
 def _refine_ir_measures(measure: Measure) -> Options:
@@ -127,6 +131,8 @@ def _refine_ir_measures(measure: Measure) -> Options:
         return {"ties": "id", "scores": "double"}
     if measure.name == "err":
         return {"ties": "id-desc", "scores": "double"}
+    if measure.name in ("num_q", "num_rel"):
+        return {"missing": "none"}
     return {}
 
 
@@ -146,6 +152,8 @@ _TREC_EVAL: dict[str, Value] = {
     "empty": "zero",
     "missing": "skip",
 }
+# trec_eval's -l is not for measures that use the grades themselves.
+_TREC_EVAL_PINNED: dict[str, Options] = {"ndcg": {"rel": 1.0}, "rbp": {"rel": 1.0}}
 
 for _dialect in (
     Dialect(
@@ -154,12 +162,15 @@ for _dialect in (
         "queries that the run has (--missing zero is trec_eval's -c)",
         _TREC_EVAL,
         read=read_trec,
+        pinned=_TREC_EVAL_PINNED,
     ),
     Dialect(
         "trec_eval-10",
         "trec_eval 10: in double precision; a judged query that the run lacks is an error (--missing zero is -c)",
         {**_TREC_EVAL, "scores": "double", "missing": "error"},
+        {"iprec": {"round": "nearest"}, "iprec_mean": {"round": "nearest"}},
         read=read_trec,
+        pinned=_TREC_EVAL_PINNED,
     ),
     Dialect(
         "ir_measures",
@@ -173,7 +184,7 @@ for _dialect in (
         "ranx with make_comparable: equal scores as given, missing and empty queries count 0, rbp by grade, hits is "
         "a count",
         {"rel": 1.0, "ties": "order", "empty": "zero", "missing": "zero"},
-        {"rbp": {"gain": "linear"}},
+        {"rbp": {"gain": "linear"}, "bpref": {"negative": "judged"}, "gm_bpref": {"negative": "judged"}},
         read=read_ranx,
     ),
     Dialect(

@@ -8,9 +8,10 @@ import numpy as np
 
 from karat.dialects import DIALECTS, Dialect, resolve
 from karat.errors import KaratError
-from karat.evaluate import Evaluation
-from karat.judge import DuplicateRule
+from karat.evaluation import Evaluation
+from karat.judging import DuplicateRule
 from karat.measure import Measure, Value
+from karat.results import summarise
 from karat.types import Gold, Ranking
 
 __all__ = ["Explained", "explain"]
@@ -34,10 +35,7 @@ class Explained:
     because: tuple[str, ...]
     """The conventions, each alone, that move karat's value; together where none does alone."""
     error: str | None = None
-
-    @property
-    def differs(self) -> bool:
-        return abs(self.difference) > _SAME
+    differs: bool = False
 
 
 class _Explainer:
@@ -48,14 +46,10 @@ class _Explainer:
         self.own, self.n = self.mean(base)
 
     def mean(self, measure: Measure) -> tuple[float, int]:
-        """The mean, and over how many queries."""
+        """The mean (of a count: the sum), and over how many queries."""
         if measure not in self._means:
-            values = self.evaluation.values(measure)
-            defined = values[~np.isnan(values)]
-            self._means[measure] = (
-                math.fsum(defined) / defined.size if defined.size else math.nan,
-                defined.size,
-            )
+            summary = summarise(self.evaluation.values(measure), measure.metric.aggregate)
+            self._means[measure] = (summary.mean if summary.total is None else summary.total, summary.n)
         return self._means[measure]
 
     def row(self, who: str, kind: str, measure: Measure) -> Explained:
@@ -64,17 +58,29 @@ class _Explainer:
         except KaratError as error:
             return Explained(who, kind, str(measure), math.nan, 0, math.nan, (), error.found)
         difference = mean - self.own
-        because = self._causes(measure) if abs(difference) > _SAME and kind == "dialect" else ()
-        return Explained(who, kind, str(measure), mean, n, difference, because)
+        because = self._causes(measure) if not _same(mean, self.own) and kind == "dialect" else ()
+        return Explained(who, kind, str(measure), mean, n, difference, because, differs=not _same(mean, self.own))
 
     def _causes(self, measure: Measure) -> tuple[str, ...]:
         changed = self._changes(measure)
         alone = [
             f"{name}={_shown(value)}"
             for name, value in changed.items()
-            if abs(self.mean(self.base.having({name: value}))[0] - self.own) > _SAME
+            if not _same(self.mean(self.base.having({name: value}))[0], self.own)
         ]
-        return tuple(alone) or (" with ".join(f"{name}={_shown(value)}" for name, value in changed.items()),)
+        if alone:
+            return tuple(alone)
+        together = self._needed(changed, self.mean(measure)[0])
+        return (" with ".join(f"{name}={_shown(value)}" for name, value in together.items()),)
+
+    def _needed(self, changed: dict[str, Value], target: float) -> dict[str, Value]:
+        """As few of the changes as still give the value, each needed."""
+        kept = dict(changed)
+        for name in changed:
+            fewer = {other: value for other, value in kept.items() if other != name}
+            if _same(self.mean(self.base.having(fewer))[0], target):
+                kept = fewer
+        return kept
 
     def _changes(self, measure: Measure) -> dict[str, Value]:
         names = [option.name for option in measure.metric.all_options]
@@ -107,6 +113,11 @@ def explain(gold: Gold, ranking: Ranking, spelling: str, *, duplicates: Duplicat
 
 def _under(dialect: Dialect, spelling: str) -> Measure:
     return resolve(spelling, dialect.name).measure
+
+
+def _same(one: float, other: float) -> bool:
+    """Equal but for rounding; undefined is like undefined only."""
+    return math.isnan(one) and math.isnan(other) if math.isnan(one - other) else abs(one - other) <= _SAME
 
 
 def _shown(value: Value) -> str:

@@ -228,7 +228,10 @@ def _as_floats(values: Iterable[Any]) -> list[float]:
 
 
 def _frame_of_array(given: Any) -> pl.DataFrame:
-    array = np.asarray(given)
+    try:
+        array = np.asarray(given)
+    except ValueError as error:
+        raise DataError("found a list of lists of unequal length", expected=_KINDS_OF_INPUT) from error
     if array.ndim != 2 or array.dtype.kind not in "iuUSO":
         raise DataError(f"found an array of shape {array.shape} and type {array.dtype}", expected=_KINDS_OF_INPUT)
     queries = np.repeat(np.arange(len(array)), array.shape[1])

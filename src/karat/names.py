@@ -57,7 +57,7 @@ _TREC_PLAIN: dict[str, Spelled] = {
     "num_rel_ret": Spelled("num_rel_ret"),
     "num_nonrel_judged_ret": Spelled("num_nonrel_ret"),
     "utility": Spelled("utility"),
-    "rbp": Spelled("rbp"),
+    "rbp": Spelled("rbp", None, {"p": 0.9, "gain": "share"}),
 }
 _TREC_CUT: dict[str, Spelled] = {
     "P": Spelled("precision"),
@@ -134,14 +134,19 @@ def read_ir_measures(text: str) -> Spelled | None:
 def _with_ir_options(found: Spelled, inside: str, text: str) -> Spelled:
     options: dict[str, Value] = dict(found.options)
     known = Measure(found.name, found.k).metric
+    relative = False
     for part in filter(None, (part.strip() for part in inside.split(","))):
         key, _, value = (piece.strip().strip("'\"") for piece in part.partition("="))
-        if key == "dcg":
+        if key == "relative" and found.name == "precision":
+            relative = value == "True"
+        elif key == "dcg":
             if value not in _IR_GAINS:
                 raise UnknownName("value for dcg=", value, _IR_GAINS, where=text)
             options.update(_IR_GAINS[value])
         else:
             options[key] = known.option(key, where=text).read(value, where=text)
+    if relative:
+        return Spelled("recall", found.k, {**options, "over": "min"})
     return Spelled(found.name, found.k, options)
 
 
@@ -205,7 +210,6 @@ SKLEARN = {
     "ndcg_score": Spelled("ndcg"),
     "dcg_score": Spelled("dcg"),
     "average_precision_score": Spelled("ap"),
-    "label_ranking_average_precision_score": Spelled("ap"),
 }
 
 

@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 
 from karat._version import __version__
+from karat.errors import UnknownName
 from karat.measure import Aggregate
 from karat.types import Floats
 
-__all__ = ["SCHEMA", "Report", "Scores", "Summary"]
+__all__ = ["SCHEMA", "Report", "Scores", "Summary", "summarise"]
 
 SCHEMA = "karat.report/1"
 _GEOMETRIC_FLOOR = 0.00001
@@ -35,6 +36,22 @@ class Summary:
         return f"{self.total:,.0f}" if self.total is not None else f"{self.mean:.4f}"
 
 
+def summarise(values: Floats, aggregate: Aggregate) -> Summary:
+    """The mean over the queries where a measure is defined.
+
+    Sums are exact before they are rounded, so the digits do not depend on the order of queries.
+    """
+    defined = values[~np.isnan(values)]
+    n = defined.size
+    if aggregate == "geometric":
+        defined = np.log(np.maximum(defined, _GEOMETRIC_FLOOR))
+    total = math.fsum(defined)
+    mean = total / n if n else math.nan
+    if aggregate == "geometric" and n:
+        mean = math.exp(mean)
+    return Summary(mean, n, values.size - n, total if aggregate == "sum" else None)
+
+
 @dataclass(frozen=True, eq=False)
 class Scores:
     """Per query × measure. NaN is undefined: counted and shown, never averaged."""
@@ -53,30 +70,22 @@ class Scores:
 
     def __getitem__(self, label: str) -> Floats:
         """The per-query values of one measure."""
-        return self.values[:, self.labels.index(label)]
+        return self.values[:, self._column(label)]
+
+    def _column(self, label: str) -> int:
+        if label not in self.labels:
+            raise UnknownName("measure among those computed:", label, self.labels)
+        return self.labels.index(label)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.labels)
 
     def summary(self, label: str) -> Summary:
         """Mean, n and the number of undefined queries of one measure."""
-        aggregate = self.aggregates[self.labels.index(label)]
-        values = self[label]
-        defined = values[~np.isnan(values)]
-        n = defined.size
-        if aggregate == "geometric":
-            defined = np.log(np.maximum(defined, _GEOMETRIC_FLOOR))
-        total = math.fsum(defined)
-        mean = total / n if n else math.nan
-        if aggregate == "geometric" and n:
-            mean = math.exp(mean)
-        return Summary(mean, n, values.size - n, total if aggregate == "sum" else None)
+        return summarise(self[label], self.aggregates[self._column(label)])
 
     def mean(self) -> dict[str, float]:
-        """The mean of each measure over the queries where it is defined.
-
-        Sums are exact before they are rounded, so the digits do not depend on the order of queries.
-        """
+        """The mean of each measure over the queries where it is defined."""
         return {label: self.summary(label).mean for label in self.labels}
 
     @property

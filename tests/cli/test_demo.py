@@ -55,7 +55,6 @@ def test_queries_and_documents_are_those_of_the_runs(karat: Karat) -> None:
 
 
 @pytest.mark.parametrize("place", ["a-file", "a-file/below"])
-@pytest.mark.xfail(strict=True, reason="cli.demo._copy: the OSError of mkdir ends as an internal error")
 def test_a_place_that_cannot_be_a_folder(karat: Karat, place: str) -> None:
     put("a-file", "x")
     check_failure(karat("demo", "--keep", place), 3, place)

@@ -168,7 +168,6 @@ def test_files_that_are_not_there_or_swapped(karat: Karat, command: str, gold: s
     check_failure(karat(command, gold, run), 3, fragment)
 
 
-@pytest.mark.xfail(strict=True, reason="a null grade passes trec._read_regular, so the line is not named")
 def test_a_qrels_line_of_three_columns(karat: Karat) -> None:
     put("g.qrels", GOLD + "q2 0 d5\n")
     check_failure(karat("evaluate", "g.qrels", "run.trec"), 3, "g.qrels:5: found 3 columns in the line 'q2 0 d5'")
@@ -248,13 +247,11 @@ def test_a_request_that_makes_no_sense(karat: Karat, folder: Path, arguments: li
     assert _tree(folder) == before
 
 
-@pytest.mark.xfail(strict=True, reason="cli.explain does not count '-', so the run reads an exhausted standard input")
 def test_explain_with_standard_input_twice(karat: Karat) -> None:
     check_failure(karat("explain", "-", "-", stdin=RUN.encode()), 2, "standard input was named twice")
 
 
 @pytest.mark.parametrize("bad", [["-o", "report.xls"], ["--per-query", "scores.md"]])
-@pytest.mark.xfail(strict=True, reason="suffixes are looked at after everything was computed and others were written")
 def test_a_bad_suffix_is_found_before_anything_is_written(karat: Karat, folder: Path, bad: list[str]) -> None:
     before = _tree(folder)
     check_failure(karat(*EVALUATE, "-o", "good.json", *bad), 2)
@@ -262,9 +259,6 @@ def test_a_bad_suffix_is_found_before_anything_is_written(karat: Karat, folder: 
 
 
 @pytest.mark.parametrize("value", ["nan", "inf"])
-@pytest.mark.xfail(
-    strict=True, reason="cli.evaluate._checked looks at the common options only, and --rel is none of them"
-)
 def test_rel_must_be_a_number_that_grades_can_reach(karat: Karat, value: str) -> None:
     check_failure(karat(*EVALUATE, "--rel", value), 2, "rel")
 
@@ -306,12 +300,7 @@ def test_debug_shows_the_traceback(karat: Karat, arguments: list[str]) -> None:
         (RuntimeError("oops"), 1, "internal error: RuntimeError: oops. This is a bug; --debug shows where."),
         (MemoryError(), 1, "error: out of memory"),
         (DataError("found x", where="y"), 3, "error: y: found x"),
-        pytest.param(
-            KeyboardInterrupt(),
-            130,
-            "interrupted",
-            marks=pytest.mark.xfail(strict=True, reason="typer turns it into Abort before main() sees it"),
-        ),
+        (KeyboardInterrupt(), 130, "interrupted"),
     ],
 )
 def test_what_is_raised_within_ends_in_one_line(
@@ -338,7 +327,6 @@ def test_end_to_end_an_error_is_one_line(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["bad.trec", "gold.qrels", "run.trec"]
 
 
-@pytest.mark.xfail(strict=True, reason="Source.open reads a byte of the pipe and opens it anew: the rest is lost")
 def test_end_to_end_a_pipe_as_a_file(folder: Path) -> None:
     """As the shell's <(zcat run.gz) gives."""
     command = f"{sys.executable} -m karat evaluate gold.qrels <(cat run.trec) -m ap --json"
@@ -347,7 +335,6 @@ def test_end_to_end_a_pipe_as_a_file(folder: Path) -> None:
     assert b'"mean": 1.0' in done.stdout
 
 
-@pytest.mark.xfail(strict=True, reason="typer answers EPIPE with exit code 1 before main() sees it")
 def test_end_to_end_a_reader_that_left_is_no_error(folder: Path) -> None:
     """As ``karat metrics | head -1`` with pipefail."""
     reader, writer = os.pipe()

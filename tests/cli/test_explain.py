@@ -92,7 +92,6 @@ def test_only_self_matches_differ(karat: Karat) -> None:
     assert rows["trec_eval"]["because"] == []
 
 
-@pytest.mark.xfail(strict=True, reason="explain._causes joins all changed conventions where none moves the value alone")
 def test_causes_that_act_together_leave_out_idle_ones(karat: Karat) -> None:
     """a and b tie in single precision only, and only id-desc then puts b first: it takes these two and no other."""
     rows = _rows(karat, "q 0 a 1\n", "q Q0 a 1 1.000000001 t\nq Q0 b 2 1.0 t\n")
@@ -101,7 +100,6 @@ def test_causes_that_act_together_leave_out_idle_ones(karat: Karat) -> None:
     assert set(cause.split(" with ")) == {"ties=id-desc", "scores=single"}
 
 
-@pytest.mark.xfail(strict=True, reason="a difference to nan compares as none")
 def test_a_value_where_karat_has_none_is_a_difference(karat: Karat) -> None:
     rows = _rows(karat, "q 0 a 0\n", "q Q0 a 1 1 t\n")
     assert rows["karat"]["mean"] is None
@@ -109,7 +107,6 @@ def test_a_value_where_karat_has_none_is_a_difference(karat: Karat) -> None:
 
 
 @pytest.mark.parametrize("measure", ["gm_ap", "num_rel_ret"])
-@pytest.mark.xfail(strict=True, reason="_Explainer.mean takes the arithmetic mean, whatever the metric's aggregate is")
 def test_explain_and_evaluate_agree(karat: Karat, measure: str) -> None:
     gold, run = "q 0 a 1\nx 0 a 1\n", "q Q0 a 1 1 t\nx Q0 b 1 2 t\nx Q0 a 2 1 t\n"
     own = _rows(karat, gold, run, measure)["karat"]["mean"]
@@ -142,7 +139,6 @@ def test_the_table_shows_an_error_in_its_row(karat: Karat) -> None:
     check_width(outcome.out.partition("No difference here")[0])
 
 
-@pytest.mark.xfail(strict=True, reason="cli.explain._print prints the idle conventions in one line of any length")
 def test_what_makes_no_difference_fits_80_columns_too(karat: Karat) -> None:
     outcome = karat("explain", "gold.qrels", "run.trec")
     assert "No difference here" in outcome.out

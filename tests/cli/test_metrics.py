@@ -61,7 +61,6 @@ def test_the_list_of_dialects(karat: Karat) -> None:
         assert dialect.about.split()[0] in shown
 
 
-@pytest.mark.xfail(strict=True, reason="cli.metrics answers --json before it looks at --dialects")
 def test_the_list_of_dialects_in_json(karat: Karat) -> None:
     listed = json.loads(karat("metrics", "--dialects", "--json").out)
     assert [entry["name"] for entry in listed] == DIALECTS.names()

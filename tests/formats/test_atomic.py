@@ -92,7 +92,6 @@ def test_a_missing_folder_and_a_folder_as_target(tmp_path: Path) -> None:
     assert _names(tmp_path) == ["folder.json"]
 
 
-@pytest.mark.xfail(strict=True, reason="replacing() renames over a device or pipe; it should be written into")
 def test_a_pipe_is_written_into_not_replaced(tmp_path: Path) -> None:
     """As ``-o /dev/stdout`` and ``>(command)`` need; replacing /dev/null by a file would harm the machine."""
     pipe = tmp_path / "pipe.csv"

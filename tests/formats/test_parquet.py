@@ -73,7 +73,6 @@ def test_what_is_wrong_is_said(tmp_path: Path, columns: dict[str, Any], found: s
 
 
 @pytest.mark.parametrize("ids", [[["q"]], [b"\xff"], [{"a": 1}]])
-@pytest.mark.xfail(strict=True, reason="intake._ids casts whatever comes to strings")
 def test_ids_that_are_neither_text_nor_whole_are_refused(tmp_path: Path, ids: list[Any]) -> None:
     with pytest.raises(DataError):
         read_run(_put(tmp_path, {"query_id": ids, "item_id": ["a"], "score": [1.0]}))
@@ -84,7 +83,6 @@ def test_a_run_with_ranks_is_no_gold(tmp_path: Path) -> None:
         read(_put(tmp_path, {"query_id": ["q"], "item_id": ["a"], "score": [1.5], "rank": [1]}), "gold")
 
 
-@pytest.mark.xfail(strict=True, reason="_is_fractional_score covers csv, tsv and jsonl only")
 def test_fractional_scores_are_no_grades(tmp_path: Path) -> None:
     with pytest.raises(DataError):
         read(_put(tmp_path, {"query_id": ["q"], "item_id": ["a"], "score": [1.5]}), "gold")

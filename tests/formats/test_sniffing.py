@@ -51,27 +51,10 @@ RECORDS = '[{"query_id": "q1", "item_id": "d1", "score": 2.5}]'
         ("run", JSONL * 2, "jsonl"),
         ("run.json", JSONL * 2, "jsonl"),
         ("run.json", JSON.replace("}}", "},\n") + '"q2": {"d1": 1}}', "json"),
-        pytest.param(
-            "run.json",
-            JSONL,
-            "jsonl",
-            marks=pytest.mark.xfail(strict=True, reason="one line of JSONL is taken for JSON"),
-        ),
-        pytest.param(
-            "run", JSONL, "jsonl", marks=pytest.mark.xfail(strict=True, reason="one line of JSONL is taken for JSON")
-        ),
-        pytest.param(
-            "run.trec",
-            "[1] Q0 d1 1 2.5 tag\n",
-            "trec",
-            marks=pytest.mark.xfail(strict=True, reason="[ is taken for JSON"),
-        ),
-        pytest.param(
-            "run.trec",
-            "{a} Q0 d1 1 2.5 tag\n",
-            "trec",
-            marks=pytest.mark.xfail(strict=True, reason="{ is taken for JSON"),
-        ),
+        ("run.json", JSONL, "jsonl"),
+        ("run", JSONL, "jsonl"),
+        ("run.trec", "[1] Q0 d1 1 2.5 tag\n", "trec"),
+        ("run.trec", "{a} Q0 d1 1 2.5 tag\n", "trec"),
     ],
 )
 def test_format_is_told_by_content_and_suffix(tmp_path: Path, name: str, text: str, form: str) -> None:
@@ -198,7 +181,6 @@ def test_a_folder_and_a_missing_file(tmp_path: Path) -> None:
         read(tmp_path / "nowhere.trec", "run")
 
 
-@pytest.mark.xfail(strict=True, reason="Source.open: Path.is_dir raises OSError for a name that is too long")
 def test_a_name_that_is_too_long(tmp_path: Path) -> None:
     with pytest.raises(DataError):
         read(tmp_path / ("x" * 300), "run")

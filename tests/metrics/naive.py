@@ -71,9 +71,11 @@ def gm_ap(gold: Grades, ranking: list[str], k: int | None, over: str = "relevant
     return ap(gold, ranking, k, over, rel)
 
 
-def iprec(gold: Grades, ranking: list[str], k: int | None, at: float = 0.5, rel: float | None = None) -> float:
+def iprec(
+    gold: Grades, ranking: list[str], k: int | None, at: float = 0.5, round: str = "up", rel: float | None = None
+) -> float:
     wanted = relevant(gold, rel)
-    need = int(at * len(wanted) + 0.9)
+    need = int(at * len(wanted) + {"up": 0.9, "nearest": 0.5}[round])
     best, found = 0.0, 0
     for rank, item in enumerate(ranking, 1):
         found += item in wanted
@@ -82,8 +84,8 @@ def iprec(gold: Grades, ranking: list[str], k: int | None, at: float = 0.5, rel:
     return best
 
 
-def iprec_mean(gold: Grades, ranking: list[str], k: int | None, rel: float | None = None) -> float:
-    return sum(iprec(gold, ranking, None, tenth / 10, rel) for tenth in range(11)) / 11
+def iprec_mean(gold: Grades, ranking: list[str], k: int | None, round: str = "up", rel: float | None = None) -> float:
+    return sum(iprec(gold, ranking, None, tenth / 10, round, rel) for tenth in range(11)) / 11
 
 
 def inf_ap(gold: Grades, ranking: list[str], k: int | None, rel: float | None = None) -> float:
@@ -148,15 +150,17 @@ def rbp(
 ) -> float:
     wanted = relevant(gold, rel)
     return (1 - p) * sum(
-        (gold[item] if gain == "linear" else 1) * p ** (rank - 1)
+        {"binary": 1, "linear": gold[item], "share": gold[item] / max(gold.values())}[gain] * p ** (rank - 1)
         for rank, item in enumerate(top(ranking, k), 1)
         if item in wanted
     )
 
 
-def bpref(gold: Grades, ranking: list[str], k: int | None, rel: float | None = None) -> float:
+def bpref(
+    gold: Grades, ranking: list[str], k: int | None, rel: float | None = None, negative: str = "unjudged"
+) -> float:
     wanted = relevant(gold, rel)
-    unwanted = {item for item, grade in gold.items() if item not in wanted and grade >= 0}
+    unwanted = {i for i, grade in gold.items() if i not in wanted and (grade >= 0 or negative == "judged")}
     above, total = 0, 0.0
     for item in ranking:
         if item in wanted:
@@ -165,8 +169,10 @@ def bpref(gold: Grades, ranking: list[str], k: int | None, rel: float | None = N
     return total / len(wanted) if wanted else 0.0
 
 
-def gm_bpref(gold: Grades, ranking: list[str], k: int | None, rel: float | None = None) -> float:
-    return bpref(gold, ranking, k, rel)
+def gm_bpref(
+    gold: Grades, ranking: list[str], k: int | None, rel: float | None = None, negative: str = "unjudged"
+) -> float:
+    return bpref(gold, ranking, k, rel, negative)
 
 
 def judged(gold: Grades, ranking: list[str], k: int | None) -> float:
@@ -174,13 +180,14 @@ def judged(gold: Grades, ranking: list[str], k: int | None) -> float:
     return sum(item in gold for item in shown) / len(shown) if shown else 0.0
 
 
-def unjudged(gold: Grades, ranking: list[str], k: int | None) -> float:
+def unjudged(gold: Grades, ranking: list[str], k: int | None, negative: str = "unjudged") -> float:
     shown = top(ranking, k)
     size = len(shown) if k is None else k
-    return sum(item not in gold for item in shown) / size if size else 0.0
+    judged = {item for item, grade in gold.items() if grade >= 0 or negative == "judged"}
+    return sum(item not in judged for item in shown) / size if size else 0.0
 
 
-def num_q(gold: Grades, ranking: list[str], k: int | None) -> float:
+def num_q(gold: Grades, ranking: list[str], k: int | None, missing: str = "zero") -> float:
     return 1.0
 
 
@@ -188,7 +195,7 @@ def num_ret(gold: Grades, ranking: list[str], k: int | None) -> float:
     return float(len(top(ranking, k)))
 
 
-def num_rel(gold: Grades, ranking: list[str], k: int | None, rel: float | None = None) -> float:
+def num_rel(gold: Grades, ranking: list[str], k: int | None, rel: float | None = None, missing: str = "zero") -> float:
     return float(len(relevant(gold, rel)))
 
 

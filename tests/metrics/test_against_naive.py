@@ -25,9 +25,9 @@ NUMBERS: dict[str, list[float | None]] = {
 
 
 def values_of(option: Option) -> list[Any]:
-    """All choices; ties are the judge's matter, tested with it."""
-    if option.name == "ties":
-        return ["id"]
+    """All choices; ties and missing queries are tested elsewhere."""
+    if option.name in ("ties", "missing"):
+        return [option.usual]
     return list(option.choices) or NUMBERS[option.name]
 
 

@@ -29,6 +29,9 @@ for module in (evaluate, explain, metrics, convert, demo):
 _PARSER_ERROR: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 
+_INTERRUPTED = 130
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"karat {__version__}")
@@ -56,9 +59,11 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except typer.Exit as ended:
-        sys.exit(ended.exit_code)
+        if ended.exit_code != _INTERRUPTED:
+            sys.exit(ended.exit_code)
+        _fail("interrupted", _INTERRUPTED, debug)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted", 130, debug)
+        _fail("interrupted", _INTERRUPTED, debug)
     except SystemExit as ended:
         # The parser replaces standard output when its reader has left, as in `karat metrics | head -1`.
         sys.exit(0 if sys.stdout is not stdout else ended.code)

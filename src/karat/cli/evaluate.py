@@ -118,7 +118,7 @@ def evaluate_files(
     quiet: bool = False,
 ) -> "Report":
     """Read, score, and collect into a Report."""
-    from karat.evaluate import DEFAULT_MEASURES, evaluate, resolve_all
+    from karat.evaluation import DEFAULT_MEASURES, evaluate, resolve_all
     from karat.gold.labels import read_gold
     from karat.rankers.runs import read_run
     from karat.results import Report

@@ -57,7 +57,7 @@ def explain_command(
 
 
 def _print(rows: "list[Explained]", measure: str, quiet: bool) -> None:
-    from karat.reports.console import print_table
+    from karat.reports.console import console, print_table
 
     tools = [row for row in rows if row.kind != "convention"]
     header = ["tool", measure, "differs by", "n", "because of"]
@@ -73,7 +73,7 @@ def _print(rows: "list[Explained]", measure: str, quiet: bool) -> None:
         print_table(["convention alone", measure, "differs by", "n"], [[row.who, *_figures(row)] for row in moving])
     idle = ", ".join(row.who for row in conventions if not row.differs)
     if idle:
-        print(f"\nNo difference here: {idle}")
+        console().print(f"\nNo difference here: {idle}")
     say(
         f"Next: what the options mean: karat metrics {rows[0].measure.partition('@')[0].partition('(')[0]}",
         quiet=quiet,
@@ -83,12 +83,12 @@ def _print(rows: "list[Explained]", measure: str, quiet: bool) -> None:
 def _figures(row: "Explained") -> list[str]:
     if row.error:
         return ["error", "", ""]
-    return [f"{row.mean:.4f}", _difference(row), f"{row.n:,}"]
+    return ["–" if isnan(row.mean) else f"{row.mean:.4f}", _difference(row), f"{row.n:,}"]
 
 
 def _difference(row: "Explained") -> str:
-    if not row.differs:
-        return "="
+    if not row.differs or isnan(row.difference):
+        return "≠" if row.differs else "="
     return f"{row.difference:+.4f}" if abs(row.difference) >= 0.00005 else f"{row.difference:+.1e}"
 
 

@@ -22,9 +22,11 @@ _SHOWN = {
     "gold": "four columns: query iteration item grade",
 }
 _NUMBER = {"run": SCORE, "gold": GRADE}
-# The tag is the rest of the line, as trec_eval reads it.
+# The tag is the rest of the line, as trec_eval reads it; where it has blanks, the rank must be a number, lest an id
+# with a blank be taken for two columns.
+_RANK_AND_SCORE = rf"(?:[^ \t]+{_GAP}{_WORD}{_GAP}[^ \t]+[ \t]*$|[0-9]+{_GAP}{_WORD}{_GAP}[^ \t])"
 _PATTERN = {
-    "run": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}[^ \t]",
+    "run": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}{_RANK_AND_SCORE}",
     "gold": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}{_WORD}[ \t]*$",
 }
 _LONGEST_LINE_SHOWN = 80
@@ -39,35 +41,38 @@ def read(source: Source, kind: str) -> pl.DataFrame:
 def _read_regular(source: Source, kind: str) -> pl.DataFrame | None:
     """The fast way; None where the file is not as regular as that."""
     columns, number = _COLUMNS[kind], _NUMBER[kind]
-    first = next((line for line in source.head.splitlines() if line.strip() and not line.startswith("#")), "")
+    first = next((line for line in source.head_lines if not line.startswith("#")), "")
     separator = "\t" if "\t" in first else " "
-    schema = {name: pl.Float64 if name == number else pl.String for name in columns}
+    if separator == " " and source.compression is None and source.holds(b"\t"):
+        return None
+    look_for = " " if separator == "\t" else "\t" if source.compression else None
+    types = {number: pl.Float64, "rank": pl.Int32}
+    schema = {name: types.get(name, pl.String) for name in columns}
+    scan = pl.scan_csv(source.polars, separator=separator, has_header=False, quote_char=None, schema=schema, glob=False)
+    regular = _is_regular(kind, first.split(separator)[-1], look_for)
     try:
-        frame = (
-            pl.scan_csv(
-                source.polars, separator=separator, has_header=False, quote_char=None, schema=schema, glob=False
-            )
-            .select(QUERY, ITEM, number, regular=_is_regular(kind, first.split(separator)[-1]))
-            .collect(engine="streaming")
-        )  # fmt: skip
+        frame = scan.select(QUERY, ITEM, number, regular=regular).collect(engine="streaming")
     except (pl.exceptions.PolarsError, OSError):
         return None
-    if frame.is_empty() or not frame["regular"].all() or not frame[number].is_finite().all():
-        return None
-    return frame.drop("regular")
+    odd = frame[number].null_count() or not frame[number].is_finite().all() or not frame["regular"].all()
+    return None if frame.is_empty() or odd else frame.drop("regular")
 
 
-def _is_regular(kind: str, tag: str) -> pl.Expr:
+def _is_regular(kind: str, tag: str, other_gap: str | None) -> pl.Expr:
     """Whether every field of a line is in its place.
 
-    A gap of two blanks makes an empty field and moves those behind it. Looking at all columns for empty ones costs a
-    third of the reading; a line whose last field is the first line's tag cannot have moved, and costs little to see.
+    A gap of two blanks makes an empty field and moves those behind it. To look for empty fields in every column costs
+    a third of the reading. It is enough that the last field is the first line's tag and that the rank is a number:
+    then item and score are where they belong.
     """
-    in_place = pl.col(ITEM).is_not_null() & ~pl.col(QUERY).str.starts_with("#").fill_null(True)
-    blanks_inside = pl.any_horizontal(pl.col(name).str.contains(r"[ \t]") for name in (QUERY, ITEM))
+    regular = pl.col(ITEM).is_not_null() & ~pl.col(QUERY).str.starts_with("#").fill_null(True)
     if kind == "run":
-        return in_place & pl.col("tag").eq_missing(pl.lit(tag))
-    return in_place & ~blanks_inside & pl.col("iteration").is_not_null()
+        regular &= pl.col("rank").is_not_null() & pl.col("tag").eq_missing(pl.lit(tag))
+    else:
+        regular &= pl.col("iteration").is_not_null()
+    if other_gap:
+        regular &= ~pl.any_horizontal(pl.col(name).str.contains(other_gap, literal=True) for name in (QUERY, ITEM))
+    return regular
 
 
 def _read_carefully(source: Source, kind: str) -> pl.DataFrame:
@@ -79,6 +84,8 @@ def _read_carefully(source: Source, kind: str) -> pl.DataFrame:
     fields = pl.col("line").str.extract_groups(_PATTERN[kind]).alias("fields")
     frame = frame.lazy().with_columns(fields).unnest("fields").collect(engine="streaming")
     frame = frame.rename({"1": QUERY, "2": ITEM, "3": number})
+    if kind == "run":
+        frame = frame.with_columns(pl.coalesce(number, "4"))
     malformed = frame.filter(pl.col(number).is_null())
     if not malformed.is_empty():
         raise _column_error(source, kind, malformed["number"][0], malformed["line"][0])

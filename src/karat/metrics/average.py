@@ -54,7 +54,9 @@ def _precision_at_hits(judged: Judged, chosen: Bools, *, grouped: bool) -> Float
     if not grouped:
         return found / judged.rank[chosen]
     last = judged.tie_last[chosen]
-    group_end = np.flatnonzero(np.concatenate((np.diff(last) + np.diff(rows) != 0, [True]))) if rows.size else rows
+    if rows.size == 0:
+        return found
+    group_end = np.flatnonzero(np.concatenate(((np.diff(last) != 0) | (np.diff(rows) != 0), [True])))
     ends = group_end[np.searchsorted(group_end, np.arange(rows.size))]
     return np.asarray(found[ends] / last, dtype=np.float64)
 
@@ -72,33 +74,38 @@ def gm_ap(
     return ap(judged, k, over=over, rel=rel, ties=ties)
 
 
-@metric("iprec", Option("at", "level of recall", default=0.5, low=0.0, high=1.0), REL, cut="none")
-def iprec(judged: Judged, k: int | None, *, at: float = 0.5, rel: float | None = None) -> Floats:
+_LEVEL = Option("round", "a level of recall in items: up from a tenth, or to the nearest", ("up", "nearest"))
+
+
+@metric("iprec", Option("at", "level of recall", default=0.5, low=0.0, high=1.0), _LEVEL, REL, cut="none")
+def iprec(judged: Judged, k: int | None, *, at: float = 0.5, round: str = "up", rel: float | None = None) -> Floats:
     """Interpolated precision at a level of recall.
 
-    Formula: the highest precision at any rank with at least ⌊at · |relevant| + 0.9⌋ relevant items.
+    Formula: the highest precision at any rank with at least ⌊at · |relevant| + 0.9⌋ relevant items; round=nearest
+    adds 0.5 instead.
 
-    Source: trec_eval's iprec_at_recall.
+    Source: trec_eval's iprec_at_recall; round=nearest as in trec_eval 10.
     """
     chosen = relevant(judged, rel)
     rows = judged.row[chosen]
     found = nth_in_row(rows)
-    needed = np.floor(at * relevant_count(judged, rel) + 0.9)
+    needed = np.floor(at * relevant_count(judged, rel) + (0.9 if round == "up" else 0.5))
     enough = found >= needed[rows]
     values = np.zeros(len(judged))
     np.maximum.at(values, rows[enough], (found / judged.rank[chosen])[enough])
     return values
 
 
-@metric("iprec_mean", REL, cut="none")
-def iprec_mean(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+@metric("iprec_mean", _LEVEL, REL, cut="none")
+def iprec_mean(judged: Judged, k: int | None, *, round: str = "up", rel: float | None = None) -> Floats:
     """Interpolated precision averaged over eleven levels of recall.
 
     Formula: mean of iprec at 0, 0.1, … 1.
 
     Source: trec_eval's 11pt_avg.
     """
-    levels = [iprec(judged, None, at=tenth / 10, rel=rel) for tenth in range(11)]
+    # From the highest level down, in which order trec_eval adds.
+    levels = [iprec(judged, None, at=tenth / 10, round=round, rel=rel) for tenth in range(10, -1, -1)]
     return np.asarray(sum(levels[1:], levels[0]) / 11, dtype=np.float64)
 
 

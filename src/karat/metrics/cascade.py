@@ -35,19 +35,25 @@ def err(judged: Judged, k: int | None, *, max: float | None = None, rel: float |
 @metric(
     "rbp",
     Option("p", "persistence: the chance of looking at the next item", default=0.8, low=0.0, high=1.0),
-    Option("gain", "what an item counts: 1 if relevant, or its grade", ("binary", "linear")),
+    Option(
+        "gain", "an item counts 1, its grade, or its share of the query's best grade", ("binary", "linear", "share")
+    ),
     REL,
 )
 def rbp(judged: Judged, k: int | None, *, p: float = 0.8, gain: str = "binary", rel: float | None = None) -> Floats:
     """Rank-biased precision.
 
-    Formula: (1 − p) · Σ r · p^(rank − 1), r being 1 for a relevant item (gain=linear: its grade).
+    Formula: (1 − p) · Σ r · p^(rank − 1), r being 1 for a relevant item (gain=linear: its grade; gain=share: its grade
+    divided by the highest that the query's gold has).
 
     Source: Moffat & Zobel, Rank-Biased Precision for Measurement of Retrieval Effectiveness (2008); gain=linear as in
-    ranx.
+    ranx, gain=share as in trec_eval 10.
     """
     chosen = is_relevant(judged.grade, rel, judged) & within(judged, k)
     weights = np.power(p, judged.rank[chosen] - 1.0)
-    if gain == "linear":
+    if gain != "binary":
         weights = weights * judged.grade[chosen]
+    if gain == "share":
+        best = np.append(judged.gold_grades, 0.0)[judged.gold_starts[:-1]]
+        weights = weights / best[judged.row[chosen]]
     return (1 - p) * np.bincount(judged.row[chosen], weights, minlength=len(judged)).astype(np.float64)

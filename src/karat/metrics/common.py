@@ -10,6 +10,7 @@ from karat.measure import Option
 from karat.types import Bools, Floats, Ints, Judged
 
 __all__ = [
+    "NEGATIVE",
     "REL",
     "discounts",
     "divide",
@@ -21,6 +22,7 @@ __all__ = [
     "within",
 ]
 
+NEGATIVE = Option("negative", "an item of a grade below 0 is unjudged, or judged not relevant", ("unjudged", "judged"))
 REL = Option("rel", "grade from which an item is relevant (otherwise the gold's own: any grade above 0)")
 
 

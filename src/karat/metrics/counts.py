@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from karat.measure import metric
+from karat.measure import Option, metric
 from karat.metrics.common import (
+    NEGATIVE,
     REL,
     cut_or_depth,
     divide,
@@ -39,8 +40,8 @@ def judged_share(judged: Judged, k: int | None) -> Floats:
     return divide(sum_by_row(judged, within(judged, k)), np.minimum(cut_or_depth(judged, k), judged.depth))
 
 
-@metric("unjudged", needs_relevant=False, lower_is_better=True)
-def unjudged(judged: Judged, k: int | None) -> Floats:
+@metric("unjudged", NEGATIVE, needs_relevant=False, lower_is_better=True)
+def unjudged(judged: Judged, k: int | None, *, negative: str = "unjudged") -> Floats:
     """Share of the top k that has no judgment.
 
     Formula: (min(k, retrieved) − |judged ∩ top k|) / k.
@@ -48,18 +49,30 @@ def unjudged(judged: Judged, k: int | None) -> Floats:
     Source: unj_k of trec_eval 10.
     """
     retrieved = np.minimum(cut_or_depth(judged, k), judged.depth)
-    return divide(retrieved - sum_by_row(judged, within(judged, k)), cut_or_depth(judged, k))
+    counted = within(judged, k) & ((judged.grade >= 0) | (negative == "judged"))
+    return divide(retrieved - sum_by_row(judged, counted), cut_or_depth(judged, k))
 
 
-@metric("num_q", cut="none", aggregate="sum", needs_relevant=False)
-def num_q(judged: Judged, k: int | None) -> Floats:
+_MISSING = Option(
+    "missing",
+    "a gold query that the ranking lacks: counted as if nothing was retrieved, not counted, left out, or an error",
+    ("zero", "none", "skip", "error"),
+)
+
+
+def _counted(judged: Judged, values: Floats, missing: str) -> Floats:
+    return np.where(judged.present, values, 0.0) if missing == "none" else values
+
+
+@metric("num_q", _MISSING, cut="none", aggregate="sum", needs_relevant=False)
+def num_q(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
     """Number of queries.
 
     Formula: 1 for each query.
 
-    Source: trec_eval.
+    Source: trec_eval; missing=none as in ir_measures.
     """
-    return np.ones(len(judged))
+    return _counted(judged, np.ones(len(judged)), missing)
 
 
 @metric("num_ret", aggregate="sum", needs_relevant=False)
@@ -73,15 +86,15 @@ def num_ret(judged: Judged, k: int | None) -> Floats:
     return np.minimum(cut_or_depth(judged, k), judged.depth)
 
 
-@metric("num_rel", REL, cut="none", aggregate="sum", needs_relevant=False)
-def num_rel(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+@metric("num_rel", REL, _MISSING, cut="none", aggregate="sum", needs_relevant=False)
+def num_rel(judged: Judged, k: int | None, *, rel: float | None = None, missing: str = "zero") -> Floats:
     """Number of relevant items in the gold.
 
     Formula: |relevant|.
 
-    Source: trec_eval.
+    Source: trec_eval; missing=none as in ir_measures.
     """
-    return relevant_count(judged, rel)
+    return _counted(judged, relevant_count(judged, rel), missing)
 
 
 @metric("num_rel_ret", REL, aggregate="sum", needs_relevant=False)

@@ -90,4 +90,5 @@ def set_ap(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats
 
     Source: trec_eval's set_map.
     """
-    return precision(judged, None, rel=rel) * recall(judged, None, rel=rel)
+    found = hits_of(judged, None, rel)
+    return divide(found * found, judged.depth * relevant_count(judged, rel))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["console", "print_report", "print_table"]
 
 _MOST_SYSTEMS_ACROSS = 4
+_GAP = 3
 
 
 def print_report(report: Report) -> None:
@@ -20,11 +21,19 @@ def print_report(report: Report) -> None:
     layouts = [by_measure, by_system] if len(report.systems) <= _MOST_SYSTEMS_ACROSS else [by_system, by_measure]
     screen = console()
     for layout in layouts:
-        table = _table(*layout(report), text=(0,))
-        if screen.measure(table).minimum <= screen.width:
-            screen.print(table)
+        header, rows = layout(report)
+        if _width(header, rows) <= screen.width:
+            screen.print(_table(header, rows, text=(0,)))
             return
     screen.print(_table(*one_by_one(report), text=(0, 1), folding=(0, 1, 3)))
+
+
+def _width(header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """How wide a table is if nothing wraps."""
+    from rich.cells import cell_len
+
+    columns = zip(header, *rows, strict=True)
+    return sum(max(map(cell_len, cells)) for cells in columns) + _GAP * (len(header) - 1)
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: Sequence[int] = (0,)) -> None:

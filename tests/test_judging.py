@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import karat
 import karat.blocks
-from karat.judge import Bench, judge
+from karat.judging import Bench, judge
 
 QUERIES = ["q1", "q10", "q2", "é", "Q"]
 ITEMS = ["a", "b", "B", "aa", "1", "10", "2", "ü", "zzzzzzzzzzzzzzzzzz1", "zzzzzzzzzzzzzzzzzz2", "q1", "q2"]

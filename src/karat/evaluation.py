@@ -7,7 +7,7 @@ import numpy as np
 
 from karat.dialects import Asked, resolve
 from karat.errors import DataError
-from karat.judge import Bench, DuplicateRule, TieRule
+from karat.judging import Bench, DuplicateRule, TieRule
 from karat.measure import Measure, Value
 from karat.metrics.common import relevant_count, within
 from karat.results import Scores
