@@ -1,7 +1,8 @@
 """The command line: thin. Parse, call, print; one file a command group."""
 
+import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
@@ -52,28 +53,35 @@ def main() -> None:
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     stdout = sys.stdout
     try:
-        sys.exit(app(arguments, prog_name="karat", standalone_mode=False))
+        ended = app(arguments, prog_name="karat", standalone_mode=False)
     except KaratError as error:
         _fail(f"error: {error}", error.exit_code, debug)
     except _PARSER_ERROR as error:
         error.show()
         sys.exit(error.exit_code)
-    except typer.Exit as ended:
-        if ended.exit_code != _INTERRUPTED:
-            sys.exit(ended.exit_code)
-        _fail("interrupted", _INTERRUPTED, debug)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted", _INTERRUPTED, debug)
-    except SystemExit as ended:
+        ended = _INTERRUPTED
+    except BrokenPipeError:
+        ended = _reader_left()
+    except SystemExit as exit_:
         # The parser replaces standard output when its reader has left, as in `karat metrics | head -1`.
-        sys.exit(0 if sys.stdout is not stdout else ended.code)
+        ended = _reader_left() if sys.stdout is not stdout else exit_.code
     except MemoryError:
         _fail("error: out of memory", 1, debug)
     except Exception as error:
         _fail(f"internal error: {type(error).__name__}: {error}. This is a bug; --debug shows where.", 1, debug)
+    if ended == _INTERRUPTED:
+        _fail("interrupted", _INTERRUPTED, debug)
+    sys.exit(ended)
 
 
-def _fail(message: str, code: int, debug: bool) -> None:
+def _reader_left() -> int:
+    """Nobody reads any more: no error, and nothing more to say."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    return 0
+
+
+def _fail(message: str, code: int, debug: bool) -> NoReturn:
     if debug:
         import traceback
 

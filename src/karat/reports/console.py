@@ -60,4 +60,8 @@ def console(*, stderr: bool = False) -> "Console":
     """A console that neither guesses at colours in figures nor reads brackets as markup."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, markup=False, soft_wrap=False)
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return Plain(stderr=stderr, highlight=False, markup=False, soft_wrap=False)
