@@ -1,5 +1,6 @@
 """The command line: thin. Parse, call, print; one file a command group."""
 
+import gc
 import os
 import sys
 from typing import Any, NoReturn
@@ -52,6 +53,10 @@ def main() -> None:
     debug = "--debug" in sys.argv[1:]
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     stdout = sys.stdout
+    # A short life: collecting cycles among the modules being loaded, and threads of a BLAS that is not called, would
+    # cost more than they give.
+    gc.disable()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         ended = app(arguments, prog_name="karat", standalone_mode=False)
     except KaratError as error:
@@ -70,6 +75,8 @@ def main() -> None:
         _fail("error: out of memory", 1, debug)
     except Exception as error:
         _fail(f"internal error: {type(error).__name__}: {error}. This is a bug; --debug shows where.", 1, debug)
+    finally:
+        gc.enable()
     if ended == _INTERRUPTED:
         _fail("interrupted", _INTERRUPTED, debug)
     sys.exit(ended)

@@ -17,7 +17,6 @@ COMPRESSIONS: dict[str, Packing] = {".gz": "gzip", ".zst": "zstd"}
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _OTHER_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _HEAD_BYTES = 1 << 16
-_CHUNK_BYTES = 1 << 19
 _HEAD_LINES = 50
 
 
@@ -82,13 +81,6 @@ class Source:
             return self.content[:size]
         with self.path.open("rb") as file:
             return file.read(size)
-
-    def holds(self, byte: bytes) -> bool:
-        """Whether a byte occurs anywhere in the stored bytes."""
-        if self.path is None or self.held is not None:
-            return byte in self.content
-        with self.path.open("rb", buffering=0) as file:
-            return any(byte in chunk for chunk in iter(lambda: file.read(_CHUNK_BYTES), b""))
 
     def lines(self) -> pl.Series:
         """All lines, decompressed, without their ends; a byte order mark is dropped."""

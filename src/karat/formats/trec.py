@@ -6,11 +6,13 @@ line in Polars, so that an error can name the line.
 """
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 
 from karat.columns import GRADE, ITEM, QUERY, SCORE, are_whole
 from karat.errors import DataError
+from karat.formats.layout import count_separators
 from karat.formats.source import Source
 
 __all__ = ["read", "write"]
@@ -39,40 +41,28 @@ def read(source: Source, kind: str) -> pl.DataFrame:
 
 
 def _read_regular(source: Source, kind: str) -> pl.DataFrame | None:
-    """The fast way; None where the file is not as regular as that."""
+    """The fast way; None where the file is not as regular as that, or packed."""
+    if source.compression is not None:
+        return None
     columns, number = _COLUMNS[kind], _NUMBER[kind]
-    first = next((line for line in source.head_lines if not line.startswith("#")), "")
-    separator = "\t" if "\t" in first else " "
-    if separator == " " and source.compression is None and source.holds(b"\t"):
-        return None
-    look_for = " " if separator == "\t" else "\t" if source.compression else None
-    types = {number: pl.Float64, "rank": pl.Int32}
-    schema = {name: types.get(name, pl.String) for name in columns}
+    separator = "\t" if "\t" in next(iter(source.head_lines), "") else " "
+    schema = {name: pl.Float64 if name == number else pl.String for name in columns}
     scan = pl.scan_csv(source.polars, separator=separator, has_header=False, quote_char=None, schema=schema, glob=False)
-    regular = _is_regular(kind, first.split(separator)[-1], look_for)
-    try:
-        frame = scan.select(QUERY, ITEM, number, regular=regular).collect(engine="streaming")
-    except (pl.exceptions.PolarsError, OSError):
-        return None
-    odd = frame[number].null_count() or not frame[number].is_finite().all() or not frame["regular"].all()
-    return None if frame.is_empty() or odd else frame.drop("regular")
+    with ThreadPoolExecutor(max_workers=1) as counter:
+        separators = counter.submit(count_separators, source.polars, separator)
+        try:
+            frame = scan.select(QUERY, ITEM, number).collect(engine="streaming")
+        except (pl.exceptions.PolarsError, OSError):
+            return None
+    # The reader refuses a line with more fields than columns. So if separators are as many as there should be, and none
+    # stand side by side, then no line has fewer, and every field is in its place.
+    regular = separators.result() == frame.height * (len(columns) - 1) > 0
+    return frame if regular and not _holds_odd_rows(frame, number) else None
 
 
-def _is_regular(kind: str, tag: str, other_gap: str | None) -> pl.Expr:
-    """Whether every field of a line is in its place.
-
-    A gap of two blanks makes an empty field and moves those behind it. To look for empty fields in every column costs
-    a third of the reading. It is enough that the last field is the first line's tag and that the rank is a number:
-    then item and score are where they belong.
-    """
-    regular = pl.col(ITEM).is_not_null() & ~pl.col(QUERY).str.starts_with("#").fill_null(True)
-    if kind == "run":
-        regular &= pl.col("rank").is_not_null() & pl.col("tag").eq_missing(pl.lit(tag))
-    else:
-        regular &= pl.col("iteration").is_not_null()
-    if other_gap:
-        regular &= ~pl.any_horizontal(pl.col(name).str.contains(other_gap, literal=True) for name in (QUERY, ITEM))
-    return regular
+def _holds_odd_rows(frame: pl.DataFrame, number: str) -> bool:
+    missing = any(frame[name].null_count() for name in frame.columns)
+    return missing or not frame[number].is_finite().all() or bool(frame[QUERY].str.starts_with("#").any())
 
 
 def _read_carefully(source: Source, kind: str) -> pl.DataFrame:
