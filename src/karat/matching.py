@@ -75,7 +75,8 @@ def match_rows(gold: Rows, ranking: Rows) -> tuple[Ints, Ints, bool]:
 
     def match_block(first: int, last: int) -> tuple[Ints, bool]:
         keys = ranking.keys(first, last)
-        candidates = np.flatnonzero(bitmap[keys >> shift]) + ranking.starts[first]
+        slots = (keys >> shift).view(np.int64)
+        candidates = np.flatnonzero(bitmap.take(slots)) + ranking.starts[first]
         keys.sort()
         return candidates, bool((keys[1:] == keys[:-1]).any())
 

@@ -7,8 +7,6 @@ fields in columns that are not wanted otherwise costs a third of the reading. On
 import io
 from pathlib import Path
 
-import numpy as np
-
 __all__ = ["count_separators"]
 
 _CHUNK = 1 << 17
@@ -17,6 +15,8 @@ _BLANK, _TAB, _NEWLINE = ord(" "), ord("\t"), ord("\n")
 
 def count_separators(given: Path | bytes, separator: str) -> int | None:
     """How often it occurs; None where one ends a line or stands beside another, or where the other blank occurs."""
+    import numpy as np  # on use: reading begins while this loads
+
     wanted = ord(separator)
     other = _TAB if wanted == _BLANK else _BLANK
     # One byte of the chunk before stands in front, so that a pair across the edge is seen.
