@@ -13,7 +13,8 @@ ROOT = Path(karat.__file__).parent
 LAYERS = [
     {"errors", "_version"},
     {"types", "registry", "columns"},
-    {"formats", "intake", "blocks"},
+    {"formats", "blocks"},
+    {"intake"},
     {"measure"},
     {"names"},
     {"dialects"},

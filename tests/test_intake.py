@@ -17,6 +17,7 @@ import pytest
 import karat
 from karat import blocks
 from karat.errors import DataError
+from karat.intake import _stable_order
 
 MEASURES = ["ndcg@10", "ndcg(gain=exp)@5", "ap", "rr", "recall@20", "rbp", "err@10", "bpref", "nDCG@10", "judged@10"]
 Nested = dict[str, dict[str, float]]
@@ -176,6 +177,21 @@ def test_a_query_without_items_counts_as_retrieved() -> None:
     gold = {"q1": {"a": 1}, "q2": {"a": 1}}
     scores = karat.evaluate(gold, {"q1": {"a": 1.0}, "q2": {}}, ["rr"], missing="skip")
     assert (scores.mean()["rr"], scores.summary("rr").n) == (0.5, 2)
+
+
+def test_a_query_without_items_counts_as_retrieved_in_files_too(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text('{"q1": {"a": 1.0}, "q2": {}}')
+    scores = karat.evaluate({"q1": {"a": 1}, "q2": {"a": 1}}, path, ["rr"], missing="skip")
+    assert (scores.mean()["rr"], scores.summary("rr").n) == (0.5, 2)
+
+
+def test_many_queries_group_as_few_do() -> None:
+    """More than 16 bits of queries, in any order of rows: the radix sort takes two rounds."""
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 70_000, 200_000)
+    order = _stable_order(codes)
+    np.testing.assert_array_equal(order, np.argsort(codes, kind="stable"))
 
 
 def test_rank_decides_only_where_there_is_no_score() -> None:

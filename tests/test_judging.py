@@ -105,7 +105,7 @@ class TestDuplicates:
 
     def test_an_error_by_default(self) -> None:
         ranking = karat.as_ranking(frame_of(self.ROWS, "score"))
-        with pytest.raises(karat.DataError, match=r"item 'a' stands more than once for query 'q' \(1 such pairs\)"):
+        with pytest.raises(karat.DataError, match=r"item 'a' stands more than once for query 'q' \(1 such pair\)"):
             judge(karat.as_gold({"q": {"a": 1}}), ranking)
 
     @pytest.mark.parametrize(("rule", "rank"), [("first", 2), ("last", 1), ("max", 1)])

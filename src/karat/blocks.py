@@ -14,7 +14,7 @@ import numpy as np
 
 from karat.types import Ints
 
-__all__ = ["cut_into_blocks", "in_threads"]
+__all__ = ["cut_into_blocks", "cut_rows", "in_threads"]
 
 Result = TypeVar("Result")
 
@@ -28,6 +28,12 @@ def cut_into_blocks(starts: Ints, rows_per_block: int | None = None) -> list[tup
     bounds = np.searchsorted(starts, np.arange(size, int(starts[-1]), size))
     edges = np.unique(np.concatenate(([0], bounds, [segments])))
     return list(pairwise(edges.tolist()))
+
+
+def cut_rows(rows: int, rows_per_block: int | None = None) -> list[tuple[int, int]]:
+    """Ranges of rows (first, past the last), whatever segments they belong to."""
+    size = rows_per_block or ROWS_PER_BLOCK
+    return [(first, min(first + size, rows)) for first in range(0, rows, size)]
 
 
 def in_threads(work: Callable[[int, int], Result], parts: list[tuple[int, int]]) -> Iterator[Result]:

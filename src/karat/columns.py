@@ -74,7 +74,7 @@ def match_columns(names: Sequence[str], kind: str, where: str | None = None) -> 
             f"found the columns {shown}; no column for {', '.join(missing)}",
             where=where,
             expected="query_id, item_id, " + ("grade" if kind == "gold" else "score (or rank)"),
-            hint=_swap_hint(kind, folded),
+            hint=_swap_hint(kind, folded) if found else "Is the header missing? The first line names the columns.",
         )
     return found
 

@@ -93,7 +93,7 @@ def _by_policy(
     if policy == "error":
         query = judged.queries[int(np.argmax(affected))]
         raise DataError(
-            f"query {query!r} {what} ({int(affected.sum()):,} such queries)",
+            f"query {query!r} {what} ({_count(int(affected.sum()), 'such query', 'such queries')})",
             where=f"{source}, {measure}",
             expected=f"none, under {option}=error",
             hint=f"Score them 0 with --{option} zero, or leave them out with --{option} skip.",

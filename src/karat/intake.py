@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from karat.blocks import cut_rows, in_threads
 from karat.columns import GRADE, ITEM, QUERY, RANK, SCORE, match_columns
 from karat.errors import DataError
 from karat.types import Gold, Ints, Ranking
@@ -86,9 +87,14 @@ def ranking_from_frame(
 ) -> Ranking:
     """Ranking from a frame with the columns query_id, item_id and score, or rank, or neither (rows are in order).
 
-    Where both score and rank are given the score decides, as in trec_eval.
+    Where both score and rank are given the score decides, as in trec_eval. A row with neither item nor score is a
+    query that found nothing.
     """
     bare = [str(query) for query in queries_without_rows]
+    if frame[ITEM].null_count() and SCORE in frame.columns:
+        nothing = pl.col(ITEM).is_null() & pl.col(SCORE).is_null()
+        bare += frame.filter(nothing)[QUERY].cast(pl.String).to_list()
+        frame = frame.filter(~nothing)
     if not bare:
         _check_rows(frame, source)
     scores = None
@@ -112,17 +118,27 @@ def _grouped(query: pl.Series) -> tuple[pl.Series, Ints, NDArray[np.int64] | Non
 
     Queries mostly come in blocks, so only the head of each block is looked at as a string.
     """
-    hashes = query.hash(_HASH_SEED).to_numpy()
-    heads = np.flatnonzero(np.concatenate(([True], hashes[1:] != hashes[:-1]))) if len(hashes) else np.empty(0, int)
+    heads = _heads(query)
     names = _ids(query.gather(heads)).cast(pl.String).rename(QUERY)
     distinct = names.unique(maintain_order=True)
-    bounds = np.append(heads, len(hashes)).astype(np.int64)
+    bounds = np.append(heads, len(query)).astype(np.int64)
     if len(distinct) == len(names):
         return names, bounds, None
     codes = names.replace_strict(distinct, np.arange(len(distinct)), return_dtype=pl.Int64).to_numpy()
     per_row = np.repeat(codes, np.diff(bounds))
     starts = np.concatenate(([0], np.cumsum(np.bincount(per_row, minlength=len(distinct)))))
     return distinct, starts.astype(np.int64), _stable_order(per_row)
+
+
+def _heads(query: pl.Series) -> Ints:
+    """The rows whose query is not that of the row before."""
+
+    def changes(first: int, last: int) -> Ints:
+        hashes = query.slice(first, last - first + 1).hash(_HASH_SEED).to_numpy()
+        return np.flatnonzero(hashes[1:] != hashes[:-1]) + first + 1
+
+    start = np.zeros(min(len(query), 1), dtype=np.int64)
+    return np.concatenate([start, *in_threads(changes, cut_rows(len(query)))])
 
 
 def _stable_order(codes: Ints) -> Ints:
@@ -168,8 +184,12 @@ def _numbers(frame: pl.DataFrame, name: str, source: str) -> NDArray[np.float64]
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
         raise DataError(f"column {name!r} is of type {column.dtype}", where=source, expected="numbers")
     values = column.cast(pl.Float64).to_numpy()
-    bad = column.is_null().to_numpy() | ~np.isfinite(values) if column.null_count() else ~np.isfinite(values)
-    if bad.any():
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum()
+    if column.null_count() or not np.isfinite(total):
+        bad = column.is_null().to_numpy() | ~np.isfinite(values)
+        if not bad.any():  # the sum was too large, no value is
+            return values
         row = int(np.argmax(bad))
         query, item = frame[QUERY][row], frame[ITEM][row]
         raise DataError(

@@ -111,7 +111,7 @@ def _duplicate_error(frame: pl.DataFrame, queries: pl.Series, source: str) -> Da
     query, item = queries[int(frame["query"][0])], str(frame["item"][0])
     pairs = frame.select("query", "item").n_unique()
     return DataError(
-        f"item {item!r} stands more than once for query {query!r} ({pairs:,} such pairs)",
+        f"item {item!r} stands more than once for query {query!r} ({pairs:,} such {'pair' if pairs == 1 else 'pairs'})",
         where=source,
         expected="each (query, item) pair once",
         hint="Keep one of them with --duplicates first, last or max.",

@@ -346,3 +346,23 @@ def test_end_to_end_a_reader_that_left_is_no_error(folder: Path) -> None:
     finally:
         os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_one_measure_is_explained_at_a_time(karat: Karat) -> None:
+    check_failure(karat("explain", "gold.qrels", "run.trec", "-m", "ap", "-m", "rr"), 2, "found 2 measures: ap, rr")
+
+
+def test_standard_output_is_no_file_to_convert_to(karat: Karat) -> None:
+    check_failure(karat("convert", "run.trec", "-", "--to", "csv"), 2, "standard output")
+
+
+def test_other_packings_are_named(karat: Karat) -> None:
+    import bz2
+
+    put("run.trec.bz2", bz2.compress(RUN.encode()))
+    check_failure(karat("evaluate", "gold.qrels", "run.trec.bz2"), 3, "packed with bzip2")
+
+
+def test_a_table_without_a_header(karat: Karat) -> None:
+    put("run.csv", "1,7,1\n1,8,2\n")
+    check_failure(karat("evaluate", "gold.qrels", "run.csv"), 3, "Is the header missing?")

@@ -204,7 +204,6 @@ def test_a_byte_order_mark_alone_is_blank(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("text", [RUN, QRELS, CSV], ids=["run", "qrels", "csv"])
-@pytest.mark.xfail(strict=True, reason="delimited._cells lets csv.Error through where a line holds a lone \\r")
 def test_line_ends_of_old_macs_are_an_error_of_the_data(tmp_path: Path, text: str) -> None:
     """Never one long line of which only the first row is read."""
     with pytest.raises(DataError):

@@ -124,6 +124,7 @@ BAD_RUN_LINES = [
     ("q5 Q0 d7 3 tag", "found 5 columns"),
     ("q5 Q0 d7  3 tag", "found 5 columns"),
     ("q5 Q0  3 1.5 tag", "found 5 columns"),
+    ("q5  d7 3 1.5 tag", "found 5 columns"),
     ("q5 Q0 d7  1.5 tag", "found 5 columns"),
     (" Q0 d7 3 1.5 tag", "found 5 columns"),
     ("q5 Q0 d7 3 1.5", "found 5 columns"),

@@ -71,6 +71,8 @@ def main() -> None:
     except SystemExit as exit_:
         # The parser replaces standard output when its reader has left, as in `karat metrics | head -1`.
         ended = _reader_left() if sys.stdout is not stdout else exit_.code
+    except OSError as error:
+        _fail(f"error: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""), 1, debug)
     except MemoryError:
         _fail("error: out of memory", 1, debug)
     except Exception as error:

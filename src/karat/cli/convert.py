@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from karat.cli.common import FormatOption, QuietOption, progress, say
+from karat.errors import UsageError
 
 __all__ = ["add_to"]
 
@@ -35,6 +36,8 @@ def convert_command(
     from karat.formats.source import Source
     from karat.intake import gold_from_frame, ranking_from_frame
 
+    if str(target) == "-":
+        raise UsageError("cannot convert to standard output", expected="the name of a file")
     with progress(f"Converting {source}", quiet=quiet):
         opened = Source.open(source)
         chosen = kind.value if kind else kind_of(opened, form)

@@ -13,7 +13,9 @@ from karat.cli.common import (
     check_standard_input,
     progress,
     say,
+    split_measures,
 )
+from karat.errors import UsageError
 
 if TYPE_CHECKING:
     from karat.explain import Explained
@@ -28,9 +30,9 @@ def add_to(app: typer.Typer) -> None:
 def explain_command(
     gold: Annotated[str, typer.Argument(metavar="GOLD", help="What should have come back; - is standard input.")],
     run: Annotated[str, typer.Argument(metavar="RUN", help="What did come back.")],
-    measure: Annotated[
-        str, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure in question.")
-    ] = "ndcg@10",
+    measures: Annotated[
+        list[str] | None, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure in question.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     duplicates: DuplicatesOption = Duplicates.error,
     form: FormatOption = None,
@@ -41,6 +43,10 @@ def explain_command(
     One row each, with the conventions that make the value differ from karat's own. This ends arguments.
     """
     check_standard_input([gold, run])
+    asked = split_measures(measures or ["ndcg@10"])
+    if len(asked) > 1:
+        raise UsageError(f"found {len(asked)} measures: {', '.join(asked)}", expected="one to explain at a time")
+    measure = asked[0]
     from karat.explain import explain
     from karat.gold.labels import read_gold
     from karat.rankers.runs import read_run

@@ -49,6 +49,10 @@ def format_of(source: Source) -> str:
     if not lines:
         raise DataError("found only blank lines", where=source.name, expected="data")
     first = lines[0].strip()
+    if "\r" in first:
+        raise DataError(
+            "found carriage returns within a line", where=f"{source.name}:1", expected="lines that end in \\n or \\r\\n"
+        )
     if _JSON_START.match(first):
         return "jsonl" if suffix == "jsonl" or _is_record(first) else "json"
     if suffix in ("json", "jsonl"):

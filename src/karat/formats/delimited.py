@@ -24,7 +24,10 @@ def separator_of(header: str) -> str | None:
 
 
 def _cells(line: str, separator: str) -> list[str]:
-    return next(csv.reader([line], delimiter=separator), [])
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:  # a carriage return within the line
+        return []
 
 
 def read(source: Source, kind: str) -> pl.DataFrame:

@@ -39,6 +39,7 @@ def read(source: Source, kind: str) -> pl.DataFrame:
 def _from_objects(tree: _Pairs, source: Source, kind: str) -> pl.DataFrame:
     members = [_members(query, value, source, kind) for query, value in tree]
     flat = [(query, item, number) for (query, _), pairs in zip(tree, members, strict=True) for item, number in pairs]
+    nothing_found = [query for (query, _), pairs in zip(tree, members, strict=True) if not pairs and kind == "run"]
     if not flat:
         raise DataError("found no items", where=source.name, expected="{query: {item: number}}")
     for query, item, number in flat:
@@ -62,7 +63,8 @@ def _from_objects(tree: _Pairs, source: Source, kind: str) -> pl.DataFrame:
         raise DataError(f"found a value that cannot be held: {error}", where=source.name) from error
     if kind == "gold":
         _check_not_a_run(frame, source)
-    return frame
+    # A query that found nothing is not one that was not asked: a row without an item says so.
+    return pl.concat([frame, pl.DataFrame({QUERY: nothing_found}, schema={QUERY: pl.String})], how="diagonal")
 
 
 def _members(query: str, value: Any, source: Source, kind: str) -> list[tuple[str, Any]]:

@@ -15,6 +15,7 @@ __all__ = ["COMPRESSIONS", "Packing", "Source", "plain_suffix"]
 Packing = Literal["uncompressed", "gzip", "zstd"]
 COMPRESSIONS: dict[str, Packing] = {".gz": "gzip", ".zst": "zstd"}
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_OTHER_PACKINGS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
 _OTHER_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _HEAD_BYTES = 1 << 16
 _HEAD_LINES = 50
@@ -139,6 +140,14 @@ class Source:
     def undecodable(self) -> DataError:
         """The error for text that is not UTF-8, naming the first line where it goes wrong."""
         data = self.content if self.compression is None else b""
+        packed = next((name for magic, name in _OTHER_PACKINGS.items() if data.startswith(magic)), None)
+        if packed:
+            return DataError(
+                f"the file is packed with {packed}",
+                where=self.name,
+                expected="plain text, .gz or .zst",
+                hint="Unpack it.",
+            )
         encoding = _OTHER_ENCODINGS.get(data[:2])
         if encoding:
             found, where = f"the text is {encoding}", self.name

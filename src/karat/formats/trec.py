@@ -7,12 +7,13 @@ line in Polars, so that an error can name the line.
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from math import isfinite
 
 import polars as pl
 
 from karat.columns import GRADE, ITEM, QUERY, SCORE, are_whole
 from karat.errors import DataError
-from karat.formats.layout import count_separators
+from karat.formats.layout import look_over
 from karat.formats.source import Source
 
 __all__ = ["read", "write"]
@@ -48,21 +49,21 @@ def _read_regular(source: Source, kind: str) -> pl.DataFrame | None:
     separator = "\t" if "\t" in next(iter(source.head_lines), "") else " "
     schema = {name: pl.Float64 if name == number else pl.String for name in columns}
     scan = pl.scan_csv(source.polars, separator=separator, has_header=False, quote_char=None, schema=schema, glob=False)
-    with ThreadPoolExecutor(max_workers=1) as counter:
-        separators = counter.submit(count_separators, source.polars, separator)
+    with ThreadPoolExecutor(max_workers=1) as onlooker:
+        looking = onlooker.submit(look_over, source.polars, separator)
         try:
             frame = scan.select(QUERY, ITEM, number).collect(engine="streaming")
         except (pl.exceptions.PolarsError, OSError):
             return None
     # The reader refuses a line with more fields than columns. So if separators are as many as there should be, and none
     # stand side by side, then no line has fewer, and every field is in its place.
-    regular = separators.result() == frame.height * (len(columns) - 1) > 0
-    return frame if regular and not _holds_odd_rows(frame, number) else None
-
-
-def _holds_odd_rows(frame: pl.DataFrame, number: str) -> bool:
+    layout = looking.result()
+    if layout is None or layout.separators != frame.height * (len(columns) - 1) or frame.is_empty():
+        return None
     missing = any(frame[name].null_count() for name in frame.columns)
-    return missing or not frame[number].is_finite().all() or bool(frame[QUERY].str.starts_with("#").any())
+    comments = layout.holds_hash and frame[QUERY].str.starts_with("#").any()
+    finite = isfinite(frame[number].sum()) or frame[number].is_finite().all()
+    return None if missing or comments or not finite else frame
 
 
 def _read_carefully(source: Source, kind: str) -> pl.DataFrame:

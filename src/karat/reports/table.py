@@ -17,10 +17,13 @@ def by_measure(report: Report) -> Table:
 
 
 def by_system(report: Report) -> Table:
-    """Systems down, measures across."""
+    """Systems down, measures across, and how many queries were averaged."""
     labels = _labels(report)
-    rows = [[name, *(scores.summary(label).shown() for label in labels)] for name, scores in report.systems.items()]
-    return ["system", *labels], rows
+    rows = []
+    for name, scores in report.systems.items():
+        summaries = [scores.summary(label) for label in labels]
+        rows.append([name, *(summary.shown() for summary in summaries), _counts(summaries)])
+    return ["system", *labels, "n"], rows
 
 
 def one_by_one(report: Report) -> Table:
@@ -38,6 +41,6 @@ def _labels(report: Report) -> list[str]:
 
 
 def _counts(summaries: list[Summary]) -> str:
-    """How many queries were averaged, and how many left out; once where all systems agree."""
+    """How many queries were averaged, and how many left out; once where they agree."""
     shown = [f"{s.n:,}" + (f" ({s.undefined:,} undefined)" if s.undefined else "") for s in summaries]
     return shown[0] if len(set(shown)) == 1 else " | ".join(shown)
