@@ -10,7 +10,7 @@ from pathlib import Path
 from dataset import FULL_QUERIES, QUICK_QUERIES
 from harness import REPOSITORY
 
-TOOLS = ("karat", "pytrec_eval", "ir_measures", "ranx", "parse")
+TOOLS = ("karat", "pytrec_eval", "ir_measures", "ranx", "ranx-first", "parse")
 PARTS = ("files", "memory", "scaling")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import tempfile
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,13 @@ def evaluate_with_ranx(gold: str, run: str) -> dict[str, float]:
     return {spelling: float(means[name]) for spelling, name in names.items()}
 
 
+def evaluate_with_ranx_for_the_first_time(gold: str, run: str) -> dict[str, float]:
+    """As on a machine where ranx was just installed: nothing is compiled yet."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["NUMBA_CACHE_DIR"] = folder
+        return evaluate_with_ranx(gold, run)
+
+
 def parse_with_polars(gold: str, run: str) -> dict[str, int]:
     import polars
 
@@ -89,6 +97,7 @@ TOOLS = {
     "pytrec_eval": evaluate_with_pytrec_eval,
     "ir_measures": evaluate_with_ir_measures,
     "ranx": evaluate_with_ranx,
+    "ranx-first": evaluate_with_ranx_for_the_first_time,
     "parse": parse_with_polars,
     "describe": describe,
 }

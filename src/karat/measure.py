@@ -151,7 +151,7 @@ def metric(
 
 def own_aliases() -> dict[str, str]:
     """karat's own second names of metrics."""
-    METRICS.names()
+    METRICS.load_own()
     return dict(_OWN_NAMES)
 
 

@@ -40,7 +40,7 @@ class Registry(Generic[Entry]):
 
     def find(self, name: str) -> Entry | None:
         """The entry called ``name``, looking among plug-ins last; None where there is none."""
-        self._load_home()
+        self.load_own()
         if name not in self._entries:
             self._load_plugins()
         return self._entries.get(name)
@@ -54,14 +54,15 @@ class Registry(Generic[Entry]):
 
     def names(self) -> list[str]:
         """All names, plug-ins included, in order of registration."""
-        self._load_home()
+        self.load_own()
         self._load_plugins()
         return list(self._entries)
 
     def __iter__(self) -> Iterator[Entry]:
         return iter([self._entries[name] for name in self.names()])
 
-    def _load_home(self) -> None:
+    def load_own(self) -> None:
+        """Make karat's own entries known, plug-ins left aside."""
         if self._home is not None:
             home, self._home = self._home, None
             import_module(home)
