@@ -83,3 +83,14 @@ def test_published_values(grades: tuple[int | None, ...], returned: int, dcg_val
     assert_close(means["dcg(gain=exp)@6"], dcg_value, "DCG")
     assert_close(means["dcg@6"], dcg_value, "DCG")
     assert_close(means["ndcg@6"], dcg_value / ideal, "nDCG")
+
+
+def test_opensearch_cuts_the_ideal_list_at_k() -> None:
+    """One good hit of three judged: a whole score in Elasticsearch, whose ideal list is as long as the returned one."""
+    gold, run = {"q": {"a": 2, "b": 1, "c": 1}}, {"q": ["a", "x"]}
+    names = ["ndcg@10", "precision@10"]
+    elastic = karat.evaluate(gold, {"q": ["a"]}, names, dialect="elasticsearch").mean()
+    assert elastic == {"ndcg@10": 1.0, "precision@10": 1.0}
+    found = karat.evaluate(gold, run, names, dialect="opensearch").mean()
+    assert found["ndcg@10"] == pytest.approx(3 / (3 + 1 / math.log2(3) + 1 / math.log2(4)), rel=1e-12)
+    assert found["precision@10"] == 0.5
