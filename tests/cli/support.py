@@ -1,7 +1,9 @@
 """What the tests of the command line share."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 GOLD = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 2\nq2 0 d3 1\n"
 RUN = "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\nq2 Q0 d3 1 0.9 tag\nq2 Q0 d1 2 0.5 tag\n"
@@ -44,3 +46,15 @@ def check_width(text: str, width: int = 80) -> None:
     assert text.strip()
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text.replace(" …", "")
+
+
+def report_of(outcome: Outcome) -> dict[str, Any]:
+    assert outcome.code == 0, outcome.err
+    report = json.loads(outcome.out)
+    assert report["schema"] == "karat.report/1"
+    assert isinstance(report["warnings"], list)
+    return report
+
+
+def means_of(outcome: Outcome, system: str = "run") -> dict[str, float | None]:
+    return {label: entry["mean"] for label, entry in report_of(outcome)["systems"][system]["measures"].items()}

@@ -1,0 +1,78 @@
+"""Crashes, interruptions and --debug: one line and the right exit code, a traceback only where it is asked for."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from karat.cli import evaluate as evaluate_module
+from karat.errors import DataError
+
+from .conftest import Karat
+from .support import put
+
+EVALUATE = ["evaluate", "gold.qrels", "run.trec"]
+
+
+@pytest.mark.parametrize("arguments", [["--debug", *EVALUATE[:2], "nowhere"], [*EVALUATE[:2], "nowhere", "--debug"]])
+def test_debug_shows_the_traceback(karat: Karat, arguments: list[str]) -> None:
+    outcome = karat(*arguments)
+    assert outcome.code == 3
+    assert "Traceback (most recent call last)" in outcome.err
+    assert outcome.err.splitlines()[-1].startswith("error: nowhere: no such file")
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "line"),
+    [
+        (RuntimeError("oops"), 1, "internal error: RuntimeError: oops. This is a bug; --debug shows where."),
+        (MemoryError(), 1, "error: out of memory"),
+        (DataError("found x", where="y"), 3, "error: y: found x"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_what_is_raised_within_ends_in_one_line(
+    karat: Karat, monkeypatch: pytest.MonkeyPatch, raised: BaseException, code: int, line: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(evaluate_module, "evaluate_files", fail)
+    outcome = karat(*EVALUATE)
+    assert (outcome.code, outcome.out, outcome.err) == (code, "", line + "\n")
+
+
+def _python(*arguments: str, **options: object) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run([sys.executable, "-m", "karat", *arguments], capture_output=True, timeout=60, **options)  # type: ignore[call-overload]
+
+
+def test_end_to_end_an_error_is_one_line(folder: Path) -> None:
+    put("bad.trec", "q1 Q0 d1 1 best tag\n")
+    done = _python("evaluate", "gold.qrels", "bad.trec", "-o", "report.json")
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert done.stderr.decode().startswith("error: bad.trec:1: the score is 'best'")
+    assert done.stderr.count(b"\n") == 1
+    assert sorted(path.name for path in folder.iterdir()) == ["bad.trec", "gold.qrels", "run.trec"]
+
+
+def test_end_to_end_a_pipe_as_a_file(folder: Path) -> None:
+    """As the shell's <(zcat run.gz) gives."""
+    command = f"{sys.executable} -m karat evaluate gold.qrels <(cat run.trec) -m ap --json"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60)
+    assert done.returncode == 0
+    assert b'"mean": 1.0' in done.stdout
+
+
+def test_end_to_end_a_reader_that_left_is_no_error(folder: Path) -> None:
+    """As ``karat metrics | head -1`` with pipefail."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "karat", "metrics"], stdout=writer, stderr=subprocess.PIPE, timeout=60
+        )
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
