@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from karat.dialects import DIALECTS, Dialect, resolve
+from karat.dialects import DIALECTS, resolve
 from karat.errors import KaratError
 from karat.evaluation import Evaluation
 from karat.judging import DuplicateRule
@@ -103,16 +103,12 @@ def explain(gold: Gold, ranking: Ranking, spelling: str, *, duplicates: Duplicat
     base = resolve(spelling).measure
     explainer = _Explainer(Evaluation(gold, ranking, duplicates=duplicates), base)
     rows = [explainer.row("karat", "karat", base)]
-    rows += [explainer.row(dialect.name, "dialect", _under(dialect, spelling)) for dialect in DIALECTS]
+    rows += [explainer.row(dialect.name, "dialect", resolve(spelling, dialect.name).measure) for dialect in DIALECTS]
     rows += [
         explainer.row(f"{name}={_shown(value)}", "convention", base.having({name: value}))
         for name, value in explainer.variants()
     ]
     return rows
-
-
-def _under(dialect: Dialect, spelling: str) -> Measure:
-    return resolve(spelling, dialect.name).measure
 
 
 def _same(one: float, other: float) -> bool:

@@ -5,7 +5,6 @@ All three are frozen and their arrays read-only. Rows are grouped by query (CSR:
 decimal form.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -164,9 +163,6 @@ class Judged:
         }
         starts = np.concatenate(([0], np.cumsum(lengths)))
         return replace(self, **per_hit, gold_starts=starts, gold_grades=self.gold_grades[kept])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.queries)
 
 
 def segments_within(starts: Ints) -> Ints:

@@ -96,10 +96,8 @@ def _column_error(source: Source, kind: str, number: int, line: str) -> DataErro
     other = "gold" if kind == "run" else "run"
     hint = None
     if re.search(_PATTERN[other], line):
-        hint = f"This looks like a TREC {'qrels' if other == 'gold' else 'run'}: "
-        hint += "was the gold given where the run goes? Order: karat evaluate GOLD RUN."
-        if other == "run":
-            hint = "This looks like a TREC run: was a run given where the gold goes? Order: karat evaluate GOLD RUN."
+        looks_like = "qrels: was the gold" if other == "gold" else "run: was a run"
+        hint = f"This looks like a TREC {looks_like} given where the {kind} goes? Order: karat evaluate GOLD RUN."
     return DataError(
         f"found {found} columns in the line {_short(line)!r}",
         where=f"{source.name}:{number}",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from karat.measure import COMMON_OPTIONS, Option, metric
+from karat.measure import Option, metric
 from karat.metrics.common import (
     REL,
     cut_or_depth,
@@ -10,20 +10,17 @@ from karat.metrics.common import (
     nth_in_row,
     relevant,
     relevant_count,
+    running_count,
     sum_by_row,
+    ties_or,
     within,
 )
 from karat.types import Bools, Floats, Judged
 
 __all__ = ["ap", "gm_ap", "inf_ap", "iprec", "iprec_mean"]
 
-_COMMON = {option.name: option for option in COMMON_OPTIONS}
 _OVER = Option("over", "divisor", ("relevant", "found", "min"))
-_TIES = Option(
-    "ties",
-    f"{_COMMON['ties'].about}; group: precision is taken at the end of a group of equal scores",
-    (*_COMMON["ties"].choices, "group"),
-)
+_TIES = ties_or("group", "precision is taken at the end of a group of equal scores")
 _INF_AP_SMOOTHING = 0.00001
 
 
@@ -122,17 +119,9 @@ def inf_ap(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats
     bad = ~good & (judged.grade >= 0)
     above = judged.rank[good] - 1.0
     good_above = nth_in_row(judged.row[good]) - 1.0
-    bad_above = _running_count(judged, bad)[good]
-    pooled_above = good_above + bad_above + _running_count(judged, judged.grade < 0)[good]
+    bad_above = running_count(judged, bad)[good]
+    pooled_above = good_above + bad_above + running_count(judged, judged.grade < 0)[good]
     share = (good_above + _INF_AP_SMOOTHING) / (good_above + bad_above + 2 * _INF_AP_SMOOTHING)
     expected = 1.0 / (above + 1) + (above / (above + 1)) * divide(pooled_above, above) * share
     total = np.bincount(judged.row[good], np.where(above == 0, 1.0, expected), minlength=len(judged))
     return divide(total, relevant_count(judged, rel))
-
-
-def _running_count(judged: Judged, chosen: Bools) -> Floats:
-    """How many chosen items of the same query stand above each item or at it."""
-    total = np.cumsum(chosen)
-    starts = np.searchsorted(judged.row, np.arange(len(judged)))
-    before = np.concatenate(([0], total))[starts]
-    return np.asarray(total - before[judged.row], dtype=np.float64)

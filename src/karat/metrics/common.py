@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.measure import Option
+from karat.measure import COMMON_OPTIONS, Option
 from karat.types import Bools, Floats, Ints, Judged
 
 __all__ = [
@@ -18,7 +18,9 @@ __all__ = [
     "nth_in_row",
     "relevant",
     "relevant_count",
+    "running_count",
     "sum_by_row",
+    "ties_or",
     "within",
 ]
 
@@ -83,3 +85,17 @@ def nth_in_row(rows: Ints) -> Floats:
 def discounts(up_to: int) -> Floats:
     """log2(rank + 1) at index ``rank``; by the C library, whose last digit the other tools share."""
     return np.array([math.inf, *(math.log2(rank + 1) for rank in range(1, up_to + 1))])
+
+
+def running_count(judged: Judged, chosen: Bools) -> Floats:
+    """How many chosen items of the same query stand above each item or at it."""
+    total = np.cumsum(chosen)
+    starts = np.searchsorted(judged.row, np.arange(len(judged)))
+    before = np.concatenate(([0], total))[starts]
+    return np.asarray(total - before[judged.row], dtype=np.float64)
+
+
+def ties_or(choice: str, about: str) -> Option:
+    """The common option ``ties`` with one more choice, which the judge need not know."""
+    usual = next(option for option in COMMON_OPTIONS if option.name == "ties")
+    return Option("ties", f"{usual.about}; {choice}: {about}", (*usual.choices, choice))

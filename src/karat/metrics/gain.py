@@ -2,19 +2,14 @@
 
 import numpy as np
 
-from karat.measure import COMMON_OPTIONS, Option, metric
-from karat.metrics.common import REL, discounts, divide, is_relevant, within
+from karat.measure import Option, metric
+from karat.metrics.common import REL, discounts, divide, is_relevant, ties_or, within
 from karat.types import Bools, Floats, Judged
 
 __all__ = ["dcg", "ndcg"]
 
-_COMMON = {option.name: option for option in COMMON_OPTIONS}
 _GAIN = Option("gain", "gain of a grade g: g, 2^g − 1, or 1", ("linear", "exp", "binary"))
-_TIES = Option(
-    "ties",
-    f"{_COMMON['ties'].about}; average: a group of equal scores shares its discounts",
-    (*_COMMON["ties"].choices, "average"),
-)
+_TIES = ties_or("average", "a group of equal scores shares its discounts")
 _IDEAL = Option("ideal", "ideal list: the gold's k best, all, or as many as were retrieved", ("k", "all", "retrieved"))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from karat.measure import metric
-from karat.metrics.common import NEGATIVE, REL, divide, is_relevant, relevant, relevant_count
+from karat.metrics.common import NEGATIVE, REL, divide, is_relevant, relevant, relevant_count, running_count
 from karat.types import Floats, Judged
 
 __all__ = ["bpref", "gm_bpref"]
@@ -23,19 +23,13 @@ def bpref(judged: Judged, k: int | None, *, rel: float | None = None, negative: 
     lowest = 0.0 if negative == "unjudged" else -np.inf
     bad = ~good & (judged.grade >= lowest)
     rows = judged.row[good]
-    above = (np.cumsum(bad) - _counted_before(judged, bad))[good]
+    above = running_count(judged, bad)[good]
     wanted = relevant_count(judged, rel)
     gold_bad = ~is_relevant(judged.gold_grades, rel, judged) & (judged.gold_grades >= lowest)
     unwanted = np.bincount(judged.gold_rows[gold_bad], minlength=len(judged))
     limit = np.minimum(unwanted, wanted)[rows]
     preferred = 1.0 - divide(np.minimum(above, wanted[rows]), limit)
     return divide(np.bincount(rows, preferred, minlength=len(judged)), wanted)
-
-
-def _counted_before(judged: Judged, chosen: np.ndarray) -> np.ndarray:
-    """How many chosen items all earlier queries have together, for each item."""
-    per_row = np.bincount(judged.row[chosen], minlength=len(judged))
-    return (np.cumsum(per_row) - per_row)[judged.row]
 
 
 @metric("gm_bpref", REL, NEGATIVE, cut="none", aggregate="geometric")
