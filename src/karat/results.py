@@ -31,9 +31,10 @@ class Summary:
     """The sum, for measures that count."""
 
     def shown(self) -> str:
+        """For people: four decimals; a sum is marked as one."""
         if self.n == 0:
             return "–"
-        return f"{self.total:,.0f}" if self.total is not None else f"{self.mean:.4f}"
+        return f"Σ {self.total:,.0f}" if self.total is not None else f"{self.mean:.4f}"
 
 
 def summarise(values: Floats, aggregate: Aggregate) -> Summary:
@@ -98,11 +99,15 @@ class Scores:
         summaries = [(label, self.summary(label)) for label in self.labels]
         return [(label, s.shown(), f"{s.n:,}", f"{s.undefined:,}") for label, s in summaries]
 
+    def _title(self) -> str:
+        n = len(self.queries)
+        return f"Scores of {self.source} over {n:,} {'query' if n == 1 else 'queries'}"
+
     def __repr__(self) -> str:
         header = ("measure", "mean", "n", "undefined")
         rows = [header, *self._rows()]
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        lines = [f"Scores of {self.source} over {len(self.queries):,} queries"]
+        lines = [self._title()]
         for label, *figures in rows:
             cells = [label.ljust(widths[0]), *(f.rjust(w) for f, w in zip(figures, widths[1:], strict=True))]
             lines.append("  ".join(cells))
@@ -114,10 +119,11 @@ class Scores:
         cells = ""
         for label, *figures in self._rows():
             cells += f"<tr><td style='text-align:left'>{escape(label)}</td>"
-            cells += "".join(f"<td>{figure}</td>" for figure in figures) + "</tr>"
+            cells += "".join(f"<td style='text-align:right'>{figure}</td>" for figure in figures) + "</tr>"
         notes = "".join(f"<li>{escape(warning)}</li>" for warning in self.warnings)
         return (
-            f"<table><caption>Scores of {escape(self.source)} over {len(self.queries):,} queries</caption>"
+            "<table style='border-spacing:1em 0.2em'>"
+            f"<caption style='text-align:left;white-space:nowrap'>{escape(self._title())}</caption>"
             "<thead><tr><th style='text-align:left'>measure</th><th>mean</th><th>n</th><th>undefined</th></tr></thead>"
             f"<tbody>{cells}</tbody></table>" + (f"<ul>{notes}</ul>" if notes else "")
         )

@@ -27,7 +27,7 @@ def test_the_table_shows_means_and_how_many(karat: Karat) -> None:
     assert [line.split() for line in lines[2:]] == [
         ["ndcg@10", f"{NDCG:.4f}", "2"],
         ["precision@10", "0.1500", "2"],
-        ["num_rel_ret", "3", "2"],
+        ["num_rel_ret", "Σ", "3", "2"],
     ]
 
 
