@@ -1,5 +1,5 @@
 """python -m karat"""
 
-from karat.cli import main
+from karat.cli import run
 
-main()
+run()
