@@ -119,7 +119,7 @@ def hit_count(judged: Judged, k: int | None, *, rel: float | None = None) -> Flo
     return hits_of(judged, k, rel)
 
 
-@metric("num_nonrel_ret", REL, aggregate="sum", needs_relevant=False)
+@metric("num_nonrel_ret", REL, aggregate="sum", needs_relevant=False, lower_is_better=True)
 def num_nonrel_ret(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
     """Number of items retrieved that were judged and found not relevant.
 

@@ -1,0 +1,144 @@
+"""One measure over all queries: mean, spread, and how far to trust it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import exp, fsum, nan, sqrt
+from typing import Any
+
+import numpy as np
+
+from karat.measure import Aggregate
+from karat.statistics.fixed import Fixed, exact_sum, to_fixed
+from karat.statistics.intervals import Bounds, Resampling, interval
+from karat.statistics.resampling import draw_sums
+from karat.statistics.streams import Keys
+from karat.types import Bools, Floats, Ints
+
+__all__ = [
+    "FEW_QUERIES",
+    "Estimate",
+    "Pooled",
+    "estimate_all",
+    "off_scale",
+    "onto_scale",
+    "pool",
+    "spread",
+    "summarise",
+]
+
+FEW_QUERIES = 20
+"""An interval from fewer queries is too narrow more often than it says."""
+_GEOMETRIC_FLOOR = 0.00001
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One measure over all queries."""
+
+    mean: float
+    """NaN where no query is defined."""
+    n: int
+    undefined: int
+    total: float | None = None
+    """The sum, for measures that count."""
+    std: float = nan
+    """Sample standard deviation over queries; NaN under two of them."""
+    ci: Bounds | None = None
+
+    @property
+    def se(self) -> float:
+        """Standard error of the mean."""
+        return self.std / sqrt(self.n) if self.n else nan
+
+    def as_json(self) -> dict[str, Any]:
+        """What cannot be known is null."""
+        spread = self.n >= 2
+        found: dict[str, Any] = {"mean": self.mean if self.n else None, "n": self.n, "undefined": self.undefined}
+        found |= {"std": self.std if spread else None, "se": self.se if spread else None}
+        found["ci"] = None if self.ci is None else list(self.ci)
+        if self.total is not None:
+            found["sum"] = self.total
+        return found
+
+
+def summarise(values: Floats, aggregate: Aggregate = "mean") -> Estimate:
+    """Mean and spread over the queries where a measure is defined.
+
+    Sums are exact before they are rounded, so the digits do not depend on the order of queries.
+    """
+    raw = values[~np.isnan(values)]
+    defined = onto_scale(raw, aggregate)
+    n = defined.size
+    total = fsum(defined.tolist())
+    mean = off_scale(total / n, aggregate) if n else nan
+    return Estimate(mean, n, values.size - n, total if aggregate == "sum" else None, spread(raw))
+
+
+def spread(values: Floats) -> float:
+    """The sample standard deviation; NaN under two values."""
+    if values.size < 2:
+        return nan
+    centred = values - fsum(values.tolist()) / values.size
+    return sqrt(fsum((centred * centred).tolist()) / (values.size - 1))
+
+
+def onto_scale(values: Floats, aggregate: Aggregate) -> Floats:
+    """The values whose plain mean is taken."""
+    return np.log(np.maximum(values, _GEOMETRIC_FLOOR)) if aggregate == "geometric" else values
+
+
+def off_scale(mean: float, aggregate: Aggregate) -> float:
+    return exp(mean) if aggregate == "geometric" else mean
+
+
+def estimate_all(values: Floats, aggregates: Sequence[Aggregate], keys: Keys, how: Resampling | None) -> list[Estimate]:
+    """Each column of queries × measures summarised, with an interval where there are two queries or more."""
+    plain = [summarise(column, aggregate) for column, aggregate in zip(values.T, aggregates, strict=True)]
+    if how is None or not plain:
+        return plain
+    columns = [onto_scale(column, aggregate) for column, aggregate in zip(values.T, aggregates, strict=True)]
+    fixed = [to_fixed(column)[0] for column in columns]
+    found = []
+    for estimate, aggregate, pooled in zip(plain, aggregates, pool(fixed, columns, keys, how), strict=True):
+        if estimate.n < 2:
+            found.append(estimate)
+            continue
+        low, high = interval(pooled.means(), pooled.mean, pooled.influence, how)
+        found.append(replace(estimate, ci=(off_scale(low, aggregate), off_scale(high, aggregate))))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """A column of fixed-point scores with its resampled sums."""
+
+    fixed: Fixed
+    defined: Bools
+    sums: Ints
+    drawn: Ints
+    """How many queries, counted as often as drawn, each resample holds."""
+
+    @property
+    def mean(self) -> float:
+        return exact_sum(self.fixed.whole) / int(self.defined.sum()) * self.fixed.unit
+
+    def means(self) -> Floats:
+        """The resampled means; a resample that drew no query is left out."""
+        held = self.drawn > 0
+        return self.sums[held] / self.drawn[held] * self.fixed.unit
+
+    @property
+    def influence(self) -> Floats:
+        whole = self.fixed.whole[self.defined]
+        return whole - exact_sum(whole) / whole.size
+
+
+def pool(fixed: Sequence[Fixed], columns: Sequence[Floats], keys: Keys, how: Resampling) -> Iterator[Pooled]:
+    """Resample columns together; those that are defined on the same queries share the count of them."""
+    defined = [~np.isnan(column) for column in columns]
+    patterns = {mask.tobytes(): mask for mask in defined}
+    matrix = np.column_stack([*(one.whole for one in fixed), *patterns.values()])
+    sums = draw_sums(keys, matrix, how.resamples)
+    drawn = dict(zip(patterns, sums[len(fixed) :], strict=True))
+    for one, mask, row in zip(fixed, defined, sums, strict=False):
+        yield Pooled(one, mask, row, drawn[mask.tobytes()])

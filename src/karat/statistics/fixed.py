@@ -1,0 +1,41 @@
+"""Fixed-point numbers: sums that are exact, so that no digit depends on the order of adding.
+
+A column of scores becomes whole numbers of at most 36 bits, to a scale that is a power of two. They are held as floats,
+so that sums are matrix products; a block of them adds up to less than 2^53 and so without rounding, and blocks are
+added as 64-bit integers. Up to 2^27 queries fit.
+"""
+
+from dataclasses import dataclass
+from math import frexp, ldexp
+
+import numpy as np
+
+from karat.types import Floats
+
+__all__ = ["LARGEST_BLOCK", "Fixed", "exact_sum", "to_fixed"]
+
+_BITS = 36
+LARGEST_BLOCK = 1 << 13
+"""Queries whose weighted sum is exact in a float: 36 bits, 13 for the queries, at most 4 for a weight."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed:
+    """Whole numbers, as floats, and what one of them is worth."""
+
+    whole: Floats
+    unit: float
+
+
+def to_fixed(*columns: Floats) -> list[Fixed]:
+    """The columns to one scale, each value rounded to a step of 2^-36 of the largest; NaN becomes 0."""
+    filled = [np.nan_to_num(column, nan=0.0) for column in columns]
+    largest = max((float(np.abs(column).max(initial=0.0)) for column in filled), default=0.0)
+    exponent = frexp(largest)[1] if largest else 0
+    unit = ldexp(1.0, exponent - _BITS)
+    return [Fixed(np.rint(column / unit), unit) for column in filled]
+
+
+def exact_sum(whole: Floats) -> int:
+    """The sum of whole numbers held as floats."""
+    return int(whole.astype(np.int64).sum())

@@ -1,0 +1,69 @@
+"""Bootstrap intervals over queries, from resampled estimates."""
+
+from dataclasses import dataclass
+from math import fsum, isfinite, isnan
+from typing import Literal, get_args
+
+import numpy as np
+
+from karat.errors import UnknownName, UsageError
+from karat.statistics.distributions import normal_cdf, normal_quantile
+from karat.types import Floats
+
+__all__ = ["Bounds", "IntervalMethod", "Resampling", "interval"]
+
+Bounds = tuple[float, float]
+IntervalMethod = Literal["bca", "percentile"]
+_MOST_RESAMPLES = 10_000_000
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How intervals and randomisation tests are made."""
+
+    resamples: int = 10_000
+    level: float = 0.95
+    seed: int = 0
+    interval: IntervalMethod = "percentile"
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.level < 1.0:
+            raise UsageError(f"the level is {self.level}", expected="a share between 0 and 1, such as 0.95")
+        if not 100 <= self.resamples <= _MOST_RESAMPLES:
+            raise UsageError(f"found {self.resamples:,} resamples", expected=f"100 to {_MOST_RESAMPLES:,}")
+        if not -(2**63) <= self.seed < 2**63:
+            raise UsageError(f"the seed is {self.seed}", expected="a whole number of at most 63 bits")
+        if self.interval not in get_args(IntervalMethod):
+            raise UnknownName("kind of interval", self.interval, get_args(IntervalMethod))
+
+    def as_json(self) -> dict[str, object]:
+        return {"resamples": self.resamples, "level": self.level, "seed": self.seed, "interval": self.interval}
+
+
+def interval(resampled: Floats, estimate: float, influence: Floats, how: Resampling) -> Bounds:
+    """The bounds that hold the share ``level`` of the resampled estimates.
+
+    ``percentile`` takes their quantiles as they are; ``bca`` shifts them by the bias and the acceleration, the latter
+    from each query's ``influence`` (estimate less the estimate without it, up to a factor).
+    Source: Efron, Better bootstrap confidence intervals, JASA 1987.
+    """
+    tail = (1.0 - how.level) / 2.0
+    tails = [tail, 1.0 - tail]
+    if how.interval == "bca":
+        tails = _shifted(tails, resampled, estimate, influence)
+    low, high = np.quantile(resampled, tails).tolist()
+    return low, high
+
+
+def _shifted(tails: list[float], resampled: Floats, estimate: float, influence: Floats) -> list[float]:
+    below = (np.count_nonzero(resampled < estimate) + np.count_nonzero(resampled <= estimate)) / (2 * resampled.size)
+    bias = normal_quantile(below)
+    squares = fsum((influence * influence).tolist())
+    if not isfinite(bias) or squares <= 0.0:
+        return tails
+    acceleration = fsum((influence**3).tolist()) / (6.0 * squares**1.5)
+    shifted = []
+    for tail in tails:
+        z = bias + normal_quantile(tail)
+        shifted.append(normal_cdf(bias + z / (1.0 - acceleration * z)))
+    return tails if any(isnan(tail) for tail in shifted) else shifted

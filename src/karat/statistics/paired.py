@@ -1,0 +1,122 @@
+"""Tests of whether two systems differ, from per-query differences in fixed point.
+
+Fixed point makes differences that ought to be equal equal: 0.3 − 0.2 and 0.2 − 0.1 tie.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum, nan, sqrt
+
+import numpy as np
+
+from karat.statistics.distributions import normal_tails, t_tails
+from karat.statistics.fixed import exact_sum
+from karat.statistics.resampling import flip_sums
+from karat.statistics.streams import Keys
+from karat.types import Floats, Ints
+
+__all__ = ["Randomised", "sign_flip_tests", "t_test", "welch_test", "wilcoxon_test"]
+
+_ENUMERATED = 18
+_EXACT_RANKS = 50
+
+
+@dataclass(frozen=True)
+class Randomised:
+    """What a randomisation test found."""
+
+    p: float
+    exact: bool
+    """All assignments of signs were looked at, rather than a sample of them."""
+
+
+def sign_flip_tests(differences: Sequence[Floats], keys: Keys, resamples: int) -> list[Randomised | None]:
+    """The share of random signs under which the mean difference is as far from zero as it was found, for each column.
+
+    Exact where at most 18 differences are not zero; else by resampling, p = (1 + hits) / (1 + resamples), which is
+    never zero. None for no difference at all to look at.
+    Source: Fisher, The design of experiments, 1935; Phipson and Smyth, Permutation p-values should never be zero, 2010.
+    """
+    found: list[Randomised | None] = [_enumerated(column) for column in differences]
+    left = [place for place, test in enumerate(found) if test is None and differences[place].size]
+    if left:
+        flipped = flip_sums(keys, np.column_stack([differences[place] for place in left]), resamples)
+        for place, sums in zip(left, flipped, strict=True):
+            hits = int(np.count_nonzero(np.abs(sums) >= abs(exact_sum(differences[place]))))
+            found[place] = Randomised((1 + hits) / (1 + resamples), exact=False)
+    return found
+
+
+def _enumerated(differences: Floats) -> Randomised | None:
+    moving = differences[differences != 0]
+    if moving.size > _ENUMERATED or differences.size == 0:
+        return None
+    sums: Ints = np.zeros(1, dtype=np.int64)
+    for step in moving.astype(np.int64):
+        sums = np.concatenate((sums + step, sums - step))
+    return Randomised(float(np.mean(np.abs(sums) >= abs(exact_sum(moving)))), exact=True)
+
+
+def t_test(differences: Floats) -> float:
+    """Two-sided p-value of the paired t-test; NaN where differences do not vary."""
+    n = differences.size
+    if n < 2:
+        return nan
+    mean, std = _moments(differences)
+    return t_tails(mean / (std / sqrt(n)), n - 1) if std > 0 else nan
+
+
+def welch_test(left: Floats, right: Floats) -> float:
+    """Two-sided p-value of Welch's t-test of two separate groups; NaN where it cannot be made.
+
+    Source: Welch, The generalization of Student's problem, Biometrika 1947.
+    """
+    if left.size < 2 or right.size < 2:
+        return nan
+    (mean_left, std_left), (mean_right, std_right) = _moments(left), _moments(right)
+    var_left, var_right = std_left**2 / left.size, std_right**2 / right.size
+    if var_left + var_right == 0:
+        return nan
+    df = (var_left + var_right) ** 2 / (var_left**2 / (left.size - 1) + var_right**2 / (right.size - 1))
+    return t_tails((mean_left - mean_right) / sqrt(var_left + var_right), df)
+
+
+def _moments(values: Floats) -> tuple[float, float]:
+    mean = fsum(values.tolist()) / values.size
+    centred = values - mean
+    return mean, sqrt(fsum((centred * centred).tolist()) / (values.size - 1))
+
+
+def wilcoxon_test(differences: Floats) -> float:
+    """Two-sided p-value of Wilcoxon's signed-rank test; zero differences are left out, equal ones share their rank.
+
+    Exact, ties included, up to 50 differences; else by the normal approximation, corrected for ties.
+    Source: Wilcoxon, Individual comparisons by ranking methods, 1945; Pratt and Gibbons, Concepts of nonparametric
+    theory, 1981.
+    """
+    moving = differences[differences != 0]
+    n = moving.size
+    if n == 0:
+        return 1.0 if differences.size else nan
+    _, group, size = np.unique(np.abs(moving), return_inverse=True, return_counts=True)
+    last = np.cumsum(size)
+    doubled_ranks = (2 * last - size + 1)[group]
+    positive = int(doubled_ranks[moving > 0].sum())
+    if n <= _EXACT_RANKS:
+        return _exact_ranks(doubled_ranks, positive)
+    mean, ties = n * (n + 1) / 4, int((size**3 - size).sum())
+    std = sqrt((n * (n + 1) * (2 * n + 1) - ties / 2) / 24)
+    return normal_tails((positive / 2 - mean) / std)
+
+
+def _exact_ranks(doubled_ranks: Ints, positive: int) -> float:
+    """Twice the smaller tail of the sum of ranks, over all assignments of signs."""
+    total = int(doubled_ranks.sum())
+    chance = np.zeros(total + 1)
+    chance[0] = 1.0
+    for rank in doubled_ranks.tolist():
+        moved = np.zeros_like(chance)
+        moved[rank:] = chance[: total + 1 - rank]
+        chance = (chance + moved) / 2
+    less = min(positive, total - positive)
+    return min(1.0, 2.0 * float(chance[: less + 1].sum()))

@@ -1,0 +1,52 @@
+"""Resampled sums as matrix products: weights or signs × per-query scores, all columns at once.
+
+Work is cut into ranges of resamples, done in threads, and blocks of queries within them that stay in the processor's
+cache. Sums are exact (see ``fixed``), so nothing depends on either.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from karat.blocks import cut_rows, in_threads
+from karat.statistics.fixed import LARGEST_BLOCK
+from karat.statistics.streams import Keys, poisson_weights, sign_bits
+from karat.types import Floats, Ints
+
+__all__ = ["draw_sums", "flip_sums"]
+
+Draw = Callable[[Keys, int, int], Floats]
+
+_RESAMPLES_PER_PART = 4096
+_QUERIES_PER_BLOCK = 64
+
+
+def draw_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:
+    """Sums of each column over resampled queries, as columns × resamples.
+
+    Every query is drawn a Poisson number of times, with mean 1, independently of the others. ``columns`` holds whole
+    numbers, as queries × columns.
+    """
+    return _sums(poisson_weights, keys, columns, resamples)
+
+
+def flip_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:
+    """Sums of each column with the signs of its values flipped at random, as columns × resamples."""
+    total = columns.astype(np.int64).sum(axis=0)
+    flipped = _sums(sign_bits, keys, columns, resamples)
+    flipped *= 2
+    flipped -= total[:, None]
+    return flipped
+
+
+def _sums(draw: Draw, keys: Keys, columns: Floats, resamples: int) -> Ints:
+    across = np.ascontiguousarray(columns.T)
+
+    def work(first: int, last: int) -> Ints:
+        sums = np.zeros((across.shape[0], last - first), dtype=np.int64)
+        for start, end in cut_rows(keys.size, min(_QUERIES_PER_BLOCK, LARGEST_BLOCK)):
+            sums += (across[:, start:end] @ draw(keys[start:end], first, last)).astype(np.int64)
+        return sums
+
+    parts = cut_rows(resamples, _RESAMPLES_PER_PART)
+    return np.concatenate(list(in_threads(work, parts)), axis=1)
