@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from karat.judging import judge
     from karat.measure import Measure, Metric, Option, metric
     from karat.rankers.runs import read_run
-    from karat.results import Report, Scores
+    from karat.report import Report
+    from karat.results import Scores
     from karat.types import Gold, Judged, Ranking
 
 _HOMES = {
@@ -24,7 +25,8 @@ _HOMES = {
     "judge": "karat.judging",
     **dict.fromkeys(("Measure", "Metric", "Option", "metric"), "karat.measure"),
     "read_run": "karat.rankers.runs",
-    **dict.fromkeys(("Report", "Scores"), "karat.results"),
+    "Report": "karat.report",
+    "Scores": "karat.results",
     **dict.fromkeys(("Gold", "Judged", "Ranking"), "karat.types"),
 }
 

@@ -6,7 +6,18 @@ import polars as pl
 
 from karat.errors import DataError
 
-__all__ = ["GRADE", "ITEM", "QUERY", "RANK", "SCORE", "are_whole", "check_grades", "looks_like_header", "match_columns"]
+__all__ = [
+    "GRADE",
+    "ITEM",
+    "QUERY",
+    "RANK",
+    "SCORE",
+    "are_whole",
+    "check_grades",
+    "find_id_column",
+    "looks_like_header",
+    "match_columns",
+]
 
 QUERY, ITEM, GRADE, SCORE, RANK = "query_id", "item_id", "grade", "score", "rank"
 
@@ -47,6 +58,20 @@ def looks_like_header(names: Iterable[str]) -> bool:
     """Whether these cells name a query and an item column."""
     folded = {_folded(name) for name in names}
     return bool(folded & set(_QUERY_NAMES)) and bool(folded & set(_ITEM_NAMES))
+
+
+def find_id_column(names: Sequence[str], kind: str, where: str) -> str:
+    """Which column holds the ids in a table of attributes; ``kind`` is ``query`` or ``item``."""
+    known = (*(_QUERY_NAMES if kind == "query" else _ITEM_NAMES), "id", "_id")
+    folded = {_folded(name): name for name in reversed(names)}
+    found = next((folded[name] for name in known if name in folded), None)
+    if found is None:
+        raise DataError(
+            f"found the columns {', '.join(names)}; none holds ids",
+            where=where,
+            expected=f"{QUERY if kind == 'query' else ITEM} or id, and attributes",
+        )
+    return found
 
 
 def match_columns(names: Sequence[str], kind: str, where: str | None = None) -> dict[str, str]:

@@ -12,6 +12,7 @@ from karat.measure import Measure, Value
 from karat.metrics.common import relevant_count, within
 from karat.results import Scores
 from karat.types import Bools, Floats, Gold, Judged, Ranking
+from karat.wording import count
 
 __all__ = ["DEFAULT_MEASURES", "Evaluation", "evaluate", "measure_values", "resolve_all"]
 
@@ -31,24 +32,16 @@ def resolve_all(
 
 def evaluate(gold: Gold, ranking: Ranking, asked: Sequence[Asked], *, duplicates: DuplicateRule = "error") -> Scores:
     """Score one ranking."""
-    evaluation = Evaluation(gold, ranking, duplicates=duplicates)
-    columns = [evaluation.values(one.measure) for one in asked]
-    return Scores(
-        queries=evaluation.bench.queries,
-        labels=tuple(one.label for one in asked),
-        conventions=tuple(str(one.measure) for one in asked),
-        aggregates=tuple(one.measure.metric.aggregate for one in asked),
-        values=np.column_stack(columns) if columns else np.empty((len(evaluation.bench.queries), 0)),
-        warnings=tuple(evaluation.warnings([one.measure for one in asked])),
-        source=ranking.source,
-    )
+    return Evaluation(gold, ranking, duplicates=duplicates).scores(asked)
 
 
 class Evaluation:
     """A gold and a ranking ready to be measured; measures that order alike share one judging."""
 
-    def __init__(self, gold: Gold, ranking: Ranking, *, duplicates: DuplicateRule = "error") -> None:
-        self.bench = Bench(gold, ranking, duplicates=duplicates)
+    def __init__(
+        self, gold: Gold, ranking: Ranking, *, duplicates: DuplicateRule = "error", may_be_apart: bool = False
+    ) -> None:
+        self.bench = Bench(gold, ranking, duplicates=duplicates, may_be_apart=may_be_apart)
         self.source = ranking.source
         self._judgings: dict[tuple[TieRule, str, str, bool], Judged] = {}
 
@@ -65,6 +58,20 @@ class Evaluation:
     def values(self, measure: Measure) -> Floats:
         """One measure for every query."""
         return measure_values(self.judged(measure), measure, self.source)
+
+    def scores(self, asked: Sequence[Asked]) -> Scores:
+        """All measures for every query."""
+        columns = [self.values(one.measure) for one in asked]
+        return Scores(
+            queries=self.bench.queries,
+            labels=tuple(one.label for one in asked),
+            conventions=tuple(str(one.measure) for one in asked),
+            aggregates=tuple(one.measure.metric.aggregate for one in asked),
+            values=np.column_stack(columns) if columns else np.empty((len(self.bench.queries), 0)),
+            warnings=tuple(self.warnings([one.measure for one in asked])),
+            source=self.source,
+            lower_is_better=frozenset(one.label for one in asked if one.measure.metric.lower_is_better),
+        )
 
     def warnings(self, measures: Sequence[Measure]) -> Iterable[str]:
         """What a careful reader would want to be told, with counts."""
@@ -93,7 +100,7 @@ def _by_policy(
     if policy == "error":
         query = judged.queries[int(np.argmax(affected))]
         raise DataError(
-            f"query {query!r} {what} ({_count(int(affected.sum()), 'such query', 'such queries')})",
+            f"query {query!r} {what} ({count(int(affected.sum()), 'such query', 'such queries')})",
             where=f"{source}, {measure}",
             expected=f"none, under {option}=error",
             hint=f"Score them 0 with --{option} zero, or leave them out with --{option} skip.",
@@ -114,19 +121,19 @@ def _warnings(bench: Bench, judged: Judged, measures: Sequence[Measure]) -> Iter
         scored = {"zero": "scored 0", "skip": "left out"}.get(str(measures[0]["missing"]), "an error")
         other = "skip leaves them out" if scored == "scored 0" else "zero scores them 0"
         yield (
-            f"{_count(missing.sum(), 'judged query is', 'judged queries are')} missing from the ranking "
+            f"{count(missing.sum(), 'judged query is', 'judged queries are')} missing from the ranking "
             f"({names}{more}) and {scored} (--missing {other})"
         )
     if bench.extra_queries:
-        yield f"{_count(bench.extra_queries, 'retrieved query has', 'retrieved queries have')} no gold: not counted"
+        yield f"{count(bench.extra_queries, 'retrieved query has', 'retrieved queries have')} no gold: not counted"
     for rel, policy in dict.fromkeys((m["rel"], m["empty"]) for m in measures if m.metric.needs_relevant):
         empty = int((relevant_count(judged, cast(float | None, rel)) == 0).sum())
         if empty:
             level = "" if rel is None else f" of grade {rel:g} or better"
             scored = "left out (--empty zero scores 0)" if policy == "skip" else "scored 0 (--empty skip leaves out)"
-            yield f"{_count(empty, 'query has', 'queries have')} nothing relevant{level} in the gold: {scored}"
+            yield f"{count(empty, 'query has', 'queries have')} nothing relevant{level} in the gold: {scored}"
     if bench.dropped:
-        yield f"{_count(bench.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
+        yield f"{count(bench.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
     cuts = sorted({measure.k for measure in measures if measure.k is not None})
     yield from _warnings_at_cuts(judged, cuts or [10])
 
@@ -142,9 +149,5 @@ def _warnings_at_cuts(judged: Judged, cuts: Sequence[int]) -> Iterable[str]:
         yield "unjudged items count as not relevant: " + ", ".join(shares.values())
     tied = {k: judged.ties.queries_tied_at(k) for k in cuts}
     if any(tied.values()):
-        at = ", ".join(f"{_count(n, 'query', 'queries')} at {k}" for k, n in tied.items() if n)
+        at = ", ".join(f"{count(n, 'query', 'queries')} at {k}" for k, n in tied.items() if n)
         yield f"the cut-off falls within equal scores, so the tie rule decides what counts: {at}"
-
-
-def _count(n: int, one: str, many: str) -> str:
-    return f"{n:,} {one if n == 1 else many}"

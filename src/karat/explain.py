@@ -11,7 +11,7 @@ from karat.errors import KaratError
 from karat.evaluation import Evaluation
 from karat.judging import DuplicateRule
 from karat.measure import Measure, Value
-from karat.results import summarise
+from karat.statistics.estimates import summarise
 from karat.types import Gold, Ranking
 
 __all__ = ["Explained", "explain"]

@@ -13,7 +13,7 @@ import polars as pl
 from karat.errors import DataError
 from karat.matching import DuplicateRule, Rows, keep_one_of_each, match_rows, without_self_matches
 from karat.ordering import Ordered, TieRule, order_rows
-from karat.types import Floats, Gold, Ints, Judged, Ranking, TieGroups, segments_within
+from karat.types import Bools, Floats, Gold, Ints, Judged, Ranking, TieGroups, segments_within
 
 __all__ = ["Bench", "DuplicateRule", "TieRule", "judge"]
 
@@ -40,13 +40,16 @@ def judge(
 class Bench:
     """A gold and a ranking matched once, to be judged under several tie rules."""
 
-    def __init__(self, gold: Gold, ranking: Ranking, *, duplicates: DuplicateRule = "error") -> None:
+    def __init__(
+        self, gold: Gold, ranking: Ranking, *, duplicates: DuplicateRule = "error", may_be_apart: bool = False
+    ) -> None:
+        """``may_be_apart``: it is no error if gold and ranking have no query in common."""
         self.queries = gold.queries.sort()
         items_of_gold, items = _same_type(gold.items, ranking.items)
         gold_rows = self._known(gold.queries, Rows(np.empty(0, np.int64), gold.starts, items_of_gold, gold.grades))
         unique_gold = keep_one_of_each(gold_rows, duplicates, self.queries, gold.source)
         rows = self._known(ranking.queries, Rows(np.empty(0, np.int64), ranking.starts, items, ranking.scores))
-        if rows.queries.size == 0:
+        if rows.queries.size == 0 and not may_be_apart:
             raise _nothing_in_common(gold, ranking)
         self.extra_queries = len(ranking) - rows.queries.size
         self._matched = match_rows(unique_gold, rows)
@@ -57,6 +60,13 @@ class Bench:
         self._gold_rows, self._rows = unique_gold, unique_rows
         self.dropped = len(gold_rows.items) - len(unique_gold.items) + len(rows.items) - len(unique_rows.items)
         self.gold = replace(gold, starts=unique_gold.starts, items=unique_gold.items, grades=self._grades)
+
+    @cached_property
+    def present(self) -> Bools:
+        """Which of the queries the ranking has."""
+        present = np.zeros(len(self.queries), dtype=bool)
+        present[self._rows.queries] = True
+        return present
 
     @property
     def _grades(self) -> Floats:
@@ -91,8 +101,6 @@ class Bench:
         first_row, depth = np.zeros((2, len(self.queries)), dtype=np.int64)
         first_row[rows.queries] = rows.starts[:-1]
         depth[rows.queries] = np.diff(rows.starts)
-        present = np.zeros(len(self.queries), dtype=bool)
-        present[rows.queries] = True
         row = rows.query_of(at)
         order = np.lexsort((positions, row))
         row, positions, gold_at = row[order], positions[order], gold_at[order]
@@ -109,7 +117,7 @@ class Bench:
             gold_index=gold_at,
             place=self._places(gold_at) if places else None,
             depth=depth,
-            present=present,
+            present=self.present,
             gold_starts=starts,
             gold_grades=grades,
             relevant_from=self.gold.relevant_from,

@@ -1,56 +1,19 @@
-"""Scores and Report: what comes out."""
+"""Scores: per query and measure, what came out."""
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 
-from karat._version import __version__
 from karat.errors import UnknownName
 from karat.measure import Aggregate
+from karat.statistics.estimates import Estimate, estimate_all, summarise
+from karat.statistics.intervals import Resampling
+from karat.statistics.streams import keys_of
 from karat.types import Floats
+from karat.wording import count, estimate_shown
 
-__all__ = ["SCHEMA", "Report", "Scores", "Summary", "summarise"]
-
-SCHEMA = "karat.report/1"
-_GEOMETRIC_FLOOR = 0.00001
-
-
-@dataclass(frozen=True)
-class Summary:
-    """One measure over all queries."""
-
-    mean: float
-    """NaN where no query is defined."""
-    n: int
-    undefined: int
-    total: float | None = None
-    """The sum, for measures that count."""
-
-    def shown(self) -> str:
-        """For people: four decimals; a sum is marked as one."""
-        if self.n == 0:
-            return "–"
-        return f"Σ {self.total:,.0f}" if self.total is not None else f"{self.mean:.4f}"
-
-
-def summarise(values: Floats, aggregate: Aggregate) -> Summary:
-    """The mean over the queries where a measure is defined.
-
-    Sums are exact before they are rounded, so the digits do not depend on the order of queries.
-    """
-    defined = values[~np.isnan(values)]
-    n = defined.size
-    if aggregate == "geometric":
-        defined = np.log(np.maximum(defined, _GEOMETRIC_FLOOR))
-    total = math.fsum(defined)
-    mean = total / n if n else math.nan
-    if aggregate == "geometric" and n:
-        mean = math.exp(mean)
-    return Summary(mean, n, values.size - n, total if aggregate == "sum" else None)
+__all__ = ["Scores"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +28,8 @@ class Scores:
     values: Floats
     warnings: tuple[str, ...] = ()
     source: str = "ranking"
+    lower_is_better: frozenset[str] = frozenset()
+    """Labels of the measures of which less is better."""
 
     def __post_init__(self) -> None:
         self.values.flags.writeable = False
@@ -81,13 +46,18 @@ class Scores:
     def __iter__(self) -> Iterator[str]:
         return iter(self.labels)
 
-    def summary(self, label: str) -> Summary:
-        """Mean, n and the number of undefined queries of one measure."""
+    def summary(self, label: str) -> Estimate:
+        """Mean, spread, n and the number of undefined queries of one measure; no interval."""
         return summarise(self[label], self.aggregates[self._column(label)])
 
     def mean(self) -> dict[str, float]:
         """The mean of each measure over the queries where it is defined."""
         return {label: self.summary(label).mean for label in self.labels}
+
+    def estimates(self, how: Resampling | None = Resampling()) -> dict[str, Estimate]:  # noqa: B008 - frozen
+        """Each measure's mean with a bootstrap interval over queries; None for no intervals."""
+        keys = keys_of(self.queries, how.seed) if how else None
+        return dict(zip(self.labels, estimate_all(self.values, self.aggregates, keys, how), strict=True))
 
     @property
     def per_query(self) -> pl.DataFrame:
@@ -97,11 +67,10 @@ class Scores:
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
         summaries = [(label, self.summary(label)) for label in self.labels]
-        return [(label, s.shown(), f"{s.n:,}", f"{s.undefined:,}") for label, s in summaries]
+        return [(label, estimate_shown(s), f"{s.n:,}", f"{s.undefined:,}") for label, s in summaries]
 
     def _title(self) -> str:
-        n = len(self.queries)
-        return f"Scores of {self.source} over {n:,} {'query' if n == 1 else 'queries'}"
+        return f"Scores of {self.source} over {count(len(self.queries), 'query', 'queries')}"
 
     def __repr__(self) -> str:
         header = ("measure", "mean", "n", "undefined")
@@ -127,38 +96,3 @@ class Scores:
             "<thead><tr><th style='text-align:left'>measure</th><th>mean</th><th>n</th><th>undefined</th></tr></thead>"
             f"<tbody>{cells}</tbody></table>" + (f"<ul>{notes}</ul>" if notes else "")
         )
-
-
-@dataclass(frozen=True)
-class Report:
-    """The systems' scores, what to be warned of, and how it all came about. All writers read only this."""
-
-    systems: dict[str, Scores]
-    warnings: tuple[str, ...] = ()
-    provenance: dict[str, Any] = field(default_factory=dict)
-
-    def as_json(self) -> dict[str, Any]:
-        """The versioned form; undefined means are null."""
-        return {
-            "schema": SCHEMA,
-            "karat": __version__,
-            "systems": {name: {"measures": _measures_json(scores)} for name, scores in self.systems.items()},
-            "warnings": list(self.warnings),
-            "provenance": self.provenance,
-        }
-
-
-def _measures_json(scores: Scores) -> dict[str, dict[str, Any]]:
-    measures: dict[str, dict[str, Any]] = {}
-    for label, convention in zip(scores.labels, scores.conventions, strict=True):
-        summary = scores.summary(label)
-        entry: dict[str, Any] = {
-            "mean": summary.mean if summary.n else None,
-            "n": summary.n,
-            "undefined": summary.undefined,
-            "convention": convention,
-        }
-        if summary.total is not None:
-            entry["sum"] = summary.total
-        measures[label] = entry
-    return measures

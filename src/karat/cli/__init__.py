@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import typer
 
 from karat._version import __version__
-from karat.cli import convert, demo, evaluate, explain, metrics
+from karat.cli import compare, convert, demo, evaluate, explain, gate, metrics
 from karat.errors import KaratError
 
 __all__ = ["app", "main", "run"]
@@ -16,14 +16,14 @@ __all__ = ["app", "main", "run"]
 app = typer.Typer(
     name="karat",
     help="How pure is your ranking? karat assays it against gold.\n\n"
-    "Start with: karat demo · karat evaluate QRELS RUN · karat explain QRELS RUN -m ndcg@10",
+    "Start with: karat demo · karat evaluate QRELS RUN · karat compare QRELS OLD NEW · karat gate TARGETS QRELS RUN",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (evaluate, explain, metrics, convert, demo):
+for module in (evaluate, compare, gate, explain, metrics, convert, demo):
     module.add_to(app)
 
 

@@ -23,25 +23,28 @@ def demo_command(
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Evaluate two bundled runs of a small help desk: keyword search (bm25) against embeddings (dense)."""
-    from karat.cli.evaluate import evaluate_files
-    from karat.reports.console import print_report
+    """Compare two bundled runs of a small help desk: keyword search (bm25) and embeddings (dense)."""
+    from karat.cli.scoring import Request, assess_files
+    from karat.reports.console import print_comparison, print_slices
+    from karat.statistics.intervals import Resampling
 
     with as_file(files("karat") / "samples" / "helpdesk") as folder:
         if keep is not None:
             _copy(folder, keep)
-        report = evaluate_files(
+        request = Request(
             str(folder / "qrels.trec"),
             [str(folder / "bm25.trec"), str(folder / "dense.trec")],
-            None,
+            slices=(f"{folder / 'queries.jsonl'}:type",),
             quiet=quiet,
         )
+        report = assess_files(request, Resampling(), lambda names: names[0])
     print("40 questions to a help desk of 90 articles, graded 0 to 3:\n")
-    print_report(report)
+    print_comparison(report)
+    print_slices(report)
     warn(report.warnings, quiet=quiet)
     place = keep or Path("karat-demo")
     again = "" if keep else "karat demo --keep karat-demo, then "
-    say(f"Next: {again}karat explain {place}/qrels.trec {place}/bm25.trec -m ndcg@10", quiet=quiet)
+    say(f"Next: {again}karat compare {place}/qrels.trec {place}/bm25.trec {place}/dense.trec", quiet=quiet)
 
 
 def _copy(folder: Path, target: Path) -> None:

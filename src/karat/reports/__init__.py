@@ -6,7 +6,7 @@ from pathlib import Path
 from karat.errors import UsageError
 from karat.formats.atomic import write_text
 from karat.registry import Registry
-from karat.results import Report
+from karat.report import Report
 
 __all__ = ["FORMS", "form_of", "write"]
 

@@ -1,19 +1,24 @@
 """The report in a terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from karat.reports.table import by_measure, by_system, one_by_one
-from karat.results import Report
+from karat.report import Report
+from karat.reports.comparison import changes_table, comparison_table, power_lines, slices_table, tally
+from karat.reports.table import by_measure, by_system, caption, one_by_one
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["console", "print_report", "print_table"]
+__all__ = ["console", "print_comparison", "print_report", "print_slices", "print_table", "verdict_style"]
 
 _MOST_SYSTEMS_ACROSS = 4
-_GAP = 3
+_GAP = 2
+_LOSSES_SHOWN = 5
+_SLICES_SHOWN = 15
+# Okabe and Ito's palette: told apart by people with any colour vision. A sign or a word always says the same.
+_STYLES = {"better": "#56B4E9", "pass": "#56B4E9", "worse": "#E69F00", "fail": "bold #E69F00", "unsure": "#CC79A7"}
 
 
 def print_report(report: Report) -> None:
@@ -24,8 +29,59 @@ def print_report(report: Report) -> None:
         header, rows = layout(report)
         if _width(header, rows) <= screen.width:
             screen.print(_table(header, rows, text=(0,)))
-            return
-    screen.print(_table(*one_by_one(report), text=(0, 1), folding=(0, 1, 3)))
+            break
+    else:
+        screen.print(_table(*one_by_one(report), text=(0, 1), folding=(0, 1, 3)))
+    if caption(report):
+        screen.print(caption(report))
+
+
+def print_comparison(report: Report) -> None:
+    """Every system beside the baseline, the queries that lost most, and what could have been shown."""
+    header, rows = comparison_table(report)
+    compared = {(one.measure, one.system): one for one in report.comparisons}
+    styles, label = {}, ""
+    for number, row in enumerate(rows):
+        label = row[0] or label
+        one = compared.get((label, row[1]))
+        if one is not None and one.is_shown(report.level):
+            styles[number, 3] = verdict_style("better" if one.gain > 0 else "worse")
+    screen = console()
+    screen.print(_table(header, rows, text=(0, 1), folding=(0, 1), styles=styles))
+    screen.print("p: sign-flip test, Holm's correction · +/=/−: queries better, equal, worse")
+    for one in report.comparisons:
+        if one.measure == report.labels[0]:
+            screen.print(f"\n{tally(one)}")
+            _print_losses(screen, report, one.system)
+    for line in power_lines(report):
+        screen.print(line)
+
+
+def _print_losses(screen: "Console", report: Report, system: str) -> None:
+    losses = [c for c in report.changes if (c.system, c.measure) == (system, report.labels[0]) and c.gain < 0]
+    if losses:
+        screen.print(_table(*changes_table(losses[:_LOSSES_SHOWN], report.baseline or ""), text=(0, 3), folding=(0, 3)))
+        screen.print()
+
+
+def print_slices(report: Report) -> None:
+    """The slices that lose most under the first measure."""
+    measure = report.labels[0]
+    header, rows = slices_table(report, measure)
+    screen = console()
+    last = len(header) - 1
+    styles = {(number, last): verdict_style(row[-1]) for number, row in enumerate(rows)}
+    beside = report.baseline or "the rest"
+    screen.print(f"\n{measure} by slice, worst first; difference to {beside}")
+    text = (0, 1, last) if header[1] == "system" else (0, last)
+    screen.print(_table(header, rows[:_SLICES_SHOWN], text=text, folding=(0,), styles=styles))
+    if len(rows) > _SLICES_SHOWN:
+        screen.print(f"… {len(rows) - _SLICES_SHOWN} more, and the other measures: -o report.md")
+    screen.print(f"p: Holm's correction for these {len(rows):,} · noise: chance alone would do")
+
+
+def verdict_style(verdict: str) -> str:
+    return _STYLES.get(verdict, "")
 
 
 def _width(header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
@@ -36,23 +92,36 @@ def _width(header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
     return sum(max(map(cell_len, cells)) for cells in columns) + _GAP * (len(header) - 1)
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: Sequence[int] = (0,)) -> None:
+def print_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    text: Sequence[int] = (0,),
+    styles: Mapping[tuple[int, int], str] | None = None,
+) -> None:
     """A plain table: columns of ``text`` to the left, figures to the right; only the last column may wrap."""
-    console().print(_table(header, rows, text=text, folding=(len(header) - 1,)))
+    console().print(_table(header, rows, text=text, folding=(len(header) - 1,), styles=styles))
 
 
 def _table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], *, text: Sequence[int], folding: Sequence[int] = ()
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    text: Sequence[int],
+    folding: Sequence[int] = (),
+    styles: Mapping[tuple[int, int], str] | None = None,
 ) -> "Table":
+    """``styles`` are of single cells, by row and column."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True, header_style="bold")
     for position, name in enumerate(header):
         side = "left" if position in text else "right"
         table.add_column(name, justify=side, no_wrap=position not in folding, overflow="fold")  # type: ignore[arg-type]
-    for row in rows:
-        table.add_row(*row)
+    for number, row in enumerate(rows):
+        table.add_row(*(Text(cell, (styles or {}).get((number, place), "")) for place, cell in enumerate(row)))
     return table
 
 

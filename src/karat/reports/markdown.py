@@ -1,21 +1,57 @@
 """The report as Markdown, for a pull request or a page."""
 
-from karat.reports import FORMS
-from karat.reports.table import by_measure
-from karat.results import Report
+from collections.abc import Iterator, Sequence
 
-__all__ = ["to_markdown"]
+from karat.report import Report
+from karat.reports import FORMS
+from karat.reports.comparison import changes_table, comparison_table, power_lines, slices_table
+from karat.reports.table import Table, by_measure, caption
+
+__all__ = ["escaped", "markdown_table", "to_markdown"]
+
+_CHANGES_SHOWN = 5
 
 
 @FORMS.register("md")
 def to_markdown(report: Report) -> str:
-    header, rows = by_measure(report)
-    lines = ["| " + " | ".join(map(_escaped, header)) + " |", "|:--" + "|--:" * (len(header) - 1) + "|"]
-    lines += ["| " + " | ".join(map(_escaped, row)) + " |" for row in rows]
+    lines = markdown_table(*by_measure(report))
+    if caption(report):
+        lines += ["", escaped(caption(report))]
+    if report.comparisons:
+        lines += ["", f"### Compared with {escaped(report.baseline or '')}", ""]
+        lines += markdown_table(*comparison_table(report), text=(0, 1))
+        lines += [
+            "",
+            "p: sign-flip test, corrected for all comparisons after Holm; +/=/−: queries better, equal, worse.",
+        ]
+        lines += ["", *(f"- {escaped(line)}" for line in power_lines(report))]
+        for title, table in _changed(report):
+            lines += ["", f"### {escaped(title)}", "", *markdown_table(*table, text=(0, 3))]
+    for label in report.labels if report.slices else ():
+        lines += ["", f"### {escaped(label)} by slice, worst first", "", *markdown_table(*slices_table(report, label))]
     if report.warnings:
-        lines += ["", *(f"- warning: {_escaped(warning)}" for warning in report.warnings)]
+        lines += ["", *(f"- warning: {escaped(warning)}" for warning in report.warnings)]
     return "\n".join(lines) + "\n"
 
 
-def _escaped(cell: str) -> str:
+def _changed(report: Report) -> Iterator[tuple[str, Table]]:
+    """The largest losses of each system under the first measure."""
+    for system in report.systems:
+        losses = [c for c in report.changes if (c.system, c.measure) == (system, report.labels[0]) and c.gain < 0]
+        if losses:
+            table = changes_table(losses[:_CHANGES_SHOWN], report.baseline or "")
+            yield f"Largest losses of {system} on {report.labels[0]}", table
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: Sequence[int] = (0,)) -> list[str]:
+    """Lines of a table: columns of ``text`` to the left, figures to the right."""
+    sides = "".join("|:--" if place in text else "|--:" for place in range(len(header)))
+    return [_line(header), f"{sides}|", *map(_line, rows)]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(map(escaped, cells)) + " |"
+
+
+def escaped(cell: str) -> str:
     return cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

@@ -1,46 +1,48 @@
 """The headline table as cells, for the console and for Markdown."""
 
-from karat.results import Report, Summary
+from karat.report import Report
+from karat.statistics.estimates import Estimate
+from karat.wording import estimate_shown, percent
 
-__all__ = ["by_measure", "by_system", "one_by_one"]
+__all__ = ["Table", "by_measure", "by_system", "caption", "one_by_one"]
 
 Table = tuple[list[str], list[list[str]]]
+
+
+def caption(report: Report) -> str:
+    """What the brackets mean; nothing where there are none."""
+    found = any(estimate.ci for measures in report.estimates.values() for estimate in measures.values())
+    return f"[{percent(report.level)} interval over queries]" if found else ""
 
 
 def by_measure(report: Report) -> Table:
     """Measures down, systems across, and how many queries were averaged."""
     rows = []
-    for label in _labels(report):
-        summaries = [scores.summary(label) for scores in report.systems.values()]
-        rows.append([label, *(summary.shown() for summary in summaries), _counts(summaries)])
+    for label in report.labels:
+        estimates = [measures[label] for measures in report.estimates.values()]
+        rows.append([label, *map(estimate_shown, estimates), _counts(estimates)])
     return ["measure", *report.systems, "n"], rows
 
 
 def by_system(report: Report) -> Table:
     """Systems down, measures across, and how many queries were averaged."""
-    labels = _labels(report)
     rows = []
-    for name, scores in report.systems.items():
-        summaries = [scores.summary(label) for label in labels]
-        rows.append([name, *(summary.shown() for summary in summaries), _counts(summaries)])
-    return ["system", *labels, "n"], rows
+    for name, measures in report.estimates.items():
+        estimates = [measures[label] for label in report.labels]
+        rows.append([name, *map(estimate_shown, estimates), _counts(estimates)])
+    return ["system", *report.labels, "n"], rows
 
 
 def one_by_one(report: Report) -> Table:
     """A row for each system and measure: as narrow as it gets."""
     rows = []
-    for label in _labels(report):
-        for name, scores in report.systems.items():
-            summary = scores.summary(label)
-            rows.append([name, label, summary.shown(), _counts([summary])])
+    for label in report.labels:
+        for name, measures in report.estimates.items():
+            rows.append([name, label, estimate_shown(measures[label]), _counts([measures[label]])])
     return ["system", "measure", "mean", "n"], rows
 
 
-def _labels(report: Report) -> list[str]:
-    return list(dict.fromkeys(label for scores in report.systems.values() for label in scores.labels))
-
-
-def _counts(summaries: list[Summary]) -> str:
+def _counts(estimates: list[Estimate]) -> str:
     """How many queries were averaged, and how many left out; once where they agree."""
-    shown = [f"{s.n:,}" + (f" ({s.undefined:,} undefined)" if s.undefined else "") for s in summaries]
+    shown = [f"{e.n:,}" + (f" ({e.undefined:,} undefined)" if e.undefined else "") for e in estimates]
     return shown[0] if len(set(shown)) == 1 else " | ".join(shown)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -49,6 +49,8 @@ class Comparison:
     better: int
     equal: int
     worse: int
+    std: float | None
+    """Sample standard deviation of the per-query differences."""
     detectable: float | None
     """The difference that so many queries would show with a power of 80 %."""
     needed: int | None
@@ -71,6 +73,10 @@ class Comparison:
         """Whether chance alone would seldom make such a difference, all comparisons considered."""
         return self.p_holm is not None and self.p_holm <= 1.0 - level
 
+    def needed_for(self, difference: float, level: float) -> int | None:
+        """Queries with which such a difference would be shown with a power of 80 %."""
+        return None if self.std is None else queries_needed(self.std, difference, level=level)
+
     def as_json(self) -> dict[str, Any]:
         """One row of the report."""
         return {
@@ -89,6 +95,7 @@ class Comparison:
             "p_bh": self.p_bh,
             "p_t": self.p_t,
             "p_wilcoxon": self.p_wilcoxon,
+            "std": self.std,
             "effect_size": self.effect,
             "better": self.better,
             "equal": self.equal,
@@ -161,6 +168,7 @@ def _compared(pair: Paired, one: Pooled, other: Pooled, test: Randomised | None,
         better=worse if pair.lower_is_better else better,
         equal=n - better - worse,
         worse=better if pair.lower_is_better else worse,
+        std=std if known else None,
         detectable=detectable_difference(std, n, level=how.level) if known else None,
         needed=queries_needed(std, mean - baseline_mean, level=how.level) if known else None,
         lower_is_better=pair.lower_is_better,
@@ -187,12 +195,22 @@ def _interval(one: Pooled, other: Pooled, aggregate: Aggregate, how: Resampling)
     return interval(apart.means(), apart.mean, apart.influence, how)
 
 
-def correct(comparisons: Iterable[Comparison]) -> list[Comparison]:
-    """Fill in the p-values corrected for all of these comparisons."""
-    made = list(comparisons)
+class Tested(Protocol):
+    """What has a p-value to be corrected."""
+
+    @property
+    def p(self) -> float | None: ...
+
+
+SomeTested = TypeVar("SomeTested", bound=Tested)
+
+
+def correct(tested: Iterable[SomeTested]) -> list[SomeTested]:
+    """Fill in ``p_holm`` and ``p_bh``, corrected for all of these together."""
+    made = list(tested)
     p_values = [one.p for one in made]
     rows = zip(made, holm(p_values), benjamini_hochberg(p_values), strict=True)
-    return [replace(one, p_holm=p_holm, p_bh=p_bh) for one, p_holm, p_bh in rows]
+    return [replace(one, p_holm=p_holm, p_bh=p_bh) for one, p_holm, p_bh in rows]  # type: ignore[type-var]
 
 
 def _or_none(value: float) -> float | None:

@@ -2,14 +2,12 @@
 
 from functools import lru_cache
 from math import erfc, exp, inf, isinf, lgamma, log, sqrt
-from statistics import NormalDist
 
 __all__ = ["normal_cdf", "normal_quantile", "normal_tails", "t_quantile", "t_tails"]
 
 _SMALLEST = 1e-300
 _PRECISION = 1e-16
 _MOST_STEPS = 10_000
-_STANDARD = NormalDist()
 
 
 def normal_cdf(z: float) -> float:
@@ -26,7 +24,9 @@ def normal_quantile(p: float) -> float:
     """The z with P(Z ≤ z) = p; infinite for 0 and 1."""
     if p <= 0.0 or p >= 1.0:
         return -inf if p <= 0.0 else inf
-    return _STANDARD.inv_cdf(p)
+    from statistics import NormalDist  # on use: it loads decimal numbers and fractions
+
+    return NormalDist().inv_cdf(p)
 
 
 def t_tails(t: float, df: float) -> float:

@@ -19,6 +19,7 @@ __all__ = [
     "Estimate",
     "Pooled",
     "estimate_all",
+    "estimate_pooled",
     "off_scale",
     "onto_scale",
     "pool",
@@ -91,21 +92,30 @@ def off_scale(mean: float, aggregate: Aggregate) -> float:
     return exp(mean) if aggregate == "geometric" else mean
 
 
-def estimate_all(values: Floats, aggregates: Sequence[Aggregate], keys: Keys, how: Resampling | None) -> list[Estimate]:
-    """Each column of queries × measures summarised, with an interval where there are two queries or more."""
-    plain = [summarise(column, aggregate) for column, aggregate in zip(values.T, aggregates, strict=True)]
-    if how is None or not plain:
-        return plain
+def estimate_all(
+    values: Floats, aggregates: Sequence[Aggregate], keys: Keys | None, how: Resampling | None
+) -> list[Estimate]:
+    """Each column of queries × measures summarised, with an interval where there are two queries or more.
+
+    None for ``keys`` or ``how``: no intervals.
+    """
+    if how is None or keys is None:
+        return [summarise(column, aggregate) for column, aggregate in zip(values.T, aggregates, strict=True)]
     columns = [onto_scale(column, aggregate) for column, aggregate in zip(values.T, aggregates, strict=True)]
-    fixed = [to_fixed(column)[0] for column in columns]
-    found = []
-    for estimate, aggregate, pooled in zip(plain, aggregates, pool(fixed, columns, keys, how), strict=True):
-        if estimate.n < 2:
-            found.append(estimate)
-            continue
-        low, high = interval(pooled.means(), pooled.mean, pooled.influence, how)
-        found.append(replace(estimate, ci=(off_scale(low, aggregate), off_scale(high, aggregate))))
-    return found
+    pooled = pool([to_fixed(column)[0] for column in columns], columns, keys, how)
+    return [
+        estimate_pooled(column, aggregate, one, how)
+        for column, aggregate, one in zip(values.T, aggregates, pooled, strict=True)
+    ]
+
+
+def estimate_pooled(values: Floats, aggregate: Aggregate, pooled: "Pooled", how: Resampling) -> Estimate:
+    """One column summarised, with the interval that its resampled sums give."""
+    estimate = summarise(values, aggregate)
+    if estimate.n < 2:
+        return estimate
+    low, high = interval(pooled.means(), pooled.mean, pooled.influence, how)
+    return replace(estimate, ci=(off_scale(low, aggregate), off_scale(high, aggregate)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +145,8 @@ class Pooled:
 
 def pool(fixed: Sequence[Fixed], columns: Sequence[Floats], keys: Keys, how: Resampling) -> Iterator[Pooled]:
     """Resample columns together; those that are defined on the same queries share the count of them."""
+    if not fixed:
+        return
     defined = [~np.isnan(column) for column in columns]
     patterns = {mask.tobytes(): mask for mask in defined}
     matrix = np.column_stack([*(one.whole for one in fixed), *patterns.values()])

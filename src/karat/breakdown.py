@@ -1,0 +1,221 @@
+"""Where it fails: every measure in every slice, beside the baseline there or beside the rest of the queries."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from karat.measure import Aggregate
+from karat.results import Scores
+from karat.slices import Group
+from karat.statistics.comparison import Comparison, Paired, compare_pairs, correct
+from karat.statistics.estimates import Estimate, Pooled, estimate_pooled, off_scale, onto_scale, pool
+from karat.statistics.fixed import Fixed, to_fixed
+from karat.statistics.intervals import Bounds, Resampling, interval
+from karat.statistics.paired import welch_test
+from karat.statistics.streams import Keys, keys_of
+from karat.types import Bools, Floats
+
+__all__ = ["Gap", "Lost", "Slice", "break_down", "correct_slices", "pairs_of", "slice_of_items", "worst_slices"]
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far a system's mean in a slice is from its mean over the other queries."""
+
+    system: str
+    measure: str
+    difference: float
+    ci: Bounds | None
+    p: float | None
+    """Welch's test's."""
+    lower_is_better: bool = False
+    p_holm: float | None = None
+    p_bh: float | None = None
+
+    @property
+    def gain(self) -> float:
+        return -self.difference if self.lower_is_better else self.difference
+
+    def as_json(self) -> dict[str, Any]:
+        known = {name: getattr(self, name) for name in ("system", "measure", "difference", "p", "p_holm", "p_bh")}
+        return known | {"ci": None if self.ci is None else list(self.ci)}
+
+
+@dataclass(frozen=True)
+class Slice:
+    """What was found in one group of queries, or with the gold restricted to one group of items."""
+
+    name: str
+    note: str
+    of: str
+    """``queries`` or ``items``."""
+    n: int
+    estimates: dict[str, dict[str, Estimate]]
+    """By system and measure."""
+    beside: tuple[Comparison | Gap, ...] = ()
+    """Differences to the baseline within the slice; to the other queries where there is no baseline."""
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} ({self.note})" if self.note else self.name
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "slice": self.name,
+            "note": self.note,
+            "of": self.of,
+            "n": self.n,
+            "systems": {
+                system: {"measures": {label: estimate.as_json() for label, estimate in measures.items()}}
+                for system, measures in self.estimates.items()
+            },
+            "comparisons": [one.as_json() for one in self.beside if isinstance(one, Comparison)],
+            "gaps": [one.as_json() for one in self.beside if isinstance(one, Gap)],
+        }
+
+
+def break_down(
+    systems: Mapping[str, Scores], groups: Sequence[Group], how: Resampling, baseline: str | None
+) -> Iterator[Slice]:
+    """Every system in every group of queries; p-values are not yet corrected."""
+    scores = next(iter(systems.values()))
+    keys = keys_of(scores.queries, how.seed)
+    prepared = {name: _Prepared.of(one, keys, how) for name, one in systems.items()}
+    for group in groups:
+        estimates: dict[str, dict[str, Estimate]] = {}
+        gaps: list[Gap] = []
+        for name, one in prepared.items():
+            part = one.within(group.members)
+            estimates[name] = dict(zip(one.scores.labels, part.estimates(), strict=True))
+            if baseline is None:
+                gaps += one.gaps(part, group.members, name)
+        pairs = pairs_of(systems, baseline, group.members) if baseline else []
+        compared = compare_pairs(pairs, keys[group.members], how)
+        n = int(group.members.sum())
+        yield Slice(group.name, group.note, "queries", n, estimates, (*compared, *gaps))
+
+
+def slice_of_items(group: Group, systems: Mapping[str, Scores], how: Resampling, baseline: str | None) -> Slice:
+    """Every system scored with the gold restricted to a group of items; p-values are not yet corrected."""
+    estimates = {name: scores.estimates(how) for name, scores in systems.items()}
+    queries = next(iter(systems.values())).queries
+    pairs = pairs_of(systems, baseline) if baseline else []
+    compared = compare_pairs(pairs, keys_of(queries, how.seed), how)
+    return Slice(group.name, group.note, "items", len(queries), estimates, tuple(compared))
+
+
+def pairs_of(systems: Mapping[str, Scores], baseline: str, members: Bools | slice = slice(None)) -> list[Paired]:
+    """Every system but the baseline beside it, for every measure, over some of the queries."""
+    ours = systems[baseline]
+    return [
+        Paired(name, baseline, label, scores[label][members], ours[label][members], aggregate, label in lower)
+        for name, scores in systems.items()
+        if name != baseline
+        for lower in [scores.lower_is_better]
+        for label, aggregate in zip(scores.labels, scores.aggregates, strict=True)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """A system's scores in fixed point, with their resampled sums: over all queries, or over a part of them."""
+
+    scores: Scores
+    values: Floats
+    fixed: list[Fixed]
+    pooled: list[Pooled]
+    keys: Keys
+    how: Resampling
+
+    @classmethod
+    def of(cls, scores: Scores, keys: Keys, how: Resampling) -> "_Prepared":
+        columns = list(_columns(scores.values, scores.aggregates))
+        fixed = [to_fixed(column)[0] for column in columns]
+        return cls(scores, scores.values, fixed, list(pool(fixed, columns, keys, how)), keys, how)
+
+    def within(self, members: Bools) -> "_Prepared":
+        """To the scale of the whole, so that sums over the rest are differences."""
+        values, keys = self.values[members], self.keys[members]
+        fixed = [replace(one, whole=one.whole[members]) for one in self.fixed]
+        columns = list(_columns(values, self.scores.aggregates))
+        return _Prepared(self.scores, values, fixed, list(pool(fixed, columns, keys, self.how)), keys, self.how)
+
+    def estimates(self) -> list[Estimate]:
+        rows = zip(self.values.T, self.scores.aggregates, self.pooled, strict=True)
+        return [estimate_pooled(values, aggregate, pooled, self.how) for values, aggregate, pooled in rows]
+
+    def gaps(self, part: "_Prepared", members: Bools, system: str) -> Iterator[Gap]:
+        """The part beside the queries outside of it, for each measure."""
+        for place, (label, aggregate) in enumerate(zip(self.scores.labels, self.scores.aggregates, strict=True)):
+            inside, whole = part.pooled[place], self.pooled[place]
+            rest = Pooled(
+                replace(whole.fixed, whole=whole.fixed.whole[~members]),
+                whole.defined[~members],
+                whole.sums - inside.sums,
+                whole.drawn - inside.drawn,
+            )
+            if inside.defined.any() and rest.defined.any():
+                column = onto_scale(self.values[:, place], aggregate)
+                difference, ci = _apart(inside, rest, aggregate, self.how)
+                p = welch_test(_known(column[members]), _known(column[~members]))
+                lower = label in self.scores.lower_is_better
+                yield Gap(system, label, difference, ci, None if np.isnan(p) else p, lower)
+
+
+def _apart(inside: Pooled, rest: Pooled, aggregate: Aggregate, how: Resampling) -> tuple[float, Bounds | None]:
+    """The difference of two means over separate queries, with its interval."""
+    difference = off_scale(inside.mean, aggregate) - off_scale(rest.mean, aggregate)
+    ci = None
+    if inside.defined.sum() >= 2 and rest.defined.sum() >= 2:
+        held = (inside.drawn > 0) & (rest.drawn > 0)
+        ours, theirs = (replace(one, sums=one.sums[held], drawn=one.drawn[held]).means() for one in (inside, rest))
+        if aggregate == "geometric":
+            ours, theirs = np.exp(ours), np.exp(theirs)
+        influence = np.concatenate((inside.influence / inside.influence.size, -rest.influence / rest.influence.size))
+        ci = interval(ours - theirs, difference, influence, how)
+    return difference, ci
+
+
+def _columns(values: Floats, aggregates: Sequence[Aggregate]) -> Iterator[Floats]:
+    return (onto_scale(column, aggregate) for column, aggregate in zip(values.T, aggregates, strict=True))
+
+
+def _known(values: Floats) -> Floats:
+    return values[~np.isnan(values)]
+
+
+def correct_slices(slices: Sequence[Slice]) -> list[Slice]:
+    """Fill in the p-values, corrected under each measure for all systems and slices."""
+    corrected: dict[int, Comparison | Gap] = {}
+    for measure in {one.measure for part in slices for one in part.beside}:
+        family = [one for part in slices for one in part.beside if one.measure == measure]
+        corrected |= zip(map(id, family), correct(family), strict=True)
+    return [replace(part, beside=tuple(corrected[id(one)] for one in part.beside)) for part in slices]
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A slice that does worse than the baseline there, or than the other queries."""
+
+    slice: Slice
+    found: Comparison | Gap
+    noise: bool
+    """Chance alone makes such a difference often enough, all slices considered."""
+
+    def as_json(self) -> dict[str, Any]:
+        found = self.found.as_json()
+        kept = {name: found[name] for name in ("system", "measure", "difference", "ci", "p_holm")}
+        return {"slice": self.slice.name, "n": self.slice.n, **kept, "within_noise": self.noise}
+
+
+def worst_slices(slices: Sequence[Slice], level: float, *, measure: str | None = None) -> list[Lost]:
+    """The slices that lose, those that lose most first; of one measure, or of all."""
+    lost = [
+        Lost(part, found, noise=found.p_holm is None or found.p_holm > 1.0 - level)
+        for part in slices
+        for found in part.beside
+        if found.gain < 0 and (measure is None or found.measure == measure)
+    ]
+    return sorted(lost, key=lambda one: (one.found.gain, one.slice.name, one.found.system, one.found.measure))

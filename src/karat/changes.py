@@ -1,0 +1,110 @@
+"""The queries that changed most between two systems, with the rank moves of their relevant items."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from karat.types import Gold, Ints, Judged
+
+__all__ = ["Change", "Move", "Trace", "changes_between"]
+
+
+@dataclass(frozen=True)
+class Move:
+    """A relevant item's rank before and after; None where it was not retrieved."""
+
+    item: str
+    grade: float
+    before: int | None
+    after: int | None
+
+    def as_json(self) -> dict[str, Any]:
+        return {"item_id": self.item, "grade": self.grade, "from": self.before, "to": self.after}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A query whose score differs between the baseline and a system."""
+
+    system: str
+    measure: str
+    query: str
+    before: float
+    after: float
+    moves: tuple[Move, ...]
+    lower_is_better: bool = False
+
+    @property
+    def difference(self) -> float:
+        return self.after - self.before
+
+    @property
+    def gain(self) -> float:
+        return -self.difference if self.lower_is_better else self.difference
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "system": self.system,
+            "measure": self.measure,
+            "query_id": self.query,
+            "baseline": self.before,
+            "value": self.after,
+            "difference": self.difference,
+            "moves": [move.as_json() for move in self.moves],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Where a system's judged items stand: enough to tell the ranks of a query's gold."""
+
+    judged: Judged
+    gold: Gold
+    """The gold that ``judged.gold_index`` points into."""
+
+    def ranks_of(self, row: int) -> dict[int, int]:
+        """The rank of each retrieved gold item of a query, by its place in the gold."""
+        first, last = np.searchsorted(self.judged.row, [row, row + 1])
+        return dict(
+            zip(self.judged.gold_index[first:last].tolist(), self.judged.rank[first:last].tolist(), strict=True)
+        )
+
+    def relevant_of(self, query: str, rel: float | None) -> Ints:
+        """The places in the gold of a query's relevant items, best grade first."""
+        at = self.gold.queries.index_of(query)
+        if at is None:
+            return np.empty(0, dtype=np.int64)
+        rows = np.arange(self.gold.starts[at], self.gold.starts[at + 1])
+        grades = self.gold.grades[rows]
+        limit = rel if rel is not None else self.gold.relevant_from
+        relevant = grades > 0 if limit is None else grades >= limit
+        return rows[relevant][np.argsort(-grades[relevant], kind="stable")]
+
+
+def changes_between(
+    before: tuple[np.ndarray[Any, np.dtype[np.float64]], Trace],
+    after: tuple[np.ndarray[Any, np.dtype[np.float64]], Trace],
+    *,
+    system: str,
+    measure: str,
+    rel: float | None,
+    lower_is_better: bool,
+    most: int,
+) -> Iterator[Change]:
+    """The queries that lost most and those that gained most, at most so many of each, largest first."""
+    (ours, trace), (theirs, other) = before, after
+    differences = theirs - ours
+    gains = -differences if lower_is_better else differences
+    queries = trace.judged.queries
+    order = np.argsort(gains, kind="stable")
+    order = order[~np.isnan(gains[order])]
+    worse = [row for row in order[:most].tolist() if gains[row] < 0]
+    better = [row for row in order[::-1][:most].tolist() if gains[row] > 0]
+    for row in (*worse, *better):
+        query = queries[row]
+        old, new = trace.ranks_of(row), other.ranks_of(row)
+        items = [(str(trace.gold.items[at]), at) for at in trace.relevant_of(query, rel).tolist()]
+        moves = tuple(Move(item, float(trace.gold.grades[at]), old.get(at), new.get(at)) for item, at in items)
+        yield Change(system, measure, str(query), float(ours[row]), float(theirs[row]), moves, lower_is_better)

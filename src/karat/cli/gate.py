@@ -1,0 +1,190 @@
+"""karat gate: may it ship?"""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from karat.cli.common import Duplicates, DuplicatesOption, FormatOption, QuietOption, say, warn
+from karat.cli.compare import baseline_among
+from karat.cli.scoring import (
+    BaselineOption,
+    DialectOption,
+    EmptyOption,
+    IntervalOption,
+    ItemSlicesOption,
+    LevelOption,
+    MissingOption,
+    RecordOption,
+    RelOption,
+    Request,
+    ResamplesOption,
+    SeedOption,
+    SlicesOption,
+    TiesOption,
+    add_figures,
+    assess_files,
+    resampling,
+)
+from karat.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from karat.gates import Gate, Saved
+    from karat.statistics.intervals import Resampling
+    from karat.targets import Targets
+
+__all__ = ["add_to"]
+
+_EPILOG = (
+    "Examples:\n\n"
+    "  karat gate targets.toml report.json\n\n"
+    "  karat gate targets.toml qrels.txt new.trec --baseline old.trec -o gate.xml --strict\n\n"
+    "  karat gate targets.toml new.json --baseline last-week.json\n\n"
+    "targets.toml:\n\n"
+    '  targets = ["ndcg@10 >= 0.85", "recall@100 drop <= 0.005", "latency_p95_ms <= 50"]\n\n'
+    "  [[target]]\n\n"
+    '  require = "ndcg@10 >= 0.75"\n\n'
+    '  slice = "lang=fr"\n\n'
+    "A target passes when its whole interval holds, fails when none of it does, and is unsure between. "
+    "Exit code: 0 passed (or unsure), 4 a target failed, 5 unsure under --strict."
+)
+_FAILED, _UNSURE = 4, 5
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("gate", epilog=_EPILOG)(gate_command)
+
+
+def gate_command(
+    targets: Annotated[str, typer.Argument(metavar="TARGETS.toml", help="What must hold.", show_default=False)],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="REPORT | GOLD RUN…", help="A saved report, or a gold and runs.", show_default=False),
+    ],
+    baseline: BaselineOption = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Unsure is not good enough: exit code 5.")] = False,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write the verdicts: .xml (JUnit), .md or .json; repeat it."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON instead of a table.")] = False,
+    dialect: DialectOption = None,
+    slices: SlicesOption = None,
+    item_slices: ItemSlicesOption = None,
+    level: LevelOption = 0.95,
+    resamples: ResamplesOption = 10_000,
+    seed: SeedOption = 0,
+    interval: IntervalOption = "percentile",
+    record: RecordOption = None,
+    ties: TiesOption = None,
+    missing: MissingOption = None,
+    empty: EmptyOption = None,
+    rel: RelOption = None,
+    duplicates: DuplicatesOption = Duplicates.error,
+    form: FormatOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Hold a report, or runs, against targets: pass, fail, or unsure."""
+    from karat.reports.gate import check_form
+
+    for path in output or ():
+        check_form(path)
+    asked = _read_targets(targets)
+    how = resampling(level, resamples, seed, interval)
+    request = Request(
+        files[0],
+        files[1:],
+        dialect=dialect,
+        overrides={"ties": ties, "missing": missing, "empty": empty, "rel": rel},
+        duplicates=duplicates,
+        forms=(form, form),
+        slices=(*(_beside(targets, text) for text in asked.slices), *(slices or ())),
+        item_slices=(*(_beside(targets, text) for text in asked.item_slices), *(item_slices or ())),
+        quiet=quiet,
+    )
+    if len(files) == 1:
+        gate = _check_report(asked, files[0], baseline, record)
+    else:
+        gate = _check_files(asked, request, how, baseline, record)
+    _tell(gate, output or [], as_json=as_json, quiet=quiet)
+    if gate.outcome == "fail" or (gate.outcome == "unsure" and strict):
+        raise typer.Exit(_FAILED if gate.outcome == "fail" else _UNSURE)
+
+
+def _read_targets(path: str) -> "Targets":
+    from karat.formats.source import Source
+    from karat.targets import parse_targets
+
+    return parse_targets(Source.open(path).text(), path)
+
+
+def _beside(targets: str, text: str) -> str:
+    """A file named in the targets stands beside them."""
+    return str(Path(targets).parent / text)
+
+
+def _check_report(asked: "Targets", path: str, baseline: str | None, record: list[str] | None) -> "Gate":
+    from karat.gates import check_targets
+    from karat.reports.saved import looks_like_report, read_report
+
+    if record:
+        raise UsageError("--record is for runs", hint="A saved report has its figures: karat evaluate --record … -o.")
+    if not looks_like_report(path) and Path(path).is_file():
+        raise DataError(
+            "this is no report of karat",
+            where=path,
+            expected="a report, or a gold and a run",
+            hint="karat evaluate GOLD RUN -o report.json makes one.",
+        )
+    chosen = baseline or asked.baseline
+    other: Saved | str | None = read_report(chosen) if chosen and looks_like_report(chosen) else chosen
+    return check_targets(asked.targets, read_report(path), other)
+
+
+def _check_files(
+    asked: "Targets", request: Request, how: "Resampling", baseline: str | None, record: list[str] | None
+) -> "Gate":
+    from dataclasses import replace
+
+    from karat.cli.common import name_systems
+    from karat.gates import Saved, check_targets, measures_of
+    from karat.reports.saved import looks_like_report, read_report
+
+    if looks_like_report(request.gold):
+        raise UsageError(f"{request.gold} is a report", expected="one report alone, or a gold and runs")
+    recorded = [text.rpartition("=")[0].rpartition(":")[2].strip() for text in record or ()]
+    chosen = baseline or asked.baseline
+    other = read_report(chosen) if chosen and looks_like_report(chosen) else None
+    runs = request.runs
+    if chosen and other is None and chosen not in runs and chosen not in name_systems(runs) and Path(chosen).exists():
+        runs = [chosen, *runs]
+    request = replace(request, runs=runs, measures=measures_of(asked.targets, recorded) or None)
+    choose = baseline_among(chosen, runs) if chosen and other is None else lambda _: None
+    report = add_figures(assess_files(request, how, choose), record)
+    warn(report.warnings, quiet=request.quiet)
+    saved = Saved(report.as_json(queries=other is not None), ", ".join(request.runs))
+    return check_targets(asked.targets, saved, other)
+
+
+def _tell(gate: "Gate", outputs: list[Path], *, as_json: bool, quiet: bool) -> None:
+    from karat.reports.gate import gate_to_json, gate_to_markdown, print_gate, write_gate
+
+    for path in outputs:
+        write_gate(gate, path)
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if summary:
+        try:
+            with Path(summary).open("a", encoding="utf-8") as file:
+                file.write(gate_to_markdown(gate) + "\n")
+        except OSError as error:
+            warn([f"cannot write to GITHUB_STEP_SUMMARY: {error.strerror}"], quiet=quiet)
+    if as_json:
+        print(gate_to_json(gate), end="")
+    else:
+        print_gate(gate)
+    warn(dict.fromkeys(f"{v.target.title}: {v.note}" for v in gate.verdicts if v.note), quiet=quiet)
+    if outputs:
+        say(f"Wrote {', '.join(map(str, outputs))}", quiet=quiet)

@@ -1,0 +1,93 @@
+"""Report: all that was found, in one versioned form. Every writer, and the gate, reads only this."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from karat._version import __version__
+from karat.breakdown import Slice, worst_slices
+from karat.changes import Change
+from karat.results import Scores
+from karat.statistics.comparison import Comparison
+from karat.statistics.estimates import Estimate
+from karat.statistics.intervals import Resampling
+
+__all__ = ["SCHEMA", "Report"]
+
+SCHEMA = "karat.report/1"
+_MOST_QUERIES_KEPT = 50_000
+
+
+@dataclass(frozen=True)
+class Report:
+    """The systems' scores, how far to trust and what to make of them, and how it all came about."""
+
+    systems: dict[str, Scores]
+    estimates: dict[str, dict[str, Estimate]]
+    """By system and measure."""
+    how: Resampling | None = None
+    """How intervals were made; None where there are none."""
+    baseline: str | None = None
+    comparisons: tuple[Comparison, ...] = ()
+    changes: tuple[Change, ...] = ()
+    slices: tuple[Slice, ...] = ()
+    figures: dict[str, dict[str, float]] = field(default_factory=dict)
+    """What else was recorded of a system, such as a latency."""
+    detect: float = 0.01
+    """A difference of interest: how many queries would show it is said."""
+    warnings: tuple[str, ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The measures, in the order asked."""
+        return tuple(dict.fromkeys(label for scores in self.systems.values() for label in scores.labels))
+
+    @property
+    def level(self) -> float:
+        return (self.how or Resampling()).level
+
+    def as_json(self, *, queries: bool = False) -> dict[str, Any]:
+        """The versioned form; what is undefined is null. With ``queries``, every query's scores as well."""
+        form: dict[str, Any] = {
+            "schema": SCHEMA,
+            "karat": __version__,
+            "systems": {name: self._system(name, scores) for name, scores in self.systems.items()},
+        }
+        if self.how is not None:
+            form["resampling"] = self.how.as_json()
+        if self.baseline is not None:
+            form["baseline"] = self.baseline
+            form["comparisons"] = [self._comparison(comparison) for comparison in self.comparisons]
+            form["changes"] = [change.as_json() for change in self.changes]
+        if self.slices:
+            form["slices"] = [part.as_json() for part in self.slices]
+            form["worst_slices"] = [lost.as_json() for lost in worst_slices(self.slices, self.level)]
+        if queries and len(self._queries) <= _MOST_QUERIES_KEPT:
+            form["queries"] = self._per_query()
+        return form | {"warnings": list(self.warnings), "provenance": self.provenance}
+
+    def _system(self, name: str, scores: Scores) -> dict[str, Any]:
+        measures = {}
+        for label, convention in zip(scores.labels, scores.conventions, strict=True):
+            measures[label] = {**self.estimates[name][label].as_json(), "convention": convention}
+        figures = self.figures.get(name)
+        return {"measures": measures} | ({"figures": figures} if figures else {})
+
+    def _comparison(self, one: Comparison) -> dict[str, Any]:
+        detect = {"difference": self.detect, "queries": one.needed_for(self.detect, self.level)}
+        return one.as_json() | {"to_detect": detect}
+
+    @property
+    def _queries(self) -> list[str]:
+        return next(iter(self.systems.values())).queries.to_list()
+
+    def _per_query(self) -> dict[str, Any]:
+        """Enough for another report to be compared with this one query by query."""
+        scores = {name: {label: _without_nan(one[label]) for label in one.labels} for name, one in self.systems.items()}
+        return {"ids": [str(query) for query in self._queries], "scores": scores}
+
+
+def _without_nan(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
+    return [None if value != value else value for value in values.tolist()]

@@ -1,0 +1,138 @@
+"""What must hold before it ships: ``ndcg@10 >= 0.85``, ``recall@100 drop <= 0.005``, read from TOML."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from karat.errors import UnknownName, UsageError
+
+__all__ = ["Target", "Targets", "parse_targets"]
+
+_SPELLING = re.compile(
+    r"(?P<subject>\S.*?)(?:\s+(?P<change>drop|gain))?\s*(?P<sign>>=|<=|≥|≤|>|<)\s*(?P<limit>[^\s%]+)\s*(?P<percent>%)?"
+)
+_SIGNS = {"≥": ">=", "≤": "<="}
+_WORDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
+_ROUNDING = 1e-12
+_FILE_KEYS = ("target", "targets", "baseline", "slices", "item_slices")
+_TARGET_KEYS = ("require", "slice", "system", "name")
+_EXAMPLE = '"ndcg@10 >= 0.85", "recall@100 drop <= 0.005" or "latency_p95_ms <= 50"'
+
+
+@dataclass(frozen=True)
+class Target:
+    """A limit on a measure, on its difference to the baseline, or on a recorded figure."""
+
+    subject: str
+    """The measure or figure, as spelled."""
+    sign: str
+    limit: float
+    """As spelled; of a share, 0.02 for 2 %."""
+    change: str | None = None
+    """``drop`` or ``gain``: the limit is on the difference to the baseline."""
+    share: bool = False
+    """The limit is a share of the baseline's mean."""
+    slice: str | None = None
+    system: str | None = None
+    name: str | None = None
+
+    @property
+    def relative(self) -> bool:
+        return self.change is not None
+
+    def holds(self, value: float) -> bool:
+        """Whether a value is within the limit; of a change, the value is system − baseline."""
+        apart = (-value if self.change == "drop" else value) - self.limit
+        apart = 0.0 if abs(apart) <= _ROUNDING else apart
+        return {">=": apart >= 0, "<=": apart <= 0, ">": apart > 0, "<": apart < 0}[self.sign]
+
+    @property
+    def wanted(self) -> str:
+        """``at least 0.85``, ``drop at most 0.005``."""
+        number = f"{self.limit * 100:g} %" if self.share else f"{self.limit:g}"
+        text = f"{_WORDS[self.sign]} {number.replace('-', '−')}"
+        return f"{self.change} {text}" if self.change else text
+
+    @property
+    def title(self) -> str:
+        """What it is about: its name, or the measure and the slice."""
+        return self.name or (f"{self.subject}, {self.slice}" if self.slice else self.subject)
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The content of a targets file."""
+
+    targets: tuple[Target, ...]
+    baseline: str | None = None
+    slices: tuple[str, ...] = ()
+    item_slices: tuple[str, ...] = ()
+
+    @property
+    def relative(self) -> bool:
+        return any(target.relative for target in self.targets)
+
+
+def parse_targets(text: str, where: str) -> Targets:
+    """Read a targets file; a key that is not known is an error."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"not TOML: {error}", where=where) from error
+    _check_keys(content, _FILE_KEYS, where)
+    found = [*_short_form(content.get("targets", []), where), *_long_form(content.get("target", []), where)]
+    if not found:
+        raise UsageError("found no target", where=where, expected=f"targets = [{_EXAMPLE}]")
+    baseline = content.get("baseline")
+    if baseline is not None and not isinstance(baseline, str):
+        raise UsageError(f"baseline is {baseline!r}", where=where, expected="the name of a system or a file")
+    slices, item_slices = (_texts(content.get(key, []), key, where) for key in ("slices", "item_slices"))
+    return Targets(tuple(found), baseline, slices, item_slices)
+
+
+def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    for key in table:
+        if key not in known:
+            raise UnknownName("key", key, known, where=where)
+
+
+def _short_form(given: Any, where: str) -> Iterator[Target]:
+    return (_parse_one(text, {}, where) for text in _texts(given, "targets", where))
+
+
+def _long_form(given: Any, where: str) -> Iterator[Target]:
+    if not isinstance(given, list) or not all(isinstance(table, dict) for table in given):
+        raise UsageError("target is no list of tables", where=where, expected=f"[[target]] with require = {_EXAMPLE}")
+    for table in given:
+        _check_keys(table, _TARGET_KEYS, f"{where}, [[target]]")
+        for key, value in table.items():
+            if not isinstance(value, str):
+                raise UsageError(f"{key} is {value!r}", where=f"{where}, [[target]]", expected="a text")
+        if "require" not in table:
+            raise UsageError(f"a target without require: {table}", where=where, expected=f"require = {_EXAMPLE}")
+        yield _parse_one(table["require"], table, where)
+
+
+def _texts(given: Any, key: str, where: str) -> tuple[str, ...]:
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise UsageError(f"{key} is {given!r}", where=where, expected="a text, or a list of texts")
+    return tuple(texts)
+
+
+def _parse_one(text: str, table: Mapping[str, str], where: str) -> Target:
+    match = _SPELLING.fullmatch(text.strip())
+    try:
+        limit = float(match["limit"]) if match else float("nan")
+    except ValueError:
+        limit = float("nan")
+    if match is None or not isfinite(limit):
+        raise UsageError(f"cannot read the target {text!r}", where=where, expected=f"something like {_EXAMPLE}")
+    sign = _SIGNS.get(match["sign"], match["sign"])
+    percent = match["percent"] is not None
+    chosen = {key: table.get(key) for key in ("slice", "system", "name")}
+    share = percent and match["change"] is not None
+    return Target(match["subject"], sign, limit / 100 if percent else limit, match["change"], share, **chosen)

@@ -1,0 +1,66 @@
+"""How figures are put to people: no more digits than the interval deserves, differences with their sign."""
+
+from math import ceil, isnan, log10
+
+from karat.statistics.estimates import Estimate
+from karat.statistics.intervals import Bounds
+
+__all__ = ["bounds_shown", "count", "decimals_of", "difference_shown", "estimate_shown", "p_shown", "percent"]
+
+NOTHING = "–"
+_USUAL_DECIMALS = 4
+_FEWEST_DECIMALS, _MOST_DECIMALS = 3, 6
+
+
+def count(n: int, one: str, many: str) -> str:
+    """``1 query``, ``2 queries``."""
+    return f"{n:,} {one if n == 1 else many}"
+
+
+def percent(share: float) -> str:
+    """``95 %``, ``99.9 %``."""
+    return f"{100 * share:.6g} %"
+
+
+def decimals_of(ci: Bounds | None) -> int:
+    """Two digits of the interval's half-width, within reason; four where there is no interval."""
+    half = (ci[1] - ci[0]) / 2 if ci else 0.0
+    if half <= 0:
+        return _USUAL_DECIMALS
+    return min(max(ceil(-log10(half)) + 1, _FEWEST_DECIMALS), _MOST_DECIMALS)
+
+
+def estimate_shown(estimate: Estimate) -> str:
+    """``0.612 [0.566, 0.657]``; a sum is marked as one."""
+    if estimate.n == 0:
+        return NOTHING
+    if estimate.total is not None:
+        return f"Σ {estimate.total:,.0f}"
+    text = f"{estimate.mean:.{decimals_of(estimate.ci)}f}"
+    return f"{text} {bounds_shown(estimate.ci)}" if estimate.ci else text
+
+
+def difference_shown(difference: float, ci: Bounds | None) -> str:
+    """``+0.043 [+0.019, +0.068]``."""
+    if isnan(difference):
+        return NOTHING
+    text = _signed(difference, decimals_of(ci))
+    return f"{text} {bounds_shown(ci, signed=True)}" if ci else text
+
+
+def bounds_shown(ci: Bounds, *, signed: bool = False) -> str:
+    decimals = decimals_of(ci)
+    low, high = (_signed(end, decimals) if signed else f"{end:.{decimals}f}" for end in ci)
+    return f"[{low}, {high}]"
+
+
+def p_shown(p: float | None) -> str:
+    """Three decimals, or that it is below them."""
+    if p is None:
+        return NOTHING
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _signed(value: float, decimals: int) -> str:
+    rounded = round(value, decimals)
+    return f"{rounded:+.{decimals}f}".replace("-", "−") if rounded else f"{0:.{decimals}f}"
