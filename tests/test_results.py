@@ -9,7 +9,9 @@ import polars as pl
 import pytest
 
 import karat
-from karat.results import SCHEMA, Report, Scores
+from karat.report import SCHEMA, Report
+from karat.results import Scores
+from karat.wording import estimate_shown
 
 NAN = math.nan
 
@@ -28,7 +30,7 @@ def test_undefined_is_counted_not_averaged() -> None:
 def test_the_mean_of_nothing_is_undefined() -> None:
     summary = _scores([[NAN], [NAN]], ["mean"]).summary("m0")
     assert math.isnan(summary.mean) and (summary.n, summary.undefined) == (0, 2)
-    assert summary.shown() == "–"
+    assert estimate_shown(summary) == "–"
 
 
 def test_sums_and_geometric_means() -> None:
@@ -49,7 +51,7 @@ def test_a_zero_in_a_geometric_mean_counts_as_the_floor_of_trec_eval() -> None:
     [(0.123456, "mean", "0.1235"), (1.0, "mean", "1.0000"), (12345.0, "sum", "Σ 12,345"), (0.5, "geometric", "0.5000")],
 )
 def test_figures_as_shown(value: float, aggregate: str, shown: str) -> None:
-    assert _scores([[value]], [aggregate]).summary("m0").shown() == shown
+    assert estimate_shown(_scores([[value]], [aggregate]).summary("m0")) == shown
 
 
 def test_the_order_of_queries_changes_no_digit() -> None:
@@ -108,7 +110,8 @@ def test_html_is_escaped() -> None:
 
 def test_a_report_is_json_throughout() -> None:
     scores = _scores([[1 / 3, NAN, 2.0]], ["mean", "mean", "sum"])
-    report = Report({"a": scores}, ("w",), {"gold": "g"}).as_json()
+    report = Report({"a": scores}, {"a": scores.estimates(None)}, warnings=("w",), provenance={"gold": "g"}).as_json()
+    unknown = dict.fromkeys(("std", "se", "ci"))
     assert report == json.loads(json.dumps(report, allow_nan=False))
     assert report == {
         "schema": SCHEMA,
@@ -116,9 +119,9 @@ def test_a_report_is_json_throughout() -> None:
         "systems": {
             "a": {
                 "measures": {
-                    "m0": {"mean": 1 / 3, "n": 1, "undefined": 0, "convention": "m0"},
-                    "m1": {"mean": None, "n": 0, "undefined": 1, "convention": "m1"},
-                    "m2": {"mean": 2.0, "n": 1, "undefined": 0, "convention": "m2", "sum": 2.0},
+                    "m0": {**unknown, "mean": 1 / 3, "n": 1, "undefined": 0, "convention": "m0"},
+                    "m1": {**unknown, "mean": None, "n": 0, "undefined": 1, "convention": "m1"},
+                    "m2": {**unknown, "mean": 2.0, "n": 1, "undefined": 0, "convention": "m2", "sum": 2.0},
                 }
             }
         },

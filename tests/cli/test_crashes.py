@@ -39,7 +39,7 @@ def test_what_is_raised_within_ends_in_one_line(
     def fail(*_: object, **__: object) -> None:
         raise raised
 
-    monkeypatch.setattr(evaluate_module, "evaluate_files", fail)
+    monkeypatch.setattr(evaluate_module, "assess_files", fail)
     outcome = karat(*EVALUATE)
     assert (outcome.code, outcome.out, outcome.err) == (code, "", line + "\n")
 

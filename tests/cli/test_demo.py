@@ -15,9 +15,11 @@ def test_the_demo_prints_a_table_and_a_next_step(karat: Karat, folder: Path) -> 
     outcome = karat("demo")
     assert outcome.code == 0
     check_width(outcome.out)
-    assert re.search(r"^measure +bm25 +dense +n$", outcome.out, re.MULTILINE)
     for measure in ("ndcg@10", "ap", "rr", "recall@100", "precision@10", "judged@10"):
-        assert re.search(rf"^{re.escape(measure)} +0\.\d{{4}} +0\.\d{{4}} ", outcome.out, re.MULTILINE)
+        assert re.search(
+            rf"^{re.escape(measure)} +bm25 +0\.\d{{3}} *\n +dense +0\.\d{{3}} +[+−]0\.\d{{3}} \[", outcome.out, re.M
+        )
+    assert re.search(r"^type=keyword +10 ", outcome.out, re.MULTILINE)
     assert outcome.err.splitlines()[-1].startswith("Next: karat demo --keep")
     assert sorted(folder.iterdir()) == before, "without --keep nothing is written"
 
@@ -26,7 +28,7 @@ def test_quiet(karat: Karat) -> None:
     assert karat("demo", "-q").err == ""
 
 
-def test_kept_files_evaluate_alike(karat: Karat) -> None:
+def test_kept_files_compare_alike(karat: Karat) -> None:
     shown = karat("demo", "--keep", "kept/here").out
     assert sorted(path.name for path in Path("kept/here").iterdir()) == [
         "bm25.trec",
@@ -35,9 +37,10 @@ def test_kept_files_evaluate_alike(karat: Karat) -> None:
         "qrels.trec",
         "queries.jsonl",
     ]
-    again = karat("evaluate", "kept/here/qrels.trec", "kept/here/bm25.trec", "kept/here/dense.trec")
+    files = [f"kept/here/{name}.trec" for name in ("qrels", "bm25", "dense")]
+    again = karat("compare", *files, "--slices", "kept/here/queries.jsonl:type")
     assert again.out in shown
-    assert again.out.count("\n") > 6
+    assert again.out.count("\n") > 20
 
 
 def test_the_next_step_works(karat: Karat) -> None:

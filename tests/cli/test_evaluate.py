@@ -23,12 +23,23 @@ BASIC = ["evaluate", "gold.qrels", "run.trec"]
 
 
 def test_json_has_the_versioned_form(karat: Karat) -> None:
-    outcome = karat(*BASIC, "-m", "ndcg@10", "--json")
+    outcome = karat(*BASIC, "-m", "ndcg@10", "--json", "--no-ci")
     report = report_of(outcome)
     assert report["karat"] == library.__version__
-    assert report["systems"] == {
-        "run": {"measures": {"ndcg@10": {"mean": NDCG, "n": 2, "undefined": 0, "convention": "ndcg@10"}}}
-    }
+    assert list(report["systems"]) == ["run"]
+    entry = report["systems"]["run"]["measures"]["ndcg@10"]
+    spread = abs(NDCG - 1) * math.sqrt(2)
+    assert entry == pytest.approx(
+        {
+            "mean": NDCG,
+            "n": 2,
+            "undefined": 0,
+            "std": spread,
+            "se": spread / math.sqrt(2),
+            "ci": None,
+            "convention": "ndcg@10",
+        }
+    )
     assert report["warnings"] == []
     assert report["provenance"] == {"gold": "gold.qrels", "runs": {"run": "run.trec"}, "dialect": None}
     assert outcome.err == ""
@@ -65,7 +76,8 @@ def test_undefined_is_null_in_json_and_a_dash_in_the_table(karat: Karat) -> None
     entry = report_of(karat("evaluate", "nothing.qrels", "run.trec", "-m", "ap", "--json"))["systems"]["run"][
         "measures"
     ]
-    assert entry["ap"] == {"mean": None, "n": 0, "undefined": 2, "convention": "ap"}
+    undefined = dict.fromkeys(("mean", "std", "se", "ci"))
+    assert entry["ap"] == {**undefined, "n": 0, "undefined": 2, "convention": "ap"}
     table = karat("evaluate", "nothing.qrels", "run.trec", "-m", "ap", "-q").out
     assert re.search(r"^ap +– +0 \(2 undefined\)", table, re.MULTILINE)
 
@@ -86,11 +98,14 @@ def test_all_digits_stand_in_json(karat: Karat) -> None:
 
 
 def test_reports_by_suffix(karat: Karat, folder: Path) -> None:
-    outcome = karat(*BASIC, "-m", "rr,ndcg@10", "-o", "r.json", "-o", "r.csv", "-o", "r.md")
+    outcome = karat(*BASIC, "-m", "rr,ndcg@10", "-o", "r.json", "-o", "r.csv", "-o", "r.md", "--no-ci")
     assert "Wrote r.json, r.csv, r.md" in outcome.err
     assert sorted(path.name for path in folder.iterdir()) == ["gold.qrels", "r.csv", "r.json", "r.md", "run.trec"]
     written = json.loads(Path("r.json").read_text(encoding="utf-8"))
-    assert written == report_of(karat(*BASIC, "-m", "rr,ndcg@10", "--json"))
+    queries = written.pop("queries")
+    assert queries["ids"] == ["q1", "q2"]
+    assert queries["scores"]["run"] == {"rr": [1.0, 1.0], "ndcg@10": pytest.approx([1.0, 2 * NDCG - 1])}
+    assert written == report_of(karat(*BASIC, "-m", "rr,ndcg@10", "--json", "--no-ci"))
     rows = list(csv.DictReader(Path("r.csv").read_text().splitlines()))
     assert [(row["system"], row["measure"], float(row["mean"]), row["n"], row["undefined"]) for row in rows] == [
         ("run", "rr", 1.0, "2", "0"),

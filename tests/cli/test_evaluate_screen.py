@@ -22,7 +22,7 @@ BASIC = ["evaluate", "gold.qrels", "run.trec"]
 
 
 def test_the_table_shows_means_and_how_many(karat: Karat) -> None:
-    lines = karat(*BASIC, "-m", "ndcg@10,precision@10,num_rel_ret").out.splitlines()
+    lines = karat(*BASIC, "-m", "ndcg@10,precision@10,num_rel_ret", "--no-ci").out.splitlines()
     assert lines[0].split() == ["measure", "run", "n"]
     assert [line.split() for line in lines[2:]] == [
         ["ndcg@10", f"{NDCG:.4f}", "2"],
@@ -33,7 +33,7 @@ def test_the_table_shows_means_and_how_many(karat: Karat) -> None:
 
 def test_several_runs_stand_beside_each_other(karat: Karat) -> None:
     put("worse.trec", RUN.replace("2.5", "0.5"))
-    outcome = karat("evaluate", "gold.qrels", "run.trec", "worse.trec", "-m", "rr")
+    outcome = karat("evaluate", "gold.qrels", "run.trec", "worse.trec", "-m", "rr", "--no-ci")
     lines = outcome.out.splitlines()
     assert lines[0].split() == ["measure", "run", "worse", "n"]
     assert lines[2].split() == ["rr", "1.0000", "0.7500", "2"]
@@ -41,7 +41,7 @@ def test_several_runs_stand_beside_each_other(karat: Karat) -> None:
 
 def test_many_runs_stand_below_each_other(karat: Karat) -> None:
     names = [put(f"s{number}.trec", RUN) for number in range(5)]
-    lines = karat("evaluate", "gold.qrels", *names, "-m", "rr,ap").out.splitlines()
+    lines = karat("evaluate", "gold.qrels", *names, "-m", "rr,ap", "--no-ci").out.splitlines()
     assert lines[0].split() == ["system", "rr", "ap", "n"]
     assert [line.split()[0] for line in lines[2:]] == ["s0", "s1", "s2", "s3", "s4"]
 
@@ -63,13 +63,19 @@ def test_the_default_table_fits_80_columns(karat: Karat, systems: int) -> None:
         (1, "ndcg(gain=exp,ideal=retrieved,rel=2,ties=id-desc,scores=single,self=drop)@10,ap"),
     ],
 )
-def test_no_figure_is_lost_to_long_names(karat: Karat, systems: int, measures: str) -> None:
-    """Names may be shortened or wrapped, but every mean stands in the table whole."""
+@pytest.mark.parametrize(
+    ("options", "figure"),
+    [(["--no-ci"], r"\b[01]\.\d{4}\b"), ([], r"\b[01]\.\d{3,4} \[[01]\.\d{3,4}, [01]\.\d{3,4}\]")],
+)
+def test_no_figure_is_lost_to_long_names(
+    karat: Karat, systems: int, measures: str, options: list[str], figure: str
+) -> None:
+    """Names may be shortened or wrapped, but every mean stands in the table whole, with its interval."""
     names = [put(f"a-system-with-a-name-of-some-length-{number}.trec", RUN) for number in range(systems)]
-    out = karat("evaluate", "gold.qrels", *names, "-m", measures).out
+    out = karat("evaluate", "gold.qrels", *names, "-m", measures, *options).out
     count = len(means_of(karat("evaluate", "gold.qrels", names[0], "-m", measures, "--json"), names[0][:-5]))
     assert max(map(len, out.splitlines())) <= 80
-    assert len(re.findall(r"\b[01]\.\d{4}\b", out)) == systems * count
+    assert len(re.findall(figure, out)) == systems * count
 
 
 @pytest.mark.parametrize(
@@ -159,7 +165,7 @@ def test_the_next_step_is_a_command_that_works(karat: Karat) -> None:
 def test_piped_output_has_no_escapes(folder: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "karat", *BASIC], capture_output=True, check=True, timeout=60)
     assert b"\x1b" not in done.stdout + done.stderr
-    assert b"0.1500" in done.stdout
+    assert b"0.150 [" in done.stdout
 
 
 def _in_terminal(arguments: list[str], **environment: str) -> str:
@@ -190,5 +196,5 @@ def _in_terminal(arguments: list[str], **environment: str) -> str:
 
 def test_no_color_is_respected_in_a_terminal(folder: Path) -> None:
     plain = _in_terminal(BASIC, NO_COLOR="1")
-    assert "0.1500" in plain
+    assert "0.150 [" in plain
     assert not re.search(r"\x1b\[[\d;]*(3[0-8]|4[0-8]|9[0-7]|10[0-7])[;m]", plain)
