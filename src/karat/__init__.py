@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from karat._version import __version__
 
 if TYPE_CHECKING:
-    from karat.api import evaluate
+    from karat.api import compare, evaluate, gate
     from karat.errors import DataError, KaratError, MissingExtra, UnknownName, UsageError
     from karat.gold.labels import read_gold
     from karat.intake import as_gold, as_ranking, ordered_gold
@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from karat.rankers.runs import read_run
     from karat.report import Report
     from karat.results import Scores
+    from karat.statistics.comparison import Comparison
+    from karat.statistics.estimates import Estimate
+    from karat.statistics.intervals import Resampling
     from karat.types import Gold, Judged, Ranking
 
 _HOMES = {
-    "evaluate": "karat.api",
+    **dict.fromkeys(("compare", "evaluate", "gate"), "karat.api"),
     **dict.fromkeys(("DataError", "KaratError", "MissingExtra", "UnknownName", "UsageError"), "karat.errors"),
     "read_gold": "karat.gold.labels",
     **dict.fromkeys(("as_gold", "as_ranking", "ordered_gold"), "karat.intake"),
@@ -27,11 +30,16 @@ _HOMES = {
     "read_run": "karat.rankers.runs",
     "Report": "karat.report",
     "Scores": "karat.results",
+    "Comparison": "karat.statistics.comparison",
+    "Estimate": "karat.statistics.estimates",
+    "Resampling": "karat.statistics.intervals",
     **dict.fromkeys(("Gold", "Judged", "Ranking"), "karat.types"),
 }
 
 __all__ = [
+    "Comparison",
     "DataError",
+    "Estimate",
     "Gold",
     "Judged",
     "KaratError",
@@ -41,13 +49,16 @@ __all__ = [
     "Option",
     "Ranking",
     "Report",
+    "Resampling",
     "Scores",
     "UnknownName",
     "UsageError",
     "__version__",
     "as_gold",
     "as_ranking",
+    "compare",
     "evaluate",
+    "gate",
     "judge",
     "metric",
     "ordered_gold",

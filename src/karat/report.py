@@ -12,6 +12,7 @@ from karat.results import Scores
 from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Resampling
+from karat.wording import aligned, count, difference_shown, estimate_shown, p_shown
 
 __all__ = ["SCHEMA", "Report"]
 
@@ -19,7 +20,7 @@ SCHEMA = "karat.report/1"
 _MOST_QUERIES_KEPT = 50_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """The systems' scores, how far to trust and what to make of them, and how it all came about."""
 
@@ -47,6 +48,18 @@ class Report:
     @property
     def level(self) -> float:
         return (self.how or Resampling()).level
+
+    def __repr__(self) -> str:
+        against = f", compared with {self.baseline}" if self.baseline else ""
+        rows = [("measure", "system", "mean", *(("difference", "p") if self.baseline else ()))]
+        compared = {(one.measure, one.system): one for one in self.comparisons}
+        for label in self.labels:
+            for name, estimates in self.estimates.items():
+                one = compared.get((label, name))
+                beside = (difference_shown(one.difference, one.ci), p_shown(one.p_holm)) if one else ("", "")
+                rows.append((label, name, estimate_shown(estimates[label]), *(beside if self.baseline else ())))
+        title = f"Report on {count(len(self.systems), 'system', 'systems')}{against}"
+        return "\n".join([title, *aligned(rows, left=2), *(f"warning: {warning}" for warning in self.warnings)])
 
     def as_json(self, *, queries: bool = False) -> dict[str, Any]:
         """The versioned form; what is undefined is null. With ``queries``, every query's scores as well."""

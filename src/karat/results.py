@@ -11,7 +11,7 @@ from karat.statistics.estimates import Estimate, estimate_all, summarise
 from karat.statistics.intervals import Resampling
 from karat.statistics.streams import keys_of
 from karat.types import Floats
-from karat.wording import count, estimate_shown
+from karat.wording import aligned, count, estimate_shown
 
 __all__ = ["Scores"]
 
@@ -73,14 +73,8 @@ class Scores:
         return f"Scores of {self.source} over {count(len(self.queries), 'query', 'queries')}"
 
     def __repr__(self) -> str:
-        header = ("measure", "mean", "n", "undefined")
-        rows = [header, *self._rows()]
-        widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        lines = [self._title()]
-        for label, *figures in rows:
-            cells = [label.ljust(widths[0]), *(f.rjust(w) for f, w in zip(figures, widths[1:], strict=True))]
-            lines.append("  ".join(cells))
-        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
+        table = aligned([("measure", "mean", "n", "undefined"), *self._rows()])
+        return "\n".join([self._title(), *table, *(f"warning: {warning}" for warning in self.warnings)])
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -9,7 +9,7 @@ from typing import Any
 
 from karat.errors import UnknownName, UsageError
 
-__all__ = ["Target", "Targets", "parse_targets"]
+__all__ = ["Target", "Targets", "parse_target", "parse_targets"]
 
 _SPELLING = re.compile(
     r"(?P<subject>\S.*?)(?:\s+(?P<change>drop|gain))?\s*(?P<sign>>=|<=|≥|≤|>|<)\s*(?P<limit>[^\s%]+)\s*(?P<percent>%)?"
@@ -100,7 +100,7 @@ def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) ->
 
 
 def _short_form(given: Any, where: str) -> Iterator[Target]:
-    return (_parse_one(text, {}, where) for text in _texts(given, "targets", where))
+    return (parse_target(text, None, where) for text in _texts(given, "targets", where))
 
 
 def _long_form(given: Any, where: str) -> Iterator[Target]:
@@ -113,7 +113,7 @@ def _long_form(given: Any, where: str) -> Iterator[Target]:
                 raise UsageError(f"{key} is {value!r}", where=f"{where}, [[target]]", expected="a text")
         if "require" not in table:
             raise UsageError(f"a target without require: {table}", where=where, expected=f"require = {_EXAMPLE}")
-        yield _parse_one(table["require"], table, where)
+        yield parse_target(table["require"], table, where)
 
 
 def _texts(given: Any, key: str, where: str) -> tuple[str, ...]:
@@ -123,7 +123,8 @@ def _texts(given: Any, key: str, where: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _parse_one(text: str, table: Mapping[str, str], where: str) -> Target:
+def parse_target(text: str, table: Mapping[str, str] | None = None, where: str = "target") -> Target:
+    """``ndcg@10 >= 0.85``; ``table`` may give a slice, a system and a name."""
     match = _SPELLING.fullmatch(text.strip())
     try:
         limit = float(match["limit"]) if match else float("nan")
@@ -133,6 +134,6 @@ def _parse_one(text: str, table: Mapping[str, str], where: str) -> Target:
         raise UsageError(f"cannot read the target {text!r}", where=where, expected=f"something like {_EXAMPLE}")
     sign = _SIGNS.get(match["sign"], match["sign"])
     percent = match["percent"] is not None
-    chosen = {key: table.get(key) for key in ("slice", "system", "name")}
+    chosen = {key: (table or {}).get(key) for key in ("slice", "system", "name")}
     share = percent and match["change"] is not None
     return Target(match["subject"], sign, limit / 100 if percent else limit, match["change"], share, **chosen)

@@ -1,11 +1,21 @@
 """How figures are put to people: no more digits than the interval deserves, differences with their sign."""
 
+from collections.abc import Sequence
 from math import ceil, isnan, log10
 
 from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Bounds
 
-__all__ = ["bounds_shown", "count", "decimals_of", "difference_shown", "estimate_shown", "p_shown", "percent"]
+__all__ = [
+    "aligned",
+    "bounds_shown",
+    "count",
+    "decimals_of",
+    "difference_shown",
+    "estimate_shown",
+    "p_shown",
+    "percent",
+]
 
 NOTHING = "–"
 _USUAL_DECIMALS = 4
@@ -59,6 +69,19 @@ def p_shown(p: float | None) -> str:
     if p is None:
         return NOTHING
     return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """Lines of a plain table: the first ``left`` columns to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def _signed(value: float, decimals: int) -> str:

@@ -140,6 +140,7 @@ def assess_files(
         # The first run is read while the rest of the program still loads: a fifth of the time of a large run.
         first = reader.submit(_read, request.runs[0], request.forms[1])
         from dataclasses import replace
+        from functools import partial
 
         from karat.assessment import assess
         from karat.evaluation import DEFAULT_MEASURES, resolve_all
@@ -155,7 +156,7 @@ def assess_files(
             frame, source = first.result() if run is request.runs[0] else _read(run, request.forms[1])
             return ranking_from_frame(frame, source=source)
 
-        rankings = {name: (lambda run=run: load(run)) for name, run in zip(names, request.runs, strict=True)}
+        rankings = {name: partial(load, run) for name, run in zip(names, request.runs, strict=True)}
         with progress(f"Scoring {', '.join(names)}", quiet=request.quiet):
             report = assess(
                 truth,
