@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [README, *(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md")))]
 
 
 def karat(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -25,13 +26,17 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert karat("demo", "--keep", "karat-demo", "-q", cwd=folder).returncode == 0
     for name, source in (("qrels.txt", "qrels"), ("bm25.trec", "bm25"), ("dense.trec", "dense"), ("run.trec", "bm25")):
         (folder / name).write_bytes((folder / "karat-demo" / f"{source}.trec").read_bytes())
+    (folder / "queries.jsonl").write_bytes((folder / "karat-demo" / "queries.jsonl").read_bytes())
+    (targets,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    (folder / "targets.toml").write_text(targets, encoding="utf-8")
     karat("convert", "run.trec", "run.trec.gz", cwd=folder)
     return folder
 
 
 def commands() -> list[str]:
-    """Every karat command of the README's indented blocks, comments left away."""
-    lines = [line.strip().removeprefix("$ ").partition("   #")[0] for line in README.splitlines() if line[:4] == "    "]
+    """Every karat command of the pages' indented blocks, comments left away."""
+    indented = [line for page in PAGES for line in page.splitlines() if line[:4] == "    "]
+    lines = [line.strip().removeprefix("$ ").partition("   #")[0] for line in indented]
     parts = [part.strip() for line in lines if re.match("karat [a-z]", line) for part in line.split("&&")]
     return [part for part in dict.fromkeys(parts) if part.startswith("karat ")]
 
@@ -62,6 +67,7 @@ def shown_output(command: str) -> list[str]:
     "command",
     [
         "karat demo",
+        "karat gate targets.toml qrels.txt dense.trec -b bm25.trec --record latency_p95_ms=31",
         "karat demo --keep karat-demo && karat explain karat-demo/qrels.trec karat-demo/bm25.trec -m ndcg@10",
     ],
 )

@@ -49,7 +49,7 @@ GoldArgument = Annotated[
     str, typer.Argument(metavar="GOLD", help="What should have come back: qrels or a table; - is standard input.")
 ]
 RunsArgument = Annotated[
-    list[str], typer.Argument(metavar="RUN", help="What did come back, one file a system.", show_default=False)
+    list[str], typer.Argument(metavar="RUN...", help="What did come back, one file a system.", show_default=False)
 ]
 MeasuresOption = Annotated[
     list[str] | None,
