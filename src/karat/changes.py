@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from karat.types import Gold, Ints, Judged
+from karat.types import Floats, Gold, Ints, Judged
 
 __all__ = ["Change", "Move", "Trace", "changes_between"]
 
@@ -84,8 +84,8 @@ class Trace:
 
 
 def changes_between(
-    before: tuple[np.ndarray[Any, np.dtype[np.float64]], Trace],
-    after: tuple[np.ndarray[Any, np.dtype[np.float64]], Trace],
+    before: tuple[Floats, Trace],
+    after: tuple[Floats, Trace],
     *,
     system: str,
     measure: str,

@@ -1,9 +1,8 @@
 """Report: all that was found, in one versioned form. Every writer, and the gate, reads only this."""
 
 from dataclasses import dataclass, field
+from math import isnan
 from typing import Any
-
-import numpy as np
 
 from karat._version import __version__
 from karat.breakdown import Slice, worst_slices
@@ -12,6 +11,7 @@ from karat.results import Scores
 from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Resampling
+from karat.types import Floats
 from karat.wording import aligned, count, difference_shown, estimate_shown, p_shown
 
 __all__ = ["SCHEMA", "Report"]
@@ -102,5 +102,5 @@ class Report:
         return {"ids": [str(query) for query in self._queries], "scores": scores}
 
 
-def _without_nan(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
-    return [None if value != value else value for value in values.tolist()]
+def _without_nan(values: Floats) -> list[float | None]:
+    return [None if isnan(value) else value for value in values.tolist()]

@@ -1,40 +1,29 @@
 """karat compare: is it better, by how much, and where not?"""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import Duplicates, DuplicatesOption, FormatOption, QuietOption, say, split_measures, warn
-from karat.cli.evaluate import check_outputs, write_outputs
-from karat.cli.scoring import (
+from karat.cli.common import split_measures
+from karat.cli.options import (
     BaselineOption,
-    DialectOption,
-    EmptyOption,
     GoldArgument,
-    IntervalOption,
-    ItemSlicesOption,
     JsonOption,
-    LevelOption,
     MeasuresOption,
-    MissingOption,
     OutputOption,
-    RecordOption,
-    RelOption,
-    Request,
-    ResamplesOption,
     RunsArgument,
-    SeedOption,
-    SlicesOption,
-    TiesOption,
-    add_figures,
-    assess_files,
-    resampling,
+    Scoring,
+    takes_scoring_options,
 )
-from karat.errors import UnknownName, UsageError
+from karat.cli.output import check_outputs, deliver
+from karat.cli.scoring import assess_files, baseline_among
+from karat.errors import UsageError
 
-__all__ = ["add_to", "baseline_among"]
+if TYPE_CHECKING:
+    from karat.report import Report
+
+__all__ = ["add_to"]
 
 _EPILOG = (
     "Examples:\n\n"
@@ -46,34 +35,20 @@ _EPILOG = (
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command("compare", epilog=_EPILOG)(compare_command)
+    app.command("compare", epilog=_EPILOG)(takes_scoring_options(compare_command))
 
 
 def compare_command(
     gold: GoldArgument,
     runs: RunsArgument,
+    scoring: Scoring,
     baseline: BaselineOption = None,
     measures: MeasuresOption = None,
-    dialect: DialectOption = None,
-    slices: SlicesOption = None,
-    item_slices: ItemSlicesOption = None,
     output: OutputOption = None,
     as_json: JsonOption = False,
     detect: Annotated[
         float, typer.Option("--detect", help="Say how many queries it takes to show such a difference.")
     ] = 0.01,
-    level: LevelOption = 0.95,
-    resamples: ResamplesOption = 10_000,
-    seed: SeedOption = 0,
-    interval: IntervalOption = "percentile",
-    record: RecordOption = None,
-    ties: TiesOption = None,
-    missing: MissingOption = None,
-    empty: EmptyOption = None,
-    rel: RelOption = None,
-    duplicates: DuplicatesOption = Duplicates.error,
-    form: FormatOption = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Compare runs with a baseline, query by query.
 
@@ -81,58 +56,27 @@ def compare_command(
     with the queries that lost most and where their relevant items went; and with the difference that so many queries
     could have shown.
     """
-    check_outputs(None, output or [])
+    check_outputs(output)
     if len(runs) < 2:
         raise UsageError("found one run", expected="two or more: karat compare GOLD RUN RUN…")
-    request = Request(
-        gold,
-        runs,
-        split_measures(measures) if measures else None,
-        dialect,
-        overrides={"ties": ties, "missing": missing, "empty": empty, "rel": rel},
-        duplicates=duplicates,
-        forms=(form, form),
-        slices=tuple(slices or ()),
-        item_slices=tuple(item_slices or ()),
-        quiet=quiet,
-    )
-    how = resampling(level, resamples, seed, interval)
-    report = replace(assess_files(request, how, baseline_among(baseline, runs)), detect=_above_zero(detect))
-    report = add_figures(report, record)
-    written = write_outputs(report, None, output or [])
-    if as_json:
-        from karat.reports.json import summary_to_json
-
-        print(summary_to_json(report), end="")
-    else:
-        from karat.reports.console import print_comparison, print_slices
-
-        print_comparison(report)
-        if report.slices:
-            print_slices(report)
-    warn(report.warnings, quiet=quiet)
-    if written:
-        say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
-    elif not as_json:
-        say("Next: keep it with -o diff.md, or decide with karat gate targets.toml", quiet=quiet)
-
-
-def _above_zero(detect: float) -> float:
     if not 0 < detect < float("inf"):
         raise UsageError(f"--detect is {detect}", expected="a difference above 0, such as 0.01")
-    return detect
+    asked = split_measures(measures) if measures else None
+    report = assess_files(gold, runs, asked, scoring.resampling(), scoring, baseline_among(baseline, runs))
+    deliver(
+        replace(report, detect=detect),
+        show_comparison,
+        outputs=output,
+        as_json=as_json,
+        next_step="Next: keep it with -o diff.md, or decide with karat gate targets.toml",
+        quiet=scoring.quiet,
+    )
 
 
-def baseline_among(given: str | None, runs: list[str]) -> Callable[[list[str]], str]:
-    """The system that --baseline names, by its name or its file; the first where it is not given."""
+def show_comparison(report: "Report") -> None:
+    """On standard output, slices last."""
+    from karat.reports.console import print_comparison, print_slices
 
-    def choose(names: list[str]) -> str:
-        if given is None:
-            return names[0]
-        if given in runs:
-            return names[runs.index(given)]
-        if given not in names:
-            raise UnknownName("system", given, names, where="--baseline")
-        return given
-
-    return choose
+    print_comparison(report)
+    if report.slices:
+        print_slices(report)

@@ -24,23 +24,19 @@ def demo_command(
     quiet: QuietOption = False,
 ) -> None:
     """Compare two bundled runs of a small help desk: keyword search (bm25) and embeddings (dense)."""
-    from karat.cli.scoring import Request, assess_files
-    from karat.reports.console import print_comparison, print_slices
-    from karat.statistics.intervals import Resampling
+    from karat.cli.compare import show_comparison
+    from karat.cli.options import Scoring
+    from karat.cli.scoring import assess_files
 
     with as_file(files("karat") / "samples" / "helpdesk") as folder:
         if keep is not None:
             _copy(folder, keep)
-        request = Request(
-            str(folder / "qrels.trec"),
-            [str(folder / "bm25.trec"), str(folder / "dense.trec")],
-            slices=(f"{folder / 'queries.jsonl'}:type",),
-            quiet=quiet,
-        )
-        report = assess_files(request, Resampling(), lambda names: names[0])
+        scoring = Scoring(slices=[f"{folder / 'queries.jsonl'}:type"], quiet=quiet)
+        runs = [str(folder / "bm25.trec"), str(folder / "dense.trec")]
+        gold = str(folder / "qrels.trec")
+        report = assess_files(gold, runs, None, scoring.resampling(), scoring, lambda names: names[0])
     print("40 questions to a help desk of 90 articles, graded 0 to 3:\n")
-    print_comparison(report)
-    print_slices(report)
+    show_comparison(report)
     warn(report.warnings, quiet=quiet)
     place = keep or Path("karat-demo")
     again = "" if keep else "karat demo --keep karat-demo, then "

@@ -5,36 +5,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import Duplicates, DuplicatesOption, FormatOption, QuietOption, say, split_measures, warn
-from karat.cli.scoring import (
-    DialectOption,
-    EmptyOption,
+from karat.cli.common import split_measures
+from karat.cli.options import (
     GoldArgument,
-    IntervalOption,
-    ItemSlicesOption,
     JsonOption,
-    LevelOption,
     MeasuresOption,
-    MissingOption,
     OutputOption,
-    RecordOption,
-    RelOption,
-    Request,
-    ResamplesOption,
     RunsArgument,
-    SeedOption,
-    SlicesOption,
-    TiesOption,
-    add_figures,
-    assess_files,
-    resampling,
+    Scoring,
+    takes_scoring_options,
 )
+from karat.cli.output import check_outputs, deliver
+from karat.cli.scoring import assess_files
 from karat.errors import UsageError
 
 if TYPE_CHECKING:
     from karat.report import Report
 
-__all__ = ["add_to", "check_outputs", "write_outputs"]
+__all__ = ["add_to"]
 
 _EPILOG = (
     "Examples:\n\n"
@@ -48,14 +36,14 @@ _EPILOG = (
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command("evaluate", epilog=_EPILOG)(evaluate_command)
+    app.command("evaluate", epilog=_EPILOG)(takes_scoring_options(evaluate_command))
 
 
 def evaluate_command(
     gold: GoldArgument,
     runs: RunsArgument,
+    scoring: Scoring,
     measures: MeasuresOption = None,
-    dialect: DialectOption = None,
     per_query: Annotated[
         Path | None,
         typer.Option("--per-query", metavar="FILE", help="Write every query's scores: .csv, .tsv, .jsonl or .parquet."),
@@ -63,98 +51,34 @@ def evaluate_command(
     output: OutputOption = None,
     as_json: JsonOption = False,
     no_ci: Annotated[bool, typer.Option("--no-ci", help="Means only, without intervals.")] = False,
-    slices: SlicesOption = None,
-    item_slices: ItemSlicesOption = None,
-    level: LevelOption = 0.95,
-    resamples: ResamplesOption = 10_000,
-    seed: SeedOption = 0,
-    interval: IntervalOption = "percentile",
-    record: RecordOption = None,
-    ties: TiesOption = None,
-    missing: MissingOption = None,
-    empty: EmptyOption = None,
-    rel: RelOption = None,
-    duplicates: DuplicatesOption = Duplicates.error,
-    form: FormatOption = None,
-    gold_form: Annotated[
-        str | None, typer.Option("--gold-format", metavar="FORMAT", help="The same for the gold only.")
-    ] = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Score runs against a gold.
 
     Prints a table of means with bootstrap intervals over queries and the number of queries averaged, and warns of what
     would mislead: missing queries, unjudged items, equal scores at the cut-off.
     """
-    check_outputs(per_query, output or [])
-    if no_ci and (slices or item_slices):
+    check_outputs(output, per_query)
+    if no_ci and (scoring.slices or scoring.item_slices):
         raise UsageError("--no-ci leaves nothing to tell slices apart by", hint="Leave --no-ci or --slices away.")
-    how = None if no_ci else resampling(level, resamples, seed, interval)
-    request = Request(
-        gold,
-        runs,
-        split_measures(measures) if measures else None,
-        dialect,
-        {"ties": ties, "missing": missing, "empty": empty, "rel": rel},
-        duplicates,
-        (gold_form or form, form),
-        tuple(slices or ()),
-        tuple(item_slices or ()),
-        quiet,
+    how = None if no_ci else scoring.resampling()
+    report = assess_files(gold, runs, split_measures(measures) if measures else None, how, scoring)
+    deliver(
+        report,
+        _show,
+        outputs=output,
+        per_query=per_query,
+        as_json=as_json,
+        next_step=_next_step(gold, runs),
+        quiet=scoring.quiet,
     )
-    report = add_figures(assess_files(request, how), record)
-    written = write_outputs(report, per_query, output or [])
-    if as_json:
-        from karat.reports.json import summary_to_json
-
-        print(summary_to_json(report), end="")
-    else:
-        from karat.reports.console import print_report, print_slices
-
-        print_report(report)
-        if report.slices:
-            print_slices(report)
-    warn(report.warnings, quiet=quiet)
-    if written:
-        say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
-    if not as_json and not written:
-        say(_next_step(gold, runs), quiet=quiet)
 
 
-def check_outputs(per_query: Path | None, outputs: list[Path]) -> None:
-    """Refuse a name that tells no form before anything is computed or written."""
-    if outputs:
-        from karat.reports import form_of
+def _show(report: "Report") -> None:
+    from karat.reports.console import print_report, print_slices
 
-        for path in outputs:
-            form_of(path)
-    if per_query is not None:
-        from karat.formats import TABLE_FORMATS, form_to_write
-
-        form_to_write(per_query, None, TABLE_FORMATS)
-
-
-def write_outputs(report: "Report", per_query: Path | None, outputs: list[Path]) -> list[Path]:
-    """Write what was asked for, and say which files that were."""
-    if outputs:
-        from karat.reports import write
-
-        for path in outputs:
-            write(report, path)
-    if per_query is not None:
-        _write_per_query(report, per_query)
-    return [*outputs, *([per_query] if per_query else [])]
-
-
-def _write_per_query(report: "Report", path: Path) -> None:
-    import polars as pl
-
-    from karat.formats import write_table
-
-    frames = [
-        scores.per_query.select(pl.lit(name).alias("system"), pl.all()) for name, scores in report.systems.items()
-    ]
-    write_table(pl.concat(frames), path)
+    print_report(report)
+    if report.slices:
+        print_slices(report)
 
 
 def _next_step(gold: str, runs: list[str]) -> str:

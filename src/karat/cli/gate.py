@@ -1,37 +1,19 @@
 """karat gate: may it ship?"""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import Duplicates, DuplicatesOption, FormatOption, QuietOption, say, warn
-from karat.cli.compare import baseline_among
-from karat.cli.scoring import (
-    BaselineOption,
-    DialectOption,
-    EmptyOption,
-    IntervalOption,
-    ItemSlicesOption,
-    LevelOption,
-    MissingOption,
-    RecordOption,
-    RelOption,
-    Request,
-    ResamplesOption,
-    SeedOption,
-    SlicesOption,
-    TiesOption,
-    add_figures,
-    assess_files,
-    resampling,
-)
+from karat.cli.common import name_systems, say, warn
+from karat.cli.options import BaselineOption, Scoring, takes_scoring_options
+from karat.cli.scoring import assess_files, baseline_among
 from karat.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from karat.gates import Gate, Saved
-    from karat.statistics.intervals import Resampling
     from karat.targets import Targets
 
 __all__ = ["add_to"]
@@ -53,7 +35,7 @@ _FAILED, _UNSURE = 4, 5
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command("gate", epilog=_EPILOG)(gate_command)
+    app.command("gate", epilog=_EPILOG)(takes_scoring_options(gate_command))
 
 
 def gate_command(
@@ -62,30 +44,14 @@ def gate_command(
         list[str],
         typer.Argument(metavar="REPORT | GOLD RUN…", help="A saved report, or a gold and runs.", show_default=False),
     ],
+    scoring: Scoring,
     baseline: BaselineOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Unsure is not good enough: exit code 5.")] = False,
     output: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write the verdicts: .xml (JUnit), .md or .json; repeat it."
-        ),
+        typer.Option("--output", "-o", metavar="FILE", help="Write the verdicts: .xml (JUnit), .md, .json; repeat it."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON instead of a table.")] = False,
-    dialect: DialectOption = None,
-    slices: SlicesOption = None,
-    item_slices: ItemSlicesOption = None,
-    level: LevelOption = 0.95,
-    resamples: ResamplesOption = 10_000,
-    seed: SeedOption = 0,
-    interval: IntervalOption = "percentile",
-    record: RecordOption = None,
-    ties: TiesOption = None,
-    missing: MissingOption = None,
-    empty: EmptyOption = None,
-    rel: RelOption = None,
-    duplicates: DuplicatesOption = Duplicates.error,
-    form: FormatOption = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Hold a report, or runs, against targets: pass, fail, or unsure."""
     from karat.reports.gate import check_form
@@ -93,23 +59,16 @@ def gate_command(
     for path in output or ():
         check_form(path)
     asked = _read_targets(targets)
-    how = resampling(level, resamples, seed, interval)
-    request = Request(
-        files[0],
-        files[1:],
-        dialect=dialect,
-        overrides={"ties": ties, "missing": missing, "empty": empty, "rel": rel},
-        duplicates=duplicates,
-        forms=(form, form),
-        slices=(*(_beside(targets, text) for text in asked.slices), *(slices or ())),
-        item_slices=(*(_beside(targets, text) for text in asked.item_slices), *(item_slices or ())),
-        quiet=quiet,
+    scoring = replace(
+        scoring,
+        slices=[*(_beside(targets, text) for text in asked.slices), *(scoring.slices or ())],
+        item_slices=[*(_beside(targets, text) for text in asked.item_slices), *(scoring.item_slices or ())],
     )
     if len(files) == 1:
-        gate = _check_report(asked, files[0], baseline, record)
+        gate = _check_report(asked, files[0], baseline, scoring)
     else:
-        gate = _check_files(asked, request, how, baseline, record)
-    _tell(gate, output or [], as_json=as_json, quiet=quiet)
+        gate = _check_files(asked, files[0], files[1:], baseline, scoring)
+    _tell(gate, output or [], as_json=as_json, quiet=scoring.quiet)
     if gate.outcome == "fail" or (gate.outcome == "unsure" and strict):
         raise typer.Exit(_FAILED if gate.outcome == "fail" else _UNSURE)
 
@@ -126,11 +85,11 @@ def _beside(targets: str, text: str) -> str:
     return str(Path(targets).parent / text)
 
 
-def _check_report(asked: "Targets", path: str, baseline: str | None, record: list[str] | None) -> "Gate":
+def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Scoring) -> "Gate":
     from karat.gates import check_targets
     from karat.reports.saved import looks_like_report, read_report
 
-    if record:
+    if scoring.record:
         raise UsageError("--record is for runs", hint="A saved report has its figures: karat evaluate --record … -o.")
     if not looks_like_report(path) and Path(path).is_file():
         raise DataError(
@@ -144,29 +103,26 @@ def _check_report(asked: "Targets", path: str, baseline: str | None, record: lis
     return check_targets(asked.targets, read_report(path), other)
 
 
-def _check_files(
-    asked: "Targets", request: Request, how: "Resampling", baseline: str | None, record: list[str] | None
-) -> "Gate":
-    from dataclasses import replace
-
-    from karat.cli.common import name_systems
+def _check_files(asked: "Targets", gold: str, runs: list[str], baseline: str | None, scoring: Scoring) -> "Gate":
     from karat.gates import Saved, check_targets, measures_of
     from karat.reports.saved import looks_like_report, read_report
 
-    if looks_like_report(request.gold):
-        raise UsageError(f"{request.gold} is a report", expected="one report alone, or a gold and runs")
-    recorded = [text.rpartition("=")[0].rpartition(":")[2].strip() for text in record or ()]
+    if looks_like_report(gold):
+        raise UsageError(f"{gold} is a report", expected="one report alone, or a gold and runs")
     chosen = baseline or asked.baseline
+    if chosen is None and asked.relative:
+        title = next(target.title for target in asked.targets if target.relative)
+        raise UsageError(f"the target {title!r} needs a baseline", hint="Name a run, or a report, with --baseline.")
     other = read_report(chosen) if chosen and looks_like_report(chosen) else None
-    runs = request.runs
-    if chosen and other is None and chosen not in runs and chosen not in name_systems(runs) and Path(chosen).exists():
-        runs = [chosen, *runs]
-    request = replace(request, runs=runs, measures=measures_of(asked.targets, recorded) or None)
-    choose = baseline_among(chosen, runs) if chosen and other is None else lambda _: None
-    report = add_figures(assess_files(request, how, choose), record)
-    warn(report.warnings, quiet=request.quiet)
-    saved = Saved(report.as_json(queries=other is not None), ", ".join(request.runs))
-    return check_targets(asked.targets, saved, other)
+    named = chosen if other is None else None
+    if named and named not in runs and named not in name_systems(runs) and Path(named).exists():
+        runs = [named, *runs]
+    recorded = [text.rpartition("=")[0].rpartition(":")[2].strip() for text in scoring.record or ()]
+    measures = measures_of(asked.targets, recorded) or None
+    choose = baseline_among(named, runs) if named else lambda _: None
+    report = assess_files(gold, runs, measures, scoring.resampling(), scoring, choose)
+    warn(report.warnings, quiet=scoring.quiet)
+    return check_targets(asked.targets, Saved(report.as_json(queries=other is not None), ", ".join(runs)), other)
 
 
 def _tell(gate: "Gate", outputs: list[Path], *, as_json: bool, quiet: bool) -> None:

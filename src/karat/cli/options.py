@@ -1,0 +1,123 @@
+"""Options that the commands which score runs share, declared once."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from karat.cli.common import Duplicates, DuplicatesOption, FormatOption, QuietOption
+
+if TYPE_CHECKING:
+    from karat.statistics.intervals import Resampling
+
+__all__ = [
+    "BaselineOption",
+    "GoldArgument",
+    "JsonOption",
+    "MeasuresOption",
+    "OutputOption",
+    "RunsArgument",
+    "Scoring",
+    "takes_scoring_options",
+]
+
+GoldArgument = Annotated[
+    str, typer.Argument(metavar="GOLD", help="What should have come back: qrels or a table; - is standard input.")
+]
+RunsArgument = Annotated[
+    list[str], typer.Argument(metavar="RUN...", help="What did come back, one file a system.", show_default=False)
+]
+MeasuresOption = Annotated[
+    list[str] | None,
+    typer.Option("--measure", "-m", metavar="MEASURE", help="A measure like ndcg@10; repeat it, or split by commas."),
+]
+OutputOption = Annotated[
+    list[Path] | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write the report: .json, .csv or .md; repeat it."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of tables.")]
+BaselineOption = Annotated[
+    str | None, typer.Option("--baseline", "-b", metavar="NAME", help="The system to compare with: its name or file.")
+]
+
+_SLICES = "Break down by attributes of queries: queries.csv:type,length(quantiles=3),type*lang."
+_ITEM_SLICES = "The same with the gold restricted to groups of items: items.csv:category,popularity."
+_RECORD = "Keep another figure in the report, such as latency_p95_ms=12.5; a gate may look at it."
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How to read, score and resample: the options that all such commands take."""
+
+    dialect: Annotated[
+        str | None,
+        typer.Option("--dialect", "-d", metavar="TOOL", help="Reproduce a tool (karat metrics --dialects lists them)."),
+    ] = None
+    slices: Annotated[list[str] | None, typer.Option("--slices", "-s", metavar="FILE[:ATTRIBUTES]", help=_SLICES)] = (
+        None
+    )
+    item_slices: Annotated[
+        list[str] | None, typer.Option("--item-slices", metavar="FILE[:ATTRIBUTES]", help=_ITEM_SLICES)
+    ] = None
+    level: Annotated[float, typer.Option("--level", help="Level of the intervals.")] = 0.95
+    resamples: Annotated[int, typer.Option("--resamples", help="Resamples for intervals and tests.")] = 10_000
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.")] = 0
+    interval: Annotated[str, typer.Option("--interval", metavar="KIND", help="percentile or bca.")] = "percentile"
+    record: Annotated[list[str] | None, typer.Option("--record", metavar="[SYSTEM:]NAME=NUMBER", help=_RECORD)] = None
+    ties: Annotated[str | None, typer.Option("--ties", help="Equal scores: id, id-desc or order.")] = None
+    missing: Annotated[
+        str | None, typer.Option("--missing", help="Gold queries that the run lacks: zero, skip or error.")
+    ] = None
+    empty: Annotated[
+        str | None, typer.Option("--empty", help="Queries with nothing relevant: skip, zero or error.")
+    ] = None
+    rel: Annotated[float | None, typer.Option("--rel", help="Grade from which an item is relevant.")] = None
+    duplicates: DuplicatesOption = Duplicates.error
+    form: FormatOption = None
+    gold_form: Annotated[
+        str | None, typer.Option("--gold-format", metavar="FORMAT", help="The same for the gold only.")
+    ] = None
+    quiet: QuietOption = False
+
+    def resampling(self) -> "Resampling":
+        """How intervals and tests are made; checked."""
+        from karat.statistics.intervals import Resampling
+
+        return Resampling(self.resamples, self.level, self.seed, self.interval)  # type: ignore[arg-type]
+
+    def conventions(self) -> dict[str, Any]:
+        """Conventions for all measures; checked."""
+        from karat.measure import COMMON_OPTIONS
+        from karat.metrics.common import REL
+
+        known = {option.name: option for option in (*COMMON_OPTIONS, REL)}
+        given = {name: getattr(self, name) for name in ("ties", "missing", "empty", "rel")}
+        return {
+            name: known[name].read(str(value), where=f"--{name}") for name, value in given.items() if value is not None
+        }
+
+
+def takes_scoring_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of ``Scoring`` behind its own; it receives them as ``scoring``."""
+    hints = get_type_hints(command, include_extras=True)
+    own = [one for one in inspect.signature(command).parameters.values() if one.name != "scoring"]
+    shared_hints = get_type_hints(Scoring, include_extras=True)
+    shared = [
+        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default) for one in fields(Scoring)
+    ]
+
+    def with_options(**given: Any) -> None:
+        scoring = Scoring(**{one.name: given.pop(one.name) for one in shared})
+        command(**given, scoring=scoring)
+
+    annotations = {one.name: hints[one.name] for one in own} | {one.name: shared_hints[one.name] for one in shared}
+    parameters = [
+        one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotations[one.name]) for one in (*own, *shared)
+    ]
+    with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = annotations
+    with_options.__doc__ = command.__doc__
+    return with_options

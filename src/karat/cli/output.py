@@ -1,0 +1,67 @@
+"""What the commands that make reports share: where these go."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from karat.cli.common import say, warn
+
+if TYPE_CHECKING:
+    from karat.report import Report
+
+__all__ = ["check_outputs", "deliver"]
+
+
+def check_outputs(outputs: list[Path] | None, per_query: Path | None = None) -> None:
+    """Refuse a name that tells no form before anything is computed or written."""
+    if outputs:
+        from karat.reports import form_of
+
+        for path in outputs:
+            form_of(path)
+    if per_query is not None:
+        from karat.formats import TABLE_FORMATS, form_to_write
+
+        form_to_write(per_query, None, TABLE_FORMATS)
+
+
+def deliver(
+    report: "Report",
+    show: "Callable[[Report], None]",
+    *,
+    outputs: list[Path] | None,
+    per_query: Path | None = None,
+    as_json: bool,
+    next_step: str,
+    quiet: bool,
+) -> None:
+    """Write the files asked for, print the report as JSON or by ``show``, then warnings and what to try next."""
+    for path in outputs or ():
+        from karat.reports import write
+
+        write(report, path)
+    if per_query is not None:
+        _write_per_query(report, per_query)
+    if as_json:
+        from karat.reports.json import summary_to_json
+
+        print(summary_to_json(report), end="")
+    else:
+        show(report)
+    warn(report.warnings, quiet=quiet)
+    written = [*(outputs or ()), *([per_query] if per_query else ())]
+    if written:
+        say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
+    elif not as_json:
+        say(next_step, quiet=quiet)
+
+
+def _write_per_query(report: "Report", path: Path) -> None:
+    import polars as pl
+
+    from karat.formats import write_table
+
+    frames = [
+        scores.per_query.select(pl.lit(name).alias("system"), pl.all()) for name, scores in report.systems.items()
+    ]
+    write_table(pl.concat(frames), path)
