@@ -32,6 +32,7 @@ tables: .venv/.dev
 bench: .venv/.core .venv-bench/.done
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/runs.py --part all
+	$(BIN)/python benchmarks/statistics.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

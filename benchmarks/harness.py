@@ -55,12 +55,17 @@ class Summary:
     ended_seconds: float
     processor_seconds: float
     peak_megabytes: float
-    output: str
+    outputs: tuple[str, ...]
     all_seconds: tuple[float, ...]
 
+    @property
+    def output(self) -> str:
+        """What the last of the processes printed."""
+        return self.outputs[-1]
+
     def as_result(self) -> Results:
-        """Give the numbers for the saved results, without the output."""
-        return {key: value for key, value in self.__dict__.items() if key != "output"}
+        """Give the numbers for the saved results, without the outputs."""
+        return {key: value for key, value in self.__dict__.items() if key != "outputs"}
 
 
 def summarize(measurements: Sequence[Measurement]) -> Summary:
@@ -70,9 +75,17 @@ def summarize(measurements: Sequence[Measurement]) -> Summary:
         ended_seconds=min(measurement.ended_seconds for measurement in measurements),
         processor_seconds=min(measurement.processor_seconds for measurement in measurements),
         peak_megabytes=max(measurement.peak_megabytes for measurement in measurements),
-        output=measurements[-1].output,
+        outputs=tuple(measurement.output for measurement in measurements),
         all_seconds=tuple(measurement.printed_seconds for measurement in measurements),
     )
+
+
+def worker_command(python: Path, script: str, *arguments: str | Path) -> Command:
+    """Start a script of this folder without this folder on its path.
+
+    Otherwise `import statistics`, in any library that the script uses, would find the benchmark of that name.
+    """
+    return [python, "-P", HERE / script, *arguments]
 
 
 def measure_process(command: Command) -> Measurement:
@@ -145,7 +158,7 @@ def prepare_dataset(folder: Path, queries: int, python: Path) -> Dataset:
     dataset = Dataset(folder, queries)
     if not dataset.exists():
         report_progress(f"making data for {queries:,} queries")
-        measure_process([python, HERE / "make_data.py", folder, "--queries", str(queries)])
+        measure_process(worker_command(python, "make_data.py", folder, "--queries", str(queries)))
         report_progress("")
     for file in dataset.files:
         read_through(file)

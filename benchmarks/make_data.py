@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+
+# At the end: what the standard library has too, such as `statistics`, is to be taken from there.
+sys.path.append(str(Path(__file__).resolve().parent))
 
 from dataset import DEPTH, FULL_QUERIES, Dataset
 

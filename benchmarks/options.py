@@ -44,6 +44,16 @@ def add_shared_options(parser: argparse.ArgumentParser, rounds: int) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="save the results as JSON")
 
 
+def add_peers_option(parser: argparse.ArgumentParser) -> None:
+    """Add what benchmarks against other tools take."""
+    parser.add_argument(
+        "--python",
+        type=Path,
+        default=REPOSITORY / ".venv-bench" / "bin" / "python",
+        help="interpreter that has the other tools (default: .venv-bench/bin/python)",
+    )
+
+
 def positive(text: str) -> int:
     """Read a count of at least one."""
     number = int(text)
@@ -67,12 +77,7 @@ def build_parser(description: str | None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_QUERIES} queries instead of {FULL_QUERIES:,}")
     parser.add_argument("--skip", choices=TOOLS, action="append", default=[], help="leave out a tool; repeatable")
-    parser.add_argument(
-        "--python",
-        type=Path,
-        default=REPOSITORY / ".venv-bench" / "bin" / "python",
-        help="interpreter that has the other tools (default: .venv-bench/bin/python)",
-    )
+    add_peers_option(parser)
     parser.add_argument(
         "--data",
         type=Path,

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from dataset import Dataset
 from harness import (
-    HERE,
     MEASURES,
     Command,
     Results,
@@ -19,6 +18,7 @@ from harness import (
     prepare_dataset,
     render_table,
     verdict,
+    worker_command,
 )
 from options import TOOLS, Options
 
@@ -80,16 +80,16 @@ REQUIREMENTS = (
 
 
 def karat_command(karat: Path, gold: Path, run: Path, *, dialect: str | None = None) -> Command:
-    """Build the call that evaluates one run for all measures."""
+    """Build the call that evaluates one run for all measures; like the other tools, without intervals."""
     measures = [part for measure in MEASURES for part in ("-m", measure)]
     dialects = ["--dialect", dialect] if dialect else []
-    return [karat, "evaluate", gold, run, *measures, *dialects, "--json"]
+    return [karat, "evaluate", gold, run, *measures, *dialects, "--no-ci", "--json"]
 
 
 def tool_command(tool: str, options: Options, dataset: Dataset) -> Command:
     if tool == "karat":
         return karat_command(options.karat, dataset.trec_gold, dataset.trec_run, dialect="trec_eval")
-    return [options.python, HERE / "peers.py", tool, dataset.trec_gold, dataset.trec_run]
+    return worker_command(options.python, "peers.py", tool, dataset.trec_gold, dataset.trec_run)
 
 
 def read_means(tool: str, output: str) -> dict[str, float]:
@@ -189,7 +189,7 @@ def print_report(options: Options, outcome: Outcome) -> None:
 def measure_tools(options: Options) -> Outcome:
     """Measure the tools that are not skipped, and check their means."""
     dataset = prepare_dataset(options.data, options.queries, options.python)
-    described = json.loads(measure_process([options.python, HERE / "peers.py", "describe"]).output)
+    described = json.loads(measure_process(worker_command(options.python, "peers.py", "describe")).output)
     tools = [tool for tool in TOOLS if tool not in options.skipped]
     summaries = measure_rounds({tool: tool_command(tool, options, dataset) for tool in tools}, options.rounds)
     means = {tool: read_means(tool, summaries[tool].output) for tool in tools if tool != "parse"}

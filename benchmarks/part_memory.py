@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import json
 
-from harness import (
-    HERE,
-    Command,
-    Results,
-    measure_process,
-    prepare_dataset,
-    render_table,
-    report_progress,
-    verdict,
-)
+from harness import Results, measure_rounds, prepare_dataset, render_table, verdict, worker_command
 from options import Options
 
 TOOLS = ("karat", "ranx")
@@ -24,20 +15,12 @@ def measure_calls(options: Options, tools: list[str]) -> dict[str, list[list[flo
     """Alternate between the tools; collect the seconds of each call in each process."""
     dataset = prepare_dataset(options.data, options.queries, options.python)
     interpreters = {"karat": options.karat_python, "ranx": options.python}
-    measured: dict[str, list[list[float]]] = {tool: [] for tool in tools}
-    for number in range(1, options.rounds + 1):
-        for tool in tools:
-            report_progress(f"round {number} of {options.rounds}: {tool} in memory")
-            command: Command = [
-                interpreters[tool],
-                HERE / "in_memory.py",
-                tool,
-                dataset.trec_gold,
-                dataset.trec_run,
-            ]
-            measured[tool].append(json.loads(measure_process(command).output)["seconds"])
-    report_progress("")
-    return measured
+    commands = {
+        tool: worker_command(interpreters[tool], "in_memory.py", tool, dataset.trec_gold, dataset.trec_run)
+        for tool in tools
+    }
+    summaries = measure_rounds(commands, options.rounds)
+    return {tool: [json.loads(output)["seconds"] for output in summary.outputs] for tool, summary in summaries.items()}
 
 
 def run_part(options: Options) -> tuple[Results, bool]:
