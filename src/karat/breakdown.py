@@ -10,6 +10,7 @@ from karat.measure import Aggregate
 from karat.results import Scores
 from karat.slices import Group
 from karat.statistics.comparison import Comparison, Paired, compare_pairs, correct
+from karat.statistics.corrections import is_shown
 from karat.statistics.estimates import Estimate, Pooled, estimate_pooled, off_scale, onto_scale, pool
 from karat.statistics.fixed import Fixed, to_fixed
 from karat.statistics.intervals import Bounds, Resampling, interval
@@ -174,7 +175,7 @@ def _apart(inside: Pooled, rest: Pooled, aggregate: Aggregate, how: Resampling) 
         if aggregate == "geometric":
             ours, theirs = np.exp(ours), np.exp(theirs)
         influence = np.concatenate((inside.influence / inside.influence.size, -rest.influence / rest.influence.size))
-        ci = interval(ours - theirs, difference, influence, how)
+        ci = interval(ours - theirs, difference, influence, how.level, how.of_differences)
     return difference, ci
 
 
@@ -213,7 +214,7 @@ class Lost:
 def worst_slices(slices: Sequence[Slice], level: float, *, measure: str | None = None) -> list[Lost]:
     """The slices that lose, those that lose most first; of one measure, or of all."""
     lost = [
-        Lost(part, found, noise=found.p_holm is None or found.p_holm > 1.0 - level)
+        Lost(part, found, noise=not is_shown(found.p_holm, level))
         for part in slices
         for found in part.beside
         if found.gain < 0 and (measure is None or found.measure == measure)

@@ -65,7 +65,7 @@ class Scoring:
     level: Annotated[float, typer.Option("--level", help="Level of the intervals.")] = 0.95
     resamples: Annotated[int, typer.Option("--resamples", help="Resamples for intervals and tests.")] = 10_000
     seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.")] = 0
-    interval: Annotated[str, typer.Option("--interval", metavar="KIND", help="percentile or bca.")] = "percentile"
+    interval: Annotated[str, typer.Option("--interval", metavar="KIND", help="auto, bca or percentile.")] = "auto"
     record: Annotated[list[str] | None, typer.Option("--record", metavar="[SYSTEM:]NAME=NUMBER", help=_RECORD)] = None
     ties: Annotated[str | None, typer.Option("--ties", help="Equal scores: id, id-desc or order.")] = None
     missing: Annotated[

@@ -7,6 +7,7 @@ from karat.changes import Change, Move
 from karat.report import Report
 from karat.reports.table import Table
 from karat.statistics.comparison import Comparison
+from karat.statistics.corrections import is_shown
 from karat.statistics.power import POWER
 from karat.wording import count, decimals_of, difference_shown, p_shown, percent
 
@@ -110,6 +111,6 @@ def _slice_row(part: Slice, one: Comparison | Gap, level: float, *, several: boo
 
 def verdict_of(one: Comparison | Gap, level: float) -> str:
     """``better``, ``worse``, or that chance alone would do."""
-    if one.p_holm is None or one.p_holm > 1.0 - level or one.gain == 0:
+    if not is_shown(one.p_holm, level) or one.gain == 0:
         return "noise"
     return "better" if one.gain > 0 else "worse"

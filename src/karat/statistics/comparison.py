@@ -2,25 +2,23 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import isnan, nan
+from math import exp, isnan, nan
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from karat.measure import Aggregate
-from karat.statistics.corrections import benjamini_hochberg, holm
-from karat.statistics.estimates import Pooled, off_scale, onto_scale, pool, spread, summarise
+from karat.statistics.corrections import benjamini_hochberg, holm, is_shown
+from karat.statistics.estimates import Pooled, onto_scale, pool, summarise
 from karat.statistics.fixed import to_fixed
 from karat.statistics.intervals import Bounds, Resampling, interval
+from karat.statistics.moments import mean_and_std
 from karat.statistics.paired import Randomised, sign_flip_tests, t_test, wilcoxon_test
 from karat.statistics.power import detectable_difference, queries_needed
 from karat.statistics.streams import Keys
 from karat.types import Floats
 
 __all__ = ["Comparison", "Paired", "compare_pairs", "correct"]
-
-_ROUNDING = 1.0
-"""Steps of fixed point by which two equal differences may come out apart."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ class Comparison:
 
     def is_shown(self, level: float) -> bool:
         """Whether chance alone would seldom make such a difference, all comparisons considered."""
-        return self.p_holm is not None and self.p_holm <= 1.0 - level
+        return is_shown(self.p_holm, level)
 
     def needed_for(self, difference: float, level: float) -> int | None:
         """Queries with which such a difference would be shown with a power of 80 %."""
@@ -90,7 +88,7 @@ class Comparison:
             "difference": _or_none(self.difference),
             "ci": None if self.ci is None else list(self.ci),
             "p": self.p,
-            "p_method": "exact" if self.exact else "monte carlo",
+            "p_method": None if self.p is None else "exact" if self.exact else "monte carlo",
             "p_holm": self.p_holm,
             "p_bh": self.p_bh,
             "p_t": self.p_t,
@@ -120,37 +118,53 @@ class Paired:
 
 def compare_pairs(pairs: Sequence[Paired], keys: Keys, how: Resampling) -> list[Comparison]:
     """Compare every pair over the queries of ``keys``; all are resampled together. Not yet corrected."""
-    if not pairs:
-        return []
-    columns: list[Floats] = []
-    for pair in pairs:
-        both = ~(np.isnan(pair.values) | np.isnan(pair.baseline_values))
-        columns += [
-            onto_scale(np.where(both, values, nan), pair.aggregate) for values in (pair.values, pair.baseline_values)
-        ]
-    fixed = [one for at in range(0, len(columns), 2) for one in to_fixed(columns[at], columns[at + 1])]
-    pooled = list(pool(fixed, columns, keys, how))
-    tests = sign_flip_tests(
-        [_steps(one, other) for one, other in zip(pooled[::2], pooled[1::2], strict=True)], keys, how.resamples
-    )
-    rows = zip(pairs, pooled[::2], pooled[1::2], tests, strict=True)
-    return [_compared(pair, one, other, test, how) for pair, one, other, test in rows]
+    columns = [_columns(pair) for pair in pairs]
+    fixed = [to_fixed(*some, largest=_largest(pair)) for some, pair in zip(columns, pairs, strict=True)]
+    flat = [column for some in columns for column in some]
+    pooled = pool([one for some in fixed for one in some], flat, keys, how)
+    # Rounded to steps of the scores' scale, differences that ought to be equal are: 0.3 − 0.2 and 0.2 − 0.1 tie.
+    steps = [to_fixed(_difference(pair), largest=_largest(pair))[0].whole for pair in pairs]
+    tests = sign_flip_tests(steps, keys, how.resamples, rounded=True) if pairs else []
+    return [
+        _compared(pair, [next(pooled) for _ in some], whole, test, how)
+        for pair, some, whole, test in zip(pairs, columns, steps, tests, strict=True)
+    ]
 
 
-def _compared(pair: Paired, one: Pooled, other: Pooled, test: Randomised | None, how: Resampling) -> Comparison:
-    both = one.defined
+def _columns(pair: Paired) -> list[Floats]:
+    """What is resampled: differences; of a geometric mean, both sides by themselves."""
+    if pair.aggregate != "geometric":
+        return [_difference(pair)]
+    both = ~np.isnan(_difference(pair))
+    return [np.where(both, onto_scale(values, pair.aggregate), nan) for values in (pair.values, pair.baseline_values)]
+
+
+def _difference(pair: Paired) -> Floats:
+    """Per query, on the scale on which means are taken."""
+    return onto_scale(pair.values, pair.aggregate) - onto_scale(pair.baseline_values, pair.aggregate)
+
+
+def _largest(pair: Paired) -> float:
+    """The largest score that takes part."""
+    both = ~np.isnan(pair.values - pair.baseline_values)
+    sides = (onto_scale(values[both], pair.aggregate) for values in (pair.values, pair.baseline_values))
+    return max(float(np.abs(side).max(initial=0.0)) for side in sides)
+
+
+def _compared(
+    pair: Paired, pooled: Sequence[Pooled], whole: Floats, test: Randomised | None, how: Resampling
+) -> Comparison:
+    both = pooled[0].defined
     n = int(both.sum())
-    values, baseline_values = pair.values[both], pair.baseline_values[both]
-    steps = _steps(one, other)[both]
-    varied = n >= 2 and float(np.ptp(steps)) > 2 * _ROUNDING
-    better, worse = int((steps > 0).sum()), int((steps < 0).sum())
-    differences = onto_scale(values, pair.aggregate) - onto_scale(baseline_values, pair.aggregate)
-    mean = summarise(values, pair.aggregate).mean
-    baseline_mean = summarise(baseline_values, pair.aggregate).mean
+    steps, differences = whole[both], _difference(pair)[both]
+    varied = n >= 2 and float(np.ptp(steps)) > 1
+    rose, fell = int((steps > 0).sum()), int((steps < 0).sum())
+    mean = summarise(pair.values[both], pair.aggregate).mean
+    baseline_mean = summarise(pair.baseline_values[both], pair.aggregate).mean
     # Spread, effect and power are about plain differences; a geometric mean has none of that kind.
     known = varied and pair.aggregate != "geometric"
-    std = spread(differences) if known else nan
-    test = test if n else None
+    std = mean_and_std(differences)[1] if known else nan
+    ci = None if n < 2 else (mean - baseline_mean,) * 2
     return Comparison(
         pair.system,
         pair.baseline,
@@ -159,40 +173,32 @@ def _compared(pair: Paired, one: Pooled, other: Pooled, test: Randomised | None,
         left_out=both.size - n,
         mean=mean,
         baseline_mean=baseline_mean,
-        ci=_interval(one, other, pair.aggregate, how) if varied else (mean - baseline_mean,) * 2 if n >= 2 else None,
-        p=test.p if test else None,
-        exact=test is not None and test.exact,
+        ci=_interval(pooled, how) if varied else ci,
+        p=test.p if test and n else None,
+        exact=test is not None and n > 0 and test.exact,
         p_t=t_test(differences) if varied else None,
         p_wilcoxon=_or_none(wilcoxon_test(steps)),
-        effect=(mean - baseline_mean) / std if known else None,
-        better=worse if pair.lower_is_better else better,
-        equal=n - better - worse,
-        worse=better if pair.lower_is_better else worse,
         std=std if known else None,
+        effect=(mean - baseline_mean) / std if known else None,
+        better=fell if pair.lower_is_better else rose,
+        equal=n - rose - fell,
+        worse=rose if pair.lower_is_better else fell,
         detectable=detectable_difference(std, n, level=how.level) if known else None,
         needed=queries_needed(std, mean - baseline_mean, level=how.level) if known else None,
         lower_is_better=pair.lower_is_better,
     )
 
 
-def _steps(one: Pooled, other: Pooled) -> Floats:
-    """Differences in fixed-point steps; those within rounding are none."""
-    steps = one.fixed.whole - other.fixed.whole
-    steps[np.abs(steps) <= _ROUNDING] = 0.0
-    return steps
-
-
-def _interval(one: Pooled, other: Pooled, aggregate: Aggregate, how: Resampling) -> Bounds:
-    if aggregate == "geometric":
-        ours, theirs = np.exp(one.means()), np.exp(other.means())
-        mean, baseline_mean = off_scale(one.mean, aggregate), off_scale(other.mean, aggregate)
-        influence = mean * one.influence - baseline_mean * other.influence
-        return interval(ours - theirs, mean - baseline_mean, influence, how)
-    # Whole sums are subtracted before anything is rounded: equal differences give an interval of no width.
-    apart = replace(
-        one, fixed=replace(one.fixed, whole=one.fixed.whole - other.fixed.whole), sums=one.sums - other.sums
-    )
-    return interval(apart.means(), apart.mean, apart.influence, how)
+def _interval(pooled: Sequence[Pooled], how: Resampling) -> Bounds:
+    """Of resampled differences; of both sides, their geometric means are subtracted."""
+    if len(pooled) == 1:
+        (apart,) = pooled
+        return interval(apart.means(), apart.mean, apart.influence, how.level, how.of_differences)
+    one, other = pooled
+    mean, baseline_mean = exp(one.mean), exp(other.mean)
+    resampled = np.exp(one.means()) - np.exp(other.means())
+    influence = mean * one.influence - baseline_mean * other.influence
+    return interval(resampled, mean - baseline_mean, influence, how.level, how.of_differences)
 
 
 class Tested(Protocol):

@@ -2,9 +2,15 @@
 
 from collections.abc import Sequence
 
-__all__ = ["benjamini_hochberg", "holm"]
+__all__ = ["benjamini_hochberg", "holm", "is_shown"]
 
 PValues = Sequence[float | None]
+_ROUNDING = 1e-12
+
+
+def is_shown(p_value: float | None, level: float) -> bool:
+    """Whether chance alone would seldom do: 1 − level at most. What could not be tested is not shown."""
+    return p_value is not None and p_value <= 1.0 - level + _ROUNDING
 
 
 def holm(p_values: PValues) -> list[float | None]:

@@ -33,7 +33,8 @@ def t_tails(t: float, df: float) -> float:
     """P(|T| ≥ |t|) for df degrees of freedom."""
     if isinf(t):
         return 0.0
-    return _incomplete_beta(df / 2.0, 0.5, df / (df + t * t))
+    square = t * t
+    return 0.0 if isinf(square) else _incomplete_beta(df / 2.0, 0.5, df / (df + square), square / (df + square))
 
 
 @lru_cache(maxsize=4096)
@@ -51,16 +52,16 @@ def t_quantile(p: float, df: float) -> float:
     return (low + high) / 2.0
 
 
-def _incomplete_beta(a: float, b: float, x: float) -> float:
-    """The regularised incomplete beta function I_x(a, b), by its continued fraction.
+def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
+    """The regularised incomplete beta function I_x(a, b), by its continued fraction; ``rest`` is 1 − x.
 
     Source: NIST Digital Library of Mathematical Functions, 8.17.22, evaluated by Lentz's method.
     """
-    if x <= 0.0 or x >= 1.0:
+    if x <= 0.0 or rest <= 0.0:
         return 0.0 if x <= 0.0 else 1.0
     if x > (a + 1.0) / (a + b + 2.0):
-        return 1.0 - _incomplete_beta(b, a, 1.0 - x)
-    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1.0 - x)) / a
+        return 1.0 - _incomplete_beta(b, a, rest, x)
+    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(rest)) / a
     c, d = 1.0, 1.0 / _apart(1.0 - (a + b) * x / (a + 1.0))
     fraction = d
     for m in range(1, _MOST_STEPS):

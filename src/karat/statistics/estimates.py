@@ -10,6 +10,7 @@ import numpy as np
 from karat.measure import Aggregate
 from karat.statistics.fixed import Fixed, exact_sum, to_fixed
 from karat.statistics.intervals import Bounds, Resampling, interval
+from karat.statistics.moments import mean_and_std
 from karat.statistics.resampling import draw_sums
 from karat.statistics.streams import Keys
 from karat.types import Bools, Floats, Ints
@@ -23,7 +24,6 @@ __all__ = [
     "off_scale",
     "onto_scale",
     "pool",
-    "spread",
     "summarise",
 ]
 
@@ -72,15 +72,7 @@ def summarise(values: Floats, aggregate: Aggregate = "mean") -> Estimate:
     n = defined.size
     total = fsum(defined.tolist())
     mean = off_scale(total / n, aggregate) if n else nan
-    return Estimate(mean, n, values.size - n, total if aggregate == "sum" else None, spread(raw))
-
-
-def spread(values: Floats) -> float:
-    """The sample standard deviation; NaN under two values."""
-    if values.size < 2:
-        return nan
-    centred = values - fsum(values.tolist()) / values.size
-    return sqrt(fsum((centred * centred).tolist()) / (values.size - 1))
+    return Estimate(mean, n, values.size - n, total if aggregate == "sum" else None, mean_and_std(raw)[1])
 
 
 def onto_scale(values: Floats, aggregate: Aggregate) -> Floats:
@@ -114,7 +106,9 @@ def estimate_pooled(values: Floats, aggregate: Aggregate, pooled: "Pooled", how:
     estimate = summarise(values, aggregate)
     if estimate.n < 2:
         return estimate
-    low, high = interval(pooled.means(), pooled.mean, pooled.influence, how)
+    if not pooled.influence.any():
+        return replace(estimate, ci=(estimate.mean, estimate.mean))
+    low, high = interval(pooled.means(), pooled.mean, pooled.influence, how.level, how.of_means)
     return replace(estimate, ci=(off_scale(low, aggregate), off_scale(high, aggregate)))
 
 

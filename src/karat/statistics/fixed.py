@@ -15,6 +15,7 @@ from karat.types import Floats
 __all__ = ["LARGEST_BLOCK", "Fixed", "exact_sum", "to_fixed"]
 
 _BITS = 36
+_SMALLEST = 5e-324
 LARGEST_BLOCK = 1 << 13
 """Queries whose weighted sum is exact in a float: 36 bits, 13 for the queries, at most 4 for a weight."""
 
@@ -27,12 +28,15 @@ class Fixed:
     unit: float
 
 
-def to_fixed(*columns: Floats) -> list[Fixed]:
-    """The columns to one scale, each value rounded to a step of 2^-36 of the largest; NaN becomes 0."""
+def to_fixed(*columns: Floats, largest: float = 0.0) -> list[Fixed]:
+    """The columns to one scale, each value rounded to a step of 2^-36 of the largest; NaN becomes 0.
+
+    The scale may be larger than the columns need: that of the scores of which they are differences.
+    """
     filled = [np.nan_to_num(column, nan=0.0) for column in columns]
-    largest = max((float(np.abs(column).max(initial=0.0)) for column in filled), default=0.0)
+    largest = max([largest, *(float(np.abs(column).max(initial=0.0)) for column in filled)])
     exponent = frexp(largest)[1] if largest else 0
-    unit = ldexp(1.0, exponent - _BITS)
+    unit = max(ldexp(1.0, exponent - _BITS), _SMALLEST)
     return [Fixed(np.rint(column / unit), unit) for column in filled]
 
 

@@ -13,7 +13,7 @@ from karat.types import Floats
 __all__ = ["Bounds", "IntervalMethod", "Resampling", "interval"]
 
 Bounds = tuple[float, float]
-IntervalMethod = Literal["bca", "percentile"]
+IntervalMethod = Literal["auto", "bca", "percentile"]
 _MOST_RESAMPLES = 10_000_000
 
 
@@ -24,7 +24,8 @@ class Resampling:
     resamples: int = 10_000
     level: float = 0.95
     seed: int = 0
-    interval: IntervalMethod = "percentile"
+    interval: IntervalMethod = "auto"
+    """``auto``: bca for means, which are skewed; percentile for differences, of which many are zero."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.level < 1.0:
@@ -36,20 +37,28 @@ class Resampling:
         if self.interval not in get_args(IntervalMethod):
             raise UnknownName("kind of interval", self.interval, get_args(IntervalMethod))
 
+    @property
+    def of_means(self) -> IntervalMethod:
+        return "bca" if self.interval == "auto" else self.interval
+
+    @property
+    def of_differences(self) -> IntervalMethod:
+        return "percentile" if self.interval == "auto" else self.interval
+
     def as_json(self) -> dict[str, object]:
         return {"resamples": self.resamples, "level": self.level, "seed": self.seed, "interval": self.interval}
 
 
-def interval(resampled: Floats, estimate: float, influence: Floats, how: Resampling) -> Bounds:
+def interval(resampled: Floats, estimate: float, influence: Floats, level: float, method: IntervalMethod) -> Bounds:
     """The bounds that hold the share ``level`` of the resampled estimates.
 
     ``percentile`` takes their quantiles as they are; ``bca`` shifts them by the bias and the acceleration, the latter
     from each query's ``influence`` (estimate less the estimate without it, up to a factor).
     Source: Efron, Better bootstrap confidence intervals, JASA 1987.
     """
-    tail = (1.0 - how.level) / 2.0
+    tail = (1.0 - level) / 2.0
     tails = [tail, 1.0 - tail]
-    if how.interval == "bca":
+    if method == "bca":
         tails = _shifted(tails, resampled, estimate, influence)
     low, high = np.quantile(resampled, tails).tolist()
     return low, high

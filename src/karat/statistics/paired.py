@@ -1,19 +1,17 @@
-"""Tests of whether two systems differ, from per-query differences in fixed point.
-
-Fixed point makes differences that ought to be equal equal: 0.3 − 0.2 and 0.2 − 0.1 tie.
-"""
+"""Tests of whether two systems differ, from per-query differences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import fsum, nan, sqrt
+from math import nan, sqrt
 
 import numpy as np
 
 from karat.statistics.distributions import normal_tails, t_tails
 from karat.statistics.fixed import exact_sum
+from karat.statistics.moments import mean_and_std
 from karat.statistics.resampling import flip_sums
 from karat.statistics.streams import Keys
-from karat.types import Floats, Ints
+from karat.types import Bools, Floats, Ints
 
 __all__ = ["Randomised", "sign_flip_tests", "t_test", "welch_test", "wilcoxon_test"]
 
@@ -30,31 +28,41 @@ class Randomised:
     """All assignments of signs were looked at, rather than a sample of them."""
 
 
-def sign_flip_tests(differences: Sequence[Floats], keys: Keys, resamples: int) -> list[Randomised | None]:
+def sign_flip_tests(
+    differences: Sequence[Floats], keys: Keys, resamples: int, *, rounded: bool = False
+) -> list[Randomised | None]:
     """The share of random signs under which the mean difference is as far from zero as it was found, for each column.
+
+    Differences are whole numbers; ``rounded`` ones may each be off by half a step, so sums that differ by less tie.
 
     Exact where at most 18 differences are not zero; else by resampling, p = (1 + hits) / (1 + resamples), which is
     never zero. None for no difference at all to look at.
     Source: Fisher, The design of experiments, 1935; Phipson and Smyth, Permutation p-values should never be zero, 2010.
     """
-    found: list[Randomised | None] = [_enumerated(column) for column in differences]
+    found: list[Randomised | None] = [_enumerated(column, rounded) for column in differences]
     left = [place for place, test in enumerate(found) if test is None and differences[place].size]
     if left:
         flipped = flip_sums(keys, np.column_stack([differences[place] for place in left]), resamples)
         for place, sums in zip(left, flipped, strict=True):
-            hits = int(np.count_nonzero(np.abs(sums) >= abs(exact_sum(differences[place]))))
+            hits = int(np.count_nonzero(_as_far(sums, differences[place], rounded)))
             found[place] = Randomised((1 + hits) / (1 + resamples), exact=False)
     return found
 
 
-def _enumerated(differences: Floats) -> Randomised | None:
+def _enumerated(differences: Floats, rounded: bool) -> Randomised | None:
     moving = differences[differences != 0]
     if moving.size > _ENUMERATED or differences.size == 0:
         return None
     sums: Ints = np.zeros(1, dtype=np.int64)
     for step in moving.astype(np.int64):
         sums = np.concatenate((sums + step, sums - step))
-    return Randomised(float(np.mean(np.abs(sums) >= abs(exact_sum(moving)))), exact=True)
+    return Randomised(float(np.mean(_as_far(sums, moving, rounded))), exact=True)
+
+
+def _as_far(sums: Ints, differences: Floats, rounded: bool) -> Bools:
+    """Which sums are as far from zero as the one found; half a step for every difference in either."""
+    slack = np.count_nonzero(differences) if rounded else 0
+    return np.abs(sums) >= abs(exact_sum(differences)) - slack
 
 
 def t_test(differences: Floats) -> float:
@@ -62,7 +70,7 @@ def t_test(differences: Floats) -> float:
     n = differences.size
     if n < 2:
         return nan
-    mean, std = _moments(differences)
+    mean, std = mean_and_std(differences)
     return t_tails(mean / (std / sqrt(n)), n - 1) if std > 0 else nan
 
 
@@ -73,18 +81,12 @@ def welch_test(left: Floats, right: Floats) -> float:
     """
     if left.size < 2 or right.size < 2:
         return nan
-    (mean_left, std_left), (mean_right, std_right) = _moments(left), _moments(right)
+    (mean_left, std_left), (mean_right, std_right) = mean_and_std(left), mean_and_std(right)
     var_left, var_right = std_left**2 / left.size, std_right**2 / right.size
     if var_left + var_right == 0:
         return nan
     df = (var_left + var_right) ** 2 / (var_left**2 / (left.size - 1) + var_right**2 / (right.size - 1))
     return t_tails((mean_left - mean_right) / sqrt(var_left + var_right), df)
-
-
-def _moments(values: Floats) -> tuple[float, float]:
-    mean = fsum(values.tolist()) / values.size
-    centred = values - mean
-    return mean, sqrt(fsum((centred * centred).tolist()) / (values.size - 1))
 
 
 def wilcoxon_test(differences: Floats) -> float:
@@ -104,7 +106,7 @@ def wilcoxon_test(differences: Floats) -> float:
     positive = int(doubled_ranks[moving > 0].sum())
     if n <= _EXACT_RANKS:
         return _exact_ranks(doubled_ranks, positive)
-    mean, ties = n * (n + 1) / 4, int((size**3 - size).sum())
+    mean, ties = n * (n + 1) / 4, sum(one**3 - one for one in size.tolist())
     std = sqrt((n * (n + 1) * (2 * n + 1) - ties / 2) / 24)
     return normal_tails((positive / 2 - mean) / std)
 

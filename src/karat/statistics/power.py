@@ -38,6 +38,11 @@ def queries_needed(std: float, difference: float, *, level: float = 0.95, power:
 def _quantiles(n: int, level: float, power: float) -> float:
     p = (1 + level) / 2
     if n > _NEARLY_NORMAL:
-        # The first terms of Student's quantile in 1/df: good to nine digits here, and no search.
-        return sum(z + (z**3 + z) / (4 * (n - 1)) for z in (normal_quantile(p), normal_quantile(power)))
+        return _nearly_t_quantile(p, n - 1) + _nearly_t_quantile(power, n - 1)
     return t_quantile(p, n - 1) + t_quantile(power, n - 1)
+
+
+def _nearly_t_quantile(p: float, df: int) -> float:
+    """Student's quantile by its series in 1/df: eight digits for a thousand degrees of freedom, and no search."""
+    z = normal_quantile(p)
+    return z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df * df)

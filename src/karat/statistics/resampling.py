@@ -10,24 +10,24 @@ import numpy as np
 
 from karat.blocks import cut_rows, in_threads
 from karat.statistics.fixed import LARGEST_BLOCK
-from karat.statistics.streams import Keys, poisson_weights, sign_bits
+from karat.statistics.streams import Keys, bootstrap_weights, sign_bits
 from karat.types import Floats, Ints
 
 __all__ = ["draw_sums", "flip_sums"]
 
 Draw = Callable[[Keys, int, int], Floats]
 
-_RESAMPLES_PER_PART = 4096
+_RESAMPLES_PER_PART = 2560
 _QUERIES_PER_BLOCK = 64
 
 
 def draw_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:
     """Sums of each column over resampled queries, as columns × resamples.
 
-    Every query is drawn a Poisson number of times, with mean 1, independently of the others. ``columns`` holds whole
+    Every query is drawn a random number of times, with mean 1, independently of the others. ``columns`` holds whole
     numbers, as queries × columns.
     """
-    return _sums(poisson_weights, keys, columns, resamples)
+    return _sums(bootstrap_weights, keys, columns, resamples)
 
 
 def flip_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:

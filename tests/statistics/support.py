@@ -1,0 +1,62 @@
+"""What the tests of statistics share: keys of numbered queries, and figures compared digit by digit."""
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+
+from karat.measure import Aggregate
+from karat.statistics.comparison import Comparison, Paired, compare_pairs
+from karat.statistics.estimates import Estimate, estimate_all
+from karat.statistics.intervals import Resampling
+from karat.statistics.streams import Keys, keys_of
+from karat.types import Floats
+
+NAN = float("nan")
+QUICK = Resampling(resamples=256)
+
+# Per-query scores as measures give them: continuous, on a grid, and none at all.
+scores = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.5, 1 / 3, 1.0]))
+scores_or_none = st.one_of(scores, scores, st.just(NAN))
+
+
+def thorough(examples: int) -> settings:
+    """The same examples in every run; a failing one is made small on demand: KARAT_SHRINK=1 pytest …"""
+    phases = (Phase.explicit, Phase.generate, *((Phase.shrink,) if os.environ.get("KARAT_SHRINK") else ()))
+    return settings(max_examples=examples, deadline=None, derandomize=True, database=None, phases=phases)
+
+
+def numbered(n: int) -> list[str]:
+    return [f"q{number}" for number in range(n)]
+
+
+def keys(n: int, seed: int = 0) -> Keys:
+    return keys_of(pl.Series(numbered(n), dtype=pl.String), seed)
+
+
+def digits(found: object) -> str:
+    """All figures to the last bit: a float prints as the shortest text that reads back as the same float."""
+    return repr(found)
+
+
+def estimate(values: Floats, how: Resampling = QUICK, aggregate: Aggregate = "mean") -> Estimate:
+    """One column over q0, q1 …"""
+    return estimate_all(values[:, None], [aggregate], keys(values.size, how.seed), how)[0]
+
+
+def paired(
+    values: Sequence[float] | Floats,
+    baseline_values: Sequence[float] | Floats,
+    aggregate: Aggregate = "mean",
+    lower_is_better: bool = False,
+) -> Paired:
+    ours, theirs = np.array(values, dtype=float), np.array(baseline_values, dtype=float)
+    return Paired("ours", "theirs", "m", ours, theirs, aggregate, lower_is_better)
+
+
+def compare(pair: Paired, how: Resampling = QUICK) -> Comparison:
+    """One pair over q0, q1 …"""
+    return compare_pairs([pair], keys(pair.values.size, how.seed), how)[0]
