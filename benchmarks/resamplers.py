@@ -78,7 +78,7 @@ def karat_intervals(queries: int, resamples: int) -> Report:
     from karat.statistics.streams import keys_of
 
     scores, names = draw_scores(queries), pl.Series(range(queries)).cast(pl.String)
-    how = Resampling(resamples=resamples, level=LEVEL)
+    how = Resampling(resamples=resamples, level=LEVEL, interval="percentile")
 
     def call() -> list[Estimate]:
         return estimate_all(scores, ["mean"] * MEASURES, keys_of(names, how.seed), how)

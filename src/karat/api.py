@@ -13,7 +13,7 @@ from karat.errors import UsageError
 from karat.evaluation import DEFAULT_MEASURES, resolve_all
 from karat.evaluation import evaluate as evaluate_judged
 from karat.formats.attributes import read_attributes
-from karat.gates import Gate, Saved, check_targets
+from karat.gates import Gate, check_targets
 from karat.gold.labels import read_gold
 from karat.intake import as_gold, as_ranking
 from karat.judging import DuplicateRule
@@ -22,6 +22,7 @@ from karat.rankers.runs import read_run
 from karat.report import Report
 from karat.reports.saved import read_report
 from karat.results import Scores
+from karat.saved import Saved
 from karat.slices import Cuts, parse_attributes
 from karat.statistics.intervals import Resampling
 from karat.targets import Target, parse_target

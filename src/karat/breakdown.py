@@ -55,6 +55,8 @@ class Slice:
     n: int
     estimates: dict[str, dict[str, Estimate]]
     """By system and measure."""
+    rows: tuple[int, ...] = ()
+    """Which queries they are, by their place among all; none for a group of items."""
     beside: tuple[Comparison | Gap, ...] = ()
     """Differences to the baseline within the slice; to the other queries where there is no baseline."""
 
@@ -94,8 +96,8 @@ def break_down(
                 gaps += one.gaps(part, group.members, name)
         pairs = pairs_of(systems, baseline, group.members) if baseline else []
         compared = compare_pairs(pairs, keys[group.members], how)
-        n = int(group.members.sum())
-        yield Slice(group.name, group.note, "queries", n, estimates, (*compared, *gaps))
+        rows = tuple(np.flatnonzero(group.members).tolist())
+        yield Slice(group.name, group.note, "queries", len(rows), estimates, rows, (*compared, *gaps))
 
 
 def slice_of_items(group: Group, systems: Mapping[str, Scores], how: Resampling, baseline: str | None) -> Slice:
@@ -104,7 +106,7 @@ def slice_of_items(group: Group, systems: Mapping[str, Scores], how: Resampling,
     queries = next(iter(systems.values())).queries
     pairs = pairs_of(systems, baseline) if baseline else []
     compared = compare_pairs(pairs, keys_of(queries, how.seed), how)
-    return Slice(group.name, group.note, "items", len(queries), estimates, tuple(compared))
+    return Slice(group.name, group.note, "items", len(queries), estimates, beside=tuple(compared))
 
 
 def pairs_of(systems: Mapping[str, Scores], baseline: str, members: Bools | slice = slice(None)) -> list[Paired]:
@@ -144,8 +146,20 @@ class _Prepared:
         return _Prepared(self.scores, values, fixed, list(pool(fixed, columns, keys, self.how)), keys, self.how)
 
     def estimates(self) -> list[Estimate]:
-        rows = zip(self.values.T, self.scores.aggregates, self.pooled, strict=True)
-        return [estimate_pooled(values, aggregate, pooled, self.how) for values, aggregate, pooled in rows]
+        return [
+            estimate_pooled(self.values[:, place], aggregate, self._to_own_scale(place), self.how)
+            for place, aggregate in enumerate(self.scores.aggregates)
+        ]
+
+    def _to_own_scale(self, place: int) -> Pooled:
+        """A part is estimated as if it were all there is, to the last digit."""
+        column = onto_scale(self.values[:, place], self.scores.aggregates[place])
+        (own,) = to_fixed(column)
+        return (
+            self.pooled[place]
+            if own.unit == self.fixed[place].unit
+            else next(pool([own], [column], self.keys, self.how))
+        )
 
     def gaps(self, part: "_Prepared", members: Bools, system: str) -> Iterator[Gap]:
         """The part beside the queries outside of it, for each measure."""

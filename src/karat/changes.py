@@ -72,7 +72,7 @@ class Trace:
         )
 
     def relevant_of(self, query: str, rel: float | None) -> Ints:
-        """The places in the gold of a query's relevant items, best grade first."""
+        """The places in the gold of a query's relevant items."""
         at = self.gold.queries.index_of(query)
         if at is None:
             return np.empty(0, dtype=np.int64)
@@ -80,7 +80,7 @@ class Trace:
         grades = self.gold.grades[rows]
         limit = rel if rel is not None else self.gold.relevant_from
         relevant = grades > 0 if limit is None else grades >= limit
-        return rows[relevant][np.argsort(-grades[relevant], kind="stable")]
+        return rows[relevant]
 
 
 def changes_between(
@@ -105,6 +105,9 @@ def changes_between(
     for row in (*worse, *better):
         query = queries[row]
         old, new = trace.ranks_of(row), other.ranks_of(row)
-        items = [(str(trace.gold.items[at]), at) for at in trace.relevant_of(query, rel).tolist()]
-        moves = tuple(Move(item, float(trace.gold.grades[at]), old.get(at), new.get(at)) for item, at in items)
-        yield Change(system, measure, str(query), float(ours[row]), float(theirs[row]), moves, lower_is_better)
+        moves = [
+            Move(str(trace.gold.items[at]), float(trace.gold.grades[at]), old.get(at), new.get(at))
+            for at in trace.relevant_of(query, rel).tolist()
+        ]
+        moves.sort(key=lambda move: (-move.grade, move.item))
+        yield Change(system, measure, str(query), float(ours[row]), float(theirs[row]), tuple(moves), lower_is_better)

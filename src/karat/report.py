@@ -99,7 +99,8 @@ class Report:
     def _per_query(self) -> dict[str, Any]:
         """Enough for another report to be compared with this one query by query."""
         scores = {name: {label: _without_nan(one[label]) for label in one.labels} for name, one in self.systems.items()}
-        return {"ids": [str(query) for query in self._queries], "scores": scores}
+        slices = {part.name: list(part.rows) for part in self.slices if part.of == "queries"}
+        return {"ids": [str(query) for query in self._queries], "scores": scores, "slices": slices}
 
 
 def _without_nan(values: Floats) -> list[float | None]:

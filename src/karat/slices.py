@@ -14,6 +14,7 @@ import polars as pl
 
 from karat.errors import DataError, UnknownName, UsageError
 from karat.types import Bools, Floats
+from karat.wording import count
 
 __all__ = ["Attribute", "Cuts", "Group", "group_by", "parse_attributes", "suitable_attributes"]
 
@@ -23,6 +24,8 @@ _MOST_GROUPS = 100
 _MOST_GROUPS_UNASKED = 20
 _FEW_NUMBERS = 5
 NO_VALUE = "(none)"
+_JOINED = "\0id"
+"""A name that no column has."""
 
 
 @dataclass(frozen=True)
@@ -65,31 +68,28 @@ class Cuts:
 
     def _aligned(self, ids: pl.Series, warnings: list[str]) -> pl.DataFrame:
         """The attributes row by row with the ids."""
-        known = self.table[self.id_column].cast(pl.String).alias("id")
+        known = self.table[self.id_column].cast(pl.String).alias(_JOINED)
         if known.is_duplicated().any():
             twice = known.filter(known.is_duplicated())[0]
             raise DataError(f"the {self.id_column} {twice!r} stands twice", where=self.where, expected="each id once")
         lacking, unknown = ids.filter(~ids.is_in(known.implode())), known.filter(~known.is_in(ids.implode()))
         what = "query" if self.of == "queries" else "item"
+        not_here = f"{len(lacking):,} of the gold's {len(ids):,}"
+        not_there = f"{count(len(unknown), 'id is', 'ids are')} unknown to the gold"
         if len(lacking) == len(ids) or (what == "query" and len(lacking) and len(unknown)):
             raise DataError(
-                f"{len(unknown):,} ids are unknown to the gold, such as {unknown[0]!r}, and {len(lacking):,} of the "
-                f"gold's {len(ids):,} are not here, such as {lacking[0]!r}",
+                f"{not_there}, such as {unknown[0]!r}, and {not_here} are not here, such as {lacking[0]!r}",
                 where=self.where,
                 expected="the ids of the gold, or more",
                 hint=f"Are they spelled alike? Give every judged {what} a row, or take the unknown ones out.",
             )
         if len(lacking):
-            warnings.append(
-                f"{self.where}: {len(lacking):,} of the gold's {len(ids):,} ids are not here ({lacking[0]} …), "
-                f"and fall in the slices {NO_VALUE}"
-            )
+            warnings.append(f"{self.where}: {not_here} ids are not here ({lacking[0]} …): slices {NO_VALUE}")
         if len(unknown) and what == "query":
-            warnings.append(
-                f"{self.where}: {len(unknown):,} ids are unknown to the gold ({unknown[0]} …), and not counted"
-            )
+            warnings.append(f"{self.where}: {not_there} ({unknown[0]} …): not counted")
         attributes = self.table.drop(self.id_column).with_columns(known)
-        return ids.to_frame("id").join(attributes, on="id", how="left", maintain_order="left").drop("id")
+        joined = ids.to_frame(_JOINED).join(attributes, on=_JOINED, how="left", maintain_order="left")
+        return joined.drop(_JOINED)
 
 
 def parse_attributes(text: str) -> list[tuple[Attribute, ...]]:
@@ -163,20 +163,22 @@ def _groups_of(table: pl.DataFrame, attribute: Attribute, where: str) -> list[Gr
     name = attribute.name
     if name not in table.columns:
         raise UnknownName("attribute", name, table.columns, where=where)
-    values = table[name]
+    values = table[name].fill_nan(None) if table[name].dtype.is_float() else table[name]
     asked_as_number = attribute.quantiles or attribute.bins
     if asked_as_number and not values.dtype.is_numeric():
         raise DataError(f"{name} is no number, and cannot be cut", where=where, hint=f"Ask for {name} alone.")
     if not values.dtype.is_numeric() or (not asked_as_number and values.n_unique() <= _FEW_NUMBERS):
         return _by_value(values, name)
-    numbers = values.cast(pl.Float64).fill_nan(None)
+    numbers = values.cast(pl.Float64)
     cut = _by_bins(numbers, attribute) if attribute.bins else _by_quantiles(numbers, attribute)
     return [*cut, *_without_value(numbers.is_null(), name)]
 
 
 def _by_value(values: pl.Series, name: str) -> list[Group]:
     listed = isinstance(values.dtype, pl.List)
-    texts = values.list.eval(pl.element().cast(pl.String)) if listed else _as_text(values)
+    texts = values.list.eval(pl.element().cast(pl.String).drop_nulls()) if listed else _as_text(values)
+    if listed:
+        texts = texts.set(texts.list.len() == 0, None)
     found = (texts.explode() if listed else texts).drop_nulls().unique().sort()
     groups = []
     for value in found:
@@ -186,13 +188,13 @@ def _by_value(values: pl.Series, name: str) -> list[Group]:
 
 
 def _as_text(values: pl.Series) -> pl.Series:
-    """As a person would write it: 2 rather than 2.0; an empty text is no value."""
-    if values.dtype.is_float() and (values.is_null() | (values == values.round())).all():
+    """As a person would write it: 2 rather than 2.0; an empty text is no value, nor is the name of none."""
+    if values.dtype.is_float() and (values.is_null() | (values == values.round()) & values.is_finite()).all():
         values = values.cast(pl.Int64)
     if values.dtype == pl.Boolean:
         return values.cast(pl.String)
     texts = values.cast(pl.String).str.strip_chars()
-    return texts.set(texts == "", None)
+    return texts.set(texts.is_in(["", NO_VALUE]), None)
 
 
 def _without_value(absent: pl.Series, name: str) -> list[Group]:
@@ -206,8 +208,11 @@ def _by_quantiles(numbers: pl.Series, attribute: Attribute) -> list[Group]:
     known = values[~np.isnan(values)]
     if known.size == 0:
         return []
-    shares = np.arange(1, parts) / parts
-    edges = np.unique(np.quantile(known, shares, method="inverted_cdf"))
+    distinct, counts = np.unique(known, return_counts=True)
+    below = np.cumsum(counts)[:-1] / known.size
+    wanted = np.arange(1, parts) / parts
+    nearest = np.abs(below[None, :] - wanted[:, None]).argmin(axis=1) if below.size else np.empty(0, dtype=int)
+    edges = distinct[np.unique(nearest)]
     place = np.searchsorted(edges, values, side="left")
     groups: list[Group] = []
     for number in range(edges.size + 1):
@@ -219,12 +224,18 @@ def _by_quantiles(numbers: pl.Series, attribute: Attribute) -> list[Group]:
 
 def _range_of(values: Floats) -> str:
     low, high = float(values.min()), float(values.max())
-    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    return _shown(low) if low == high else f"{_shown(low)} to {_shown(high)}"
+
+
+def _shown(number: float) -> str:
+    """With as many digits as tell it from its neighbours in a table."""
+    return f"{number:.15g}"
 
 
 def _by_bins(numbers: pl.Series, attribute: Attribute) -> list[Group]:
     values, name, edges = numbers.to_numpy(), attribute.name, attribute.bins
-    named = [(f"{name}<{edges[0]:g}", values < edges[0])]
-    named += [(f"{name}={low:g}..{high:g}", (values >= low) & (values < high)) for low, high in pairwise(edges)]
-    named += [(f"{name}>={edges[-1]:g}", values >= edges[-1])]
+    named = [(f"{name}<{_shown(edges[0])}", values < edges[0])]
+    for low, high in pairwise(edges):
+        named.append((f"{name}={_shown(low)}..{_shown(high)}", (values >= low) & (values < high)))
+    named.append((f"{name}>={_shown(edges[-1])}", values >= edges[-1]))
     return [Group(text, "", members) for text, members in named if members.any()]

@@ -85,7 +85,7 @@ def parse_targets(text: str, where: str) -> Targets:
     _check_keys(content, _FILE_KEYS, where)
     found = [*_short_form(content.get("targets", []), where), *_long_form(content.get("target", []), where)]
     if not found:
-        raise UsageError("found no target", where=where, expected=f"targets = [{_EXAMPLE}]")
+        raise UsageError("found no target", where=where, expected='something like targets = ["ndcg@10 >= 0.85"]')
     baseline = content.get("baseline")
     if baseline is not None and not isinstance(baseline, str):
         raise UsageError(f"baseline is {baseline!r}", where=where, expected="the name of a system or a file")
@@ -105,14 +105,14 @@ def _short_form(given: Any, where: str) -> Iterator[Target]:
 
 def _long_form(given: Any, where: str) -> Iterator[Target]:
     if not isinstance(given, list) or not all(isinstance(table, dict) for table in given):
-        raise UsageError("target is no list of tables", where=where, expected=f"[[target]] with require = {_EXAMPLE}")
+        raise UsageError("target is no list of tables", where=where, expected="[[target]] with require")
     for table in given:
         _check_keys(table, _TARGET_KEYS, f"{where}, [[target]]")
         for key, value in table.items():
             if not isinstance(value, str):
                 raise UsageError(f"{key} is {value!r}", where=f"{where}, [[target]]", expected="a text")
         if "require" not in table:
-            raise UsageError(f"a target without require: {table}", where=where, expected=f"require = {_EXAMPLE}")
+            raise UsageError(f"a target without require: {table}", where=where, expected='require = "ndcg@10 >= 0.85"')
         yield parse_target(table["require"], table, where)
 
 

@@ -96,8 +96,9 @@ def run() -> NoReturn:
     except SystemExit as exit_:
         code = exit_.code or 0
     try:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
     except OSError:
         code = code or _reader_left()
     os._exit(code if isinstance(code, int) else 1)

@@ -1,5 +1,6 @@
 """Options that several commands share, and what they need to say on standard error."""
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ __all__ = [
     "progress",
     "say",
     "split_measures",
+    "unless_unread",
     "warn",
 ]
 
@@ -58,8 +60,8 @@ def warn(messages: Iterable[str], *, quiet: bool = False) -> None:
 
 
 def check_standard_input(paths: Iterable[str]) -> None:
-    """Standard input can be read once."""
-    if list(paths).count("-") > 1:
+    """Standard input can be read once; a path may have attributes behind a colon."""
+    if [path.partition(":")[0] for path in paths].count("-") > 1:
         raise UsageError("standard input was named twice", expected="- once")
 
 
@@ -98,6 +100,16 @@ def name_systems(paths: list[str]) -> list[str]:
             return candidate
     twice = next(path for path in paths if paths.count(path) > 1)
     raise UsageError(f"the run {twice!r} was named twice", hint="Name each run once.")
+
+
+@contextmanager
+def unless_unread() -> Iterator[None]:
+    """Go on in silence when whoever reads standard output has left: the exit code still counts."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

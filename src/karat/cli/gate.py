@@ -1,19 +1,20 @@
 """karat gate: may it ship?"""
 
 import os
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import name_systems, say, warn
+from karat.cli.common import check_standard_input, name_systems, say, unless_unread, warn
 from karat.cli.options import BaselineOption, Scoring, takes_scoring_options
 from karat.cli.scoring import assess_files, baseline_among
 from karat.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from karat.gates import Gate, Saved
+    from karat.gates import Gate
     from karat.targets import Targets
 
 __all__ = ["add_to"]
@@ -21,10 +22,10 @@ __all__ = ["add_to"]
 _EPILOG = (
     "Examples:\n\n"
     "  karat gate targets.toml report.json\n\n"
-    "  karat gate targets.toml qrels.txt new.trec --baseline old.trec -o gate.xml --strict\n\n"
+    "  karat gate targets.toml qrels.txt new.trec --baseline old.trec --strict\n\n"
     "  karat gate targets.toml new.json --baseline last-week.json\n\n"
     "targets.toml:\n\n"
-    '  targets = ["ndcg@10 >= 0.85", "recall@100 drop <= 0.005", "latency_p95_ms <= 50"]\n\n'
+    '  targets = ["ndcg@10 >= 0.85", "ap drop <= 0.005", "latency_ms <= 50"]\n\n'
     "  [[target]]\n\n"
     '  require = "ndcg@10 >= 0.75"\n\n'
     '  slice = "lang=fr"\n\n'
@@ -58,17 +59,21 @@ def gate_command(
 
     for path in output or ():
         check_form(path)
+    check_standard_input([targets, *files, baseline or "", *(scoring.slices or ()), *(scoring.item_slices or ())])
     asked = _read_targets(targets)
-    scoring = replace(
-        scoring,
-        slices=[*(_beside(targets, text) for text in asked.slices), *(scoring.slices or ())],
-        item_slices=[*(_beside(targets, text) for text in asked.item_slices), *(scoring.item_slices or ())],
-    )
+    chosen = baseline or (asked.baseline and _beside(targets, asked.baseline))
+    warnings: tuple[str, ...] = ()
     if len(files) == 1:
-        gate = _check_report(asked, files[0], baseline, scoring)
+        gate = _check_report(asked, files[0], chosen, scoring)
     else:
-        gate = _check_files(asked, files[0], files[1:], baseline, scoring)
-    _tell(gate, output or [], as_json=as_json, quiet=scoring.quiet)
+        scoring = replace(
+            scoring,
+            slices=[*(_beside(targets, text) for text in asked.slices), *(scoring.slices or ())],
+            item_slices=[*(_beside(targets, text) for text in asked.item_slices), *(scoring.item_slices or ())],
+        )
+        gate, warnings = _check_files(asked, targets, files, chosen, scoring)
+    with unless_unread():
+        _tell(gate, output or [], warnings, as_json=as_json, quiet=scoring.quiet)
     if gate.outcome == "fail" or (gate.outcome == "unsure" and strict):
         raise typer.Exit(_FAILED if gate.outcome == "fail" else _UNSURE)
 
@@ -81,66 +86,74 @@ def _read_targets(path: str) -> "Targets":
 
 
 def _beside(targets: str, text: str) -> str:
-    """A file named in the targets stands beside them."""
-    return str(Path(targets).parent / text)
+    """A file named in the targets stands beside them; what is no file there is left as it is."""
+    place = Path(targets).parent
+    name = text if (place / text).exists() else text.rpartition(":")[0]
+    return str(place / text) if name and (place / name).exists() else text
 
 
 def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Scoring) -> "Gate":
     from karat.gates import check_targets
     from karat.reports.saved import looks_like_report, read_report
 
-    if scoring.record:
-        raise UsageError("--record is for runs", hint="A saved report has its figures: karat evaluate --record … -o.")
-    if not looks_like_report(path) and Path(path).is_file():
-        raise DataError(
-            "this is no report of karat",
-            where=path,
-            expected="a report, or a gold and a run",
-            hint="karat evaluate GOLD RUN -o report.json makes one.",
+    given = [one.name for one in fields(Scoring) if one.name != "quiet" and getattr(scoring, one.name) != one.default]
+    if given:
+        raise UsageError(
+            f"--{given[0].replace('_', '-')} is for runs, and has no effect on a saved report",
+            hint="Give it to karat evaluate or karat compare when the report is made.",
         )
-    chosen = baseline or asked.baseline
-    other: Saved | str | None = read_report(chosen) if chosen and looks_like_report(chosen) else chosen
-    return check_targets(asked.targets, read_report(path), other)
+    report = read_report(path)
+    other = read_report(baseline) if baseline and looks_like_report(baseline) else baseline
+    if isinstance(other, str) and other not in report.systems and _is_path(other):
+        raise DataError("no such report", where=other, expected="a report, or a system of the report")
+    return check_targets(asked.targets, report, other)
 
 
-def _check_files(asked: "Targets", gold: str, runs: list[str], baseline: str | None, scoring: Scoring) -> "Gate":
-    from karat.gates import Saved, check_targets, measures_of
+def _is_path(text: str) -> bool:
+    return "/" in text or text.endswith((".json", ".gz", ".trec", ".csv", ".parquet"))
+
+
+def _check_files(
+    asked: "Targets", targets: str, files: list[str], baseline: str | None, scoring: Scoring
+) -> "tuple[Gate, tuple[str, ...]]":
+    from karat.gates import check_targets, measures_of
     from karat.reports.saved import looks_like_report, read_report
+    from karat.saved import Saved
 
+    gold, *runs = files
     if looks_like_report(gold):
         raise UsageError(f"{gold} is a report", expected="one report alone, or a gold and runs")
-    chosen = baseline or asked.baseline
-    if chosen is None and asked.relative:
+    if baseline is None and asked.relative:
         title = next(target.title for target in asked.targets if target.relative)
         raise UsageError(f"the target {title!r} needs a baseline", hint="Name a run, or a report, with --baseline.")
-    other = read_report(chosen) if chosen and looks_like_report(chosen) else None
-    named = chosen if other is None else None
+    other = read_report(baseline) if baseline and looks_like_report(baseline) else None
+    named = baseline if other is None else None
     if named and named not in runs and named not in name_systems(runs) and Path(named).exists():
         runs = [named, *runs]
     recorded = [text.rpartition("=")[0].rpartition(":")[2].strip() for text in scoring.record or ()]
-    measures = measures_of(asked.targets, recorded) or None
+    measures = measures_of(asked.targets, recorded, targets) or None
     choose = baseline_among(named, runs) if named else lambda _: None
     report = assess_files(gold, runs, measures, scoring.resampling(), scoring, choose)
-    warn(report.warnings, quiet=scoring.quiet)
-    return check_targets(asked.targets, Saved(report.as_json(queries=other is not None), ", ".join(runs)), other)
+    saved = Saved(report.as_json(queries=other is not None), ", ".join(runs))
+    return check_targets(asked.targets, saved, other), report.warnings
 
 
-def _tell(gate: "Gate", outputs: list[Path], *, as_json: bool, quiet: bool) -> None:
-    from karat.reports.gate import gate_to_json, gate_to_markdown, print_gate, write_gate
+def _tell(gate: "Gate", outputs: list[Path], warnings: Iterable[str], *, as_json: bool, quiet: bool) -> None:
+    from karat.reports.gate import gate_to_json, gate_to_markdown, print_gate, write_gates
 
-    for path in outputs:
-        write_gate(gate, path)
+    write_gates(gate, outputs)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
         try:
             with Path(summary).open("a", encoding="utf-8") as file:
                 file.write(gate_to_markdown(gate) + "\n")
         except OSError as error:
-            warn([f"cannot write to GITHUB_STEP_SUMMARY: {error.strerror}"], quiet=quiet)
+            warnings = [*warnings, f"cannot write to GITHUB_STEP_SUMMARY: {error.strerror}"]
     if as_json:
         print(gate_to_json(gate), end="")
     else:
         print_gate(gate)
-    warn(dict.fromkeys(f"{v.target.title}: {v.note}" for v in gate.verdicts if v.note), quiet=quiet)
+    notes = dict.fromkeys(f"{one.target.title}: {one.note}" for one in gate.verdicts if one.note)
+    warn([*warnings, *notes], quiet=quiet)
     if outputs:
         say(f"Wrote {', '.join(map(str, outputs))}", quiet=quiet)

@@ -36,12 +36,7 @@ def deliver(
     quiet: bool,
 ) -> None:
     """Write the files asked for, print the report as JSON or by ``show``, then warnings and what to try next."""
-    for path in outputs or ():
-        from karat.reports import write
-
-        write(report, path)
-    if per_query is not None:
-        _write_per_query(report, per_query)
+    _write_all(report, outputs or [], per_query)
     if as_json:
         from karat.reports.json import summary_to_json
 
@@ -56,12 +51,19 @@ def deliver(
         say(next_step, quiet=quiet)
 
 
-def _write_per_query(report: "Report", path: Path) -> None:
+def _write_all(report: "Report", outputs: list[Path], per_query: Path | None) -> None:
+    """All files or none."""
+    if per_query is None and not outputs:
+        return
     import polars as pl
 
     from karat.formats import write_table
+    from karat.reports import writing
 
-    frames = [
-        scores.per_query.select(pl.lit(name).alias("system"), pl.all()) for name, scores in report.systems.items()
-    ]
-    write_table(pl.concat(frames), path)
+    with writing(report, outputs):
+        if per_query is not None:
+            frames = [
+                scores.per_query.select(pl.lit(name).alias("system"), pl.all())
+                for name, scores in report.systems.items()
+            ]
+            write_table(pl.concat(frames), per_query)

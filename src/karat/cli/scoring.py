@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from karat.cli.common import check_standard_input, name_systems, progress
 from karat.cli.options import Scoring
-from karat.errors import UnknownName, UsageError
+from karat.errors import DataError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +31,7 @@ def assess_files(
     choose_baseline: Callable[[list[str]], str | None] = lambda _: None,
 ) -> "Report":
     """Read, score, compare, and collect into a Report. ``choose_baseline`` picks one of the systems' names."""
-    check_standard_input([gold, *runs])
+    check_standard_input([gold, *runs, *(scoring.slices or ()), *(scoring.item_slices or ())])
     names = name_systems(runs)
     baseline = choose_baseline(names)
     with ThreadPoolExecutor(max_workers=1) as reader:
@@ -83,7 +83,7 @@ def _read_cuts(given: Iterable[str] | None, of: str) -> "list[Cuts]":
 
     found = []
     for text in given:
-        path, attributes = (text, "") if Path(text).exists() else _split_off_attributes(text)
+        path, attributes = (text, "") if text and Path(text).exists() else _split_off_attributes(text)
         asked = parse_attributes(attributes) if attributes else None
         table, id_column = read_attributes(path, "query" if of == "queries" else "item")
         found.append(Cuts(table, id_column, of, asked, path))
@@ -92,6 +92,8 @@ def _read_cuts(given: Iterable[str] | None, of: str) -> "list[Cuts]":
 
 def _split_off_attributes(text: str) -> tuple[str, str]:
     path, colon, attributes = text.rpartition(":")
+    if not (path if colon else text):
+        raise UsageError(f"no file in {text!r}", expected="something like queries.csv:type,length")
     return (path, attributes) if colon else (text, "")
 
 
@@ -122,6 +124,8 @@ def baseline_among(given: str | None, runs: list[str]) -> Callable[[list[str]], 
             return names[0]
         if given in runs:
             return names[runs.index(given)]
+        if given not in names and Path(given).suffix and not Path(given).exists():
+            raise DataError("no such file", where=given, expected=f"a run, or one of {', '.join(names)}")
         if given not in names:
             raise UnknownName("system", given, names, where="--baseline")
         return given

@@ -78,10 +78,18 @@ def read(given: str | Path | Source, kind: str, form: str | None = None) -> pl.D
     source = given if isinstance(given, Source) else Source.open(given)
     if form is not None and form not in _READERS:
         raise UnknownName("format", form, FORMATS)
+    _refuse_reports(source, kind)
     frame = _READERS[form or format_of(source)](source, kind)
     if frame.is_empty():
         raise DataError("found a header but no rows", where=source.name, expected="at least one row")
     return frame
+
+
+def _refuse_reports(source: Source, kind: str) -> None:
+    if source.is_parquet() or source.compression or not source.head.lstrip().startswith("{"):
+        return
+    if re.match(r'\{\s*"schema":\s*"karat\.', source.head.lstrip()):
+        raise DataError("this is a report of karat", where=source.name, expected=f"a {kind}")
 
 
 def kind_of(source: Source, form: str | None = None) -> str:

@@ -2,13 +2,13 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from karat.errors import DataError
 
-__all__ = ["replacing", "write_text"]
+__all__ = ["replacing", "write_text", "writing_texts"]
 
 
 @contextmanager
@@ -44,7 +44,16 @@ def _umask() -> int:
     return mask
 
 
+@contextmanager
+def writing_texts(texts: Mapping[Path, str]) -> Iterator[None]:
+    """Text files that all take their place when the block ends well, and none when not."""
+    with ExitStack() as stack:
+        for path, text in texts.items():
+            stack.enter_context(replacing(path)).write_text(text, encoding="utf-8")
+        yield
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole."""
-    with replacing(path) as part:
-        part.write_text(text, encoding="utf-8")
+    with writing_texts({path: text}):
+        pass

@@ -4,6 +4,7 @@ import polars as pl
 
 from karat.columns import find_id_column
 from karat.errors import DataError
+from karat.formats import delimited
 from karat.formats.source import Source
 
 __all__ = ["read_attributes"]
@@ -17,8 +18,9 @@ def read_attributes(given: str, kind: str) -> tuple[pl.DataFrame, str]:
     except OSError as error:
         raise source.damaged(error) from error
     except pl.exceptions.PolarsError as error:
+        reason = str(error).partition("\n")[0]
         expected = "CSV, TSV or JSONL with a header or keys, or Parquet"
-        raise DataError(f"cannot be read as a table: {error}", where=source.name, expected=expected) from error
+        raise DataError(f"cannot be read as a table: {reason}", where=source.name, expected=expected) from error
     found = find_id_column(frame.columns, kind, source.name)
     if frame.is_empty():
         raise DataError("found a header but no rows", where=source.name, expected="at least one row")
@@ -38,8 +40,26 @@ def _read(source: Source, kind: str) -> pl.DataFrame:
         return pl.read_json(source.text().encode(), infer_schema_length=None)
     if first.startswith("{"):
         return pl.read_ndjson(source.text().encode(), infer_schema_length=None)
-    separator = max(",\t;|", key=first.count)
-    names = [name.strip().strip('"') for name in first.split(separator)]
+    return _read_delimited(source, first, kind)
+
+
+def _read_delimited(source: Source, header: str, kind: str) -> pl.DataFrame:
+    separator = max(delimited.SEPARATORS, key=header.count)
+    names = [name.strip() for name in delimited.cells_of(header, separator)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"the column {twice!r} stands twice", where=source.name, expected="each column once")
     # Ids stay as they are written: 007 is not 7.
-    ids = {find_id_column(names, kind, source.name): pl.String}
-    return pl.read_csv(source.polars, separator=separator, infer_schema_length=None, schema_overrides=ids, glob=False)
+    place = names.index(find_id_column(names, kind, source.name))
+    try:
+        frame = pl.read_csv(
+            source.polars,
+            separator=separator,
+            new_columns=names,
+            infer_schema_length=None,
+            schema_overrides={names[place]: pl.String},
+            glob=False,
+        )
+    except pl.exceptions.PolarsError as error:
+        raise delimited.misfit(source, separator, []) or delimited.unreadable(source, error) from error
+    return frame

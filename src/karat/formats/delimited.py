@@ -10,20 +10,21 @@ from karat.columns import GRADE, ITEM, QUERY, check_grades, looks_like_header, m
 from karat.errors import DataError
 from karat.formats.source import Source
 
-__all__ = ["as_numbers", "read", "separator_of"]
+__all__ = ["SEPARATORS", "as_numbers", "cells_of", "misfit", "read", "separator_of", "unreadable"]
 
-_SEPARATORS = ",\t;|"
+SEPARATORS = ",\t;|"
 
 
 def separator_of(header: str) -> str | None:
     """The separator under which this line is a header that names a query and an item; None where it is none."""
-    for separator in _SEPARATORS:
-        if looks_like_header(_cells(header, separator)):
+    for separator in SEPARATORS:
+        if looks_like_header(cells_of(header, separator)):
             return separator
     return None
 
 
-def _cells(line: str, separator: str) -> list[str]:
+def cells_of(line: str, separator: str) -> list[str]:
+    """The cells of one line, quotes taken off."""
     try:
         return next(csv.reader([line], delimiter=separator), [])
     except csv.Error:  # a carriage return within the line
@@ -33,8 +34,8 @@ def _cells(line: str, separator: str) -> list[str]:
 def read(source: Source, kind: str) -> pl.DataFrame:
     """query_id, item_id and grade, or score and rank, of every row."""
     header = next(iter(source.head_lines), "")
-    separator = separator_of(header) or next((s for s in _SEPARATORS if s in header), ",")
-    names = _cells(header, separator)
+    separator = separator_of(header) or next((s for s in SEPARATORS if s in header), ",")
+    names = cells_of(header, separator)
     found = match_columns(names, kind, where=source.name)
     wanted = [pl.col(given).alias(name) for name, given in found.items()]
     # A row that is too short has no last cell; a blank line has none at all, and does not count.
@@ -44,11 +45,11 @@ def read(source: Source, kind: str) -> pl.DataFrame:
     except OSError as error:
         raise source.damaged(error) from error
     except pl.exceptions.PolarsError as error:
-        raise _misfit(source, separator, list(found.values())) or _unreadable(source, error) from error
+        raise misfit(source, separator, list(found.values())) or unreadable(source, error) from error
     if frame["last"].any() or any(frame[name].null_count() for name in found):
-        misfit = _misfit(source, separator, list(found.values()))
-        if misfit is not None:
-            raise misfit
+        fault = misfit(source, separator, list(found.values()))
+        if fault is not None:
+            raise fault
         frame = frame.filter(~pl.all_horizontal(pl.col(*found).is_null()))
     numbers = as_numbers(frame.select(list(found)))
     bad = first_bad_number(frame, numbers)
@@ -94,9 +95,9 @@ def _data_rows(source: Source, separator: str) -> Iterator[tuple[int, list[str]]
     yield from rows
 
 
-def _misfit(source: Source, separator: str, wanted: list[str]) -> DataError | None:
+def misfit(source: Source, separator: str, wanted: list[str]) -> DataError | None:
     """The error for the first row that does not fit the header, or lacks a cell that is wanted."""
-    header = _cells(next(iter(source.head_lines), ""), separator)
+    header = cells_of(next(iter(source.head_lines), ""), separator)
     for line, row in _data_rows(source, separator):
         where, shown = f"{source.name}:{line}", separator.join(row)
         if len(row) != len(header):
@@ -108,7 +109,9 @@ def _misfit(source: Source, separator: str, wanted: list[str]) -> DataError | No
     return None
 
 
-def _unreadable(source: Source, error: Exception) -> DataError:
+def unreadable(source: Source, error: Exception) -> DataError:
+    """The error for what is no table at all."""
     if "utf" in str(error).lower():
         return source.undecodable()
-    return DataError(f"cannot be read as a table: {error}", where=source.name, expected="CSV or TSV with a header")
+    reason = str(error).partition("\n")[0]
+    return DataError(f"cannot be read as a table: {reason}", where=source.name, expected="CSV or TSV with a header")

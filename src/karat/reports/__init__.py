@@ -1,14 +1,15 @@
 """One file a form of output; each reads only a Report."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from karat.errors import UsageError
-from karat.formats.atomic import write_text
+from karat.formats.atomic import writing_texts
 from karat.registry import Registry
 from karat.report import Report
 
-__all__ = ["FORMS", "form_of", "write"]
+__all__ = ["FORMS", "form_of", "write", "writing"]
 
 Form = Callable[[Report], str]
 FORMS: Registry[Form] = Registry("report form", home="karat.reports.forms", group="karat.reports")
@@ -18,11 +19,19 @@ def form_of(path: Path) -> Form:
     """The form that the suffix names."""
     form = FORMS.find(path.suffix.lower().removeprefix("."))
     if form is None:
-        known = ", ".join(f".{name}" for name in FORMS.names())
+        known = ", ".join(f".{name}" for name in sorted(FORMS.names()))
         raise UsageError(f"cannot tell the form of the report from {path.name!r}", expected=f"a suffix among {known}")
     return form
 
 
+@contextmanager
+def writing(report: Report, paths: Iterable[Path]) -> Iterator[None]:
+    """Write the report in the forms that the suffixes name: all files when the block ends well, else none."""
+    with writing_texts({path: form_of(path)(report) for path in paths}):
+        yield
+
+
 def write(report: Report, path: Path) -> None:
     """Write the report whole, in the form that the suffix names."""
-    write_text(path, form_of(path)(report))
+    with writing(report, [path]):
+        pass

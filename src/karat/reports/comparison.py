@@ -1,6 +1,8 @@
 """Comparisons, changed queries and slices as cells, for the console and for Markdown."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import isnan, nan
 
 from karat.breakdown import Gap, Slice
 from karat.changes import Change, Move
@@ -9,7 +11,7 @@ from karat.reports.table import Table
 from karat.statistics.comparison import Comparison
 from karat.statistics.corrections import is_shown
 from karat.statistics.power import POWER
-from karat.wording import count, decimals_of, difference_shown, p_shown, percent
+from karat.wording import count, decimals_of, difference_shown, estimate_shown, p_shown, percent
 
 __all__ = ["changes_table", "comparison_table", "power_lines", "slices_table", "tally", "verdict_of"]
 
@@ -23,7 +25,7 @@ def comparison_table(report: Report) -> Table:
         compared = [one for one in report.comparisons if one.measure == label]
         for number, one in enumerate(compared):
             if number == 0:
-                rows.append([label, one.baseline, _mean(one.baseline_mean, one), "", "", ""])
+                rows.append([label, one.baseline, _mean(one.baseline_mean, one), "", "", "", ""])
             rows.append(
                 [
                     "",
@@ -31,10 +33,11 @@ def comparison_table(report: Report) -> Table:
                     _mean(one.mean, one),
                     difference_shown(one.difference, one.ci),
                     p_shown(one.p_holm),
+                    f"{one.n:,}",
                     f"{one.better}/{one.equal}/{one.worse}",
                 ]
             )
-    header = ["measure", "system", "mean", f"difference [{percent(report.level)}]", "p", "+/=/−"]
+    header = ["measure", "system", "mean", f"difference [{percent(report.level)}]", "p", "n", "+/=/−"]
     return header, rows
 
 
@@ -59,7 +62,7 @@ def power_lines(report: Report) -> Iterator[str]:
         )
 
 
-def changes_table(changes: Sequence[Change], baseline: str) -> Table:
+def changes_table(changes: Sequence[Change]) -> Table:
     """Queries with their scores before and after, and where their relevant items went."""
     rows = [
         [
@@ -70,8 +73,7 @@ def changes_table(changes: Sequence[Change], baseline: str) -> Table:
         ]
         for change in changes
     ]
-    system = changes[0].system if changes else ""
-    return ["query", f"{baseline} → {system}", "change", "relevant items (grade): rank before → after"], rows
+    return ["query", "before → after", "change", "relevant items (grade): rank before → after"], rows
 
 
 def _moves_shown(moves: Sequence[Move]) -> str:
@@ -91,22 +93,34 @@ def _rank(rank: int | None) -> str:
 
 
 def slices_table(report: Report, measure: str) -> Table:
-    """Every slice under one measure, those that lose most first."""
-    beside = [(part, one) for part in report.slices for one in part.beside if one.measure == measure]
-    beside.sort(key=lambda pair: (pair[1].gain, pair[0].name, pair[1].system))
-    several = len({one.system for _, one in beside}) > 1
-    rows = [_slice_row(part, one, report.level, several=several) for part, one in beside]
-    against = f"to {report.baseline}" if report.baseline else "to the rest"
-    system = ["system"] if several else []
-    return ["slice", *system, "n", "mean", f"{against} [{percent(report.level)}]", "p", ""], rows
+    """Every slice under one measure, those that lose most first; what was compared with nothing comes last."""
+    found = {(part.name, one.system): one for part in report.slices for one in part.beside if one.measure == measure}
+    systems = [name for name in report.systems if name != report.baseline]
+    pairs = [(part, system) for part in report.slices for system in systems]
+    pairs.sort(key=lambda pair: _rank_of(found.get((pair[0].name, pair[1])), *pair))
+    several = len(systems) > 1
+    rows = []
+    for part, system in pairs:
+        estimate = part.estimates[system][measure]
+        names = [part.label, *([system] if several else ()), f"{estimate.n:,}"]
+        one = found.get((part.name, system))
+        if not found:
+            rows.append([*names, estimate_shown(estimate)])
+        elif one is None or not estimate.n:
+            rows.append([*names, estimate_shown(replace(estimate, ci=None)), "–", "–", ""])
+        else:
+            mean = f"{estimate.mean:.{decimals_of(estimate.ci)}f}"
+            difference = difference_shown(one.difference, one.ci)
+            rows.append([*names, mean, difference, p_shown(one.p_holm), verdict_of(one, report.level)])
+    level = f"[{percent(report.level)}]"
+    against = f"to {'baseline' if report.baseline else 'the rest'} {level}"
+    figures = ["mean", against, "p", ""] if found else [f"mean {level}"]
+    return ["slice", *(["system"] if several else ()), "n", *figures], rows
 
 
-def _slice_row(part: Slice, one: Comparison | Gap, level: float, *, several: bool) -> list[str]:
-    estimate = part.estimates[one.system][one.measure]
-    mean = f"{estimate.mean:.{decimals_of(estimate.ci)}f}" if estimate.n else "–"
-    difference = difference_shown(one.difference, one.ci)
-    system = [one.system] if several else []
-    return [part.label, *system, f"{estimate.n:,}", mean, difference, p_shown(one.p_holm), verdict_of(one, level)]
+def _rank_of(one: Comparison | Gap | None, part: Slice, system: str) -> tuple[bool, float, str, str]:
+    gain = nan if one is None else one.gain
+    return isnan(gain), 0.0 if isnan(gain) else gain, part.name, system
 
 
 def verdict_of(one: Comparison | Gap, level: float) -> str:

@@ -60,7 +60,7 @@ def print_comparison(report: Report) -> None:
 def _print_losses(screen: "Console", report: Report, system: str) -> None:
     losses = [c for c in report.changes if (c.system, c.measure) == (system, report.labels[0]) and c.gain < 0]
     if losses:
-        screen.print(_table(*changes_table(losses[:_LOSSES_SHOWN], report.baseline or ""), text=(0, 3), folding=(0, 3)))
+        screen.print(_table(*changes_table(losses[:_LOSSES_SHOWN]), text=(0, 3), folding=(0, 3)))
         screen.print()
 
 
@@ -71,13 +71,13 @@ def print_slices(report: Report) -> None:
     screen = console()
     last = len(header) - 1
     styles = {(number, last): verdict_style(row[-1]) for number, row in enumerate(rows)}
-    beside = report.baseline or "the rest"
-    screen.print(f"\n{measure} by slice, worst first; difference to {beside}")
-    text = (0, 1, last) if header[1] == "system" else (0, last)
-    screen.print(_table(header, rows[:_SLICES_SHOWN], text=text, folding=(0,), styles=styles))
+    screen.print(f"\n{measure} by slice, worst first")
+    names = (0, 1) if header[1] == "system" else (0,)
+    screen.print(_table(header, rows[:_SLICES_SHOWN], text=(*names, last), folding=names, styles=styles))
     if len(rows) > _SLICES_SHOWN:
         screen.print(f"… {len(rows) - _SLICES_SHOWN} more, and the other measures: -o report.md")
-    screen.print(f"p: Holm's correction for these {len(rows):,} · noise: chance alone would do")
+    if "p" in header:
+        screen.print(f"p: Holm's correction for these {len(rows):,} · noise: chance alone would do")
 
 
 def verdict_style(verdict: str) -> str:
@@ -97,10 +97,11 @@ def print_table(
     rows: Sequence[Sequence[str]],
     *,
     text: Sequence[int] = (0,),
+    folding: Sequence[int] | None = None,
     styles: Mapping[tuple[int, int], str] | None = None,
 ) -> None:
-    """A plain table: columns of ``text`` to the left, figures to the right; only the last column may wrap."""
-    console().print(_table(header, rows, text=text, folding=(len(header) - 1,), styles=styles))
+    """A plain table: columns of ``text`` to the left, figures to the right; ``folding`` ones, or the last, may wrap."""
+    console().print(_table(header, rows, text=text, folding=folding or (len(header) - 1,), styles=styles))
 
 
 def _table(

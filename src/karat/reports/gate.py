@@ -1,20 +1,22 @@
 """Verdicts of a gate as JUnit XML, Markdown, JSON and cells for the console."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from json import dumps
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from karat.errors import UsageError
-from karat.formats.atomic import write_text
+from karat.formats.atomic import writing_texts
 from karat.gates import Gate, Verdict
 from karat.reports.console import print_table, verdict_style
 from karat.reports.markdown import escaped, markdown_table
 from karat.reports.table import Table
 from karat.wording import bounds_shown, decimals_of, difference_shown
 
-__all__ = ["check_form", "gate_table", "gate_to_json", "gate_to_junit", "gate_to_markdown", "print_gate", "write_gate"]
+__all__ = ["check_form", "gate_table", "gate_to_json", "gate_to_junit", "gate_to_markdown", "print_gate", "write_gates"]
 
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WORDS = {"pass": "PASS", "fail": "FAIL", "unsure": "UNSURE"}
 
 
@@ -42,7 +44,8 @@ def print_gate(gate: Gate) -> None:
     """The verdicts on standard output, and the sum of them."""
     header, rows = gate_table(gate)
     styles = {(number, 0): verdict_style(row[0].lower()) for number, row in enumerate(rows)}
-    print_table(header, rows, text=(0, 1, len(header) - 1), styles=styles)
+    words = range(1, header.index("found"))
+    print_table(header, rows, text=(0, *words, len(header) - 1), folding=(*words, len(header) - 1), styles=styles)
     counted = {outcome: sum(v.outcome == outcome for v in gate.verdicts) for outcome in _WORDS}
     against = f" · baseline {gate.baseline}" if gate.baseline else ""
     print(" · ".join(f"{n} {outcome}" for outcome, n in counted.items() if n) + against)
@@ -91,8 +94,8 @@ def gate_to_junit(gate: Gate) -> str:
 
 
 def _attribute(text: str) -> str:
-    """Quoted, without the control characters that XML does not allow."""
-    return quoteattr("".join(character for character in text if character >= " " or character in "\t\n"))
+    """Quoted, without the characters that XML does not allow."""
+    return quoteattr(_NOT_IN_XML.sub("", text))
 
 
 _FORMS: dict[str, Callable[[Gate], str]] = {
@@ -109,6 +112,7 @@ def check_form(path: Path) -> None:
         raise UsageError(f"cannot tell the form from {path.name!r}", expected=expected)
 
 
-def write_gate(gate: Gate, path: Path) -> None:
-    """Write the verdicts whole, in the form that the suffix names."""
-    write_text(path, _FORMS[path.suffix.lower()](gate))
+def write_gates(gate: Gate, paths: Iterable[Path]) -> None:
+    """Write the verdicts in the forms that the suffixes name: all files or none."""
+    with writing_texts({path: _FORMS[path.suffix.lower()](gate) for path in paths}):
+        pass

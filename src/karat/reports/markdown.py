@@ -39,7 +39,7 @@ def _changed(report: Report) -> Iterator[tuple[str, Table]]:
     for system in report.systems:
         losses = [c for c in report.changes if (c.system, c.measure) == (system, report.labels[0]) and c.gain < 0]
         if losses:
-            table = changes_table(losses[:_CHANGES_SHOWN], report.baseline or "")
+            table = changes_table(losses[:_CHANGES_SHOWN])
             yield f"Largest losses of {system} on {report.labels[0]}", table
 
 
@@ -54,4 +54,6 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def escaped(cell: str) -> str:
-    return cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    """Safe within a table: no column, no tag and no line of its own."""
+    text = cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    return " ".join(text.splitlines()) if text.splitlines()[1:] else text

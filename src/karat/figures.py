@@ -1,0 +1,160 @@
+"""What a target is about: an estimate, a recorded figure, or a difference to the baseline, looked up in reports."""
+
+from dataclasses import dataclass
+from math import hypot
+
+import polars as pl
+
+from karat.errors import DataError, UsageError
+from karat.measure import Measure
+from karat.saved import Column, Saved
+from karat.statistics.comparison import Paired, compare_pairs
+from karat.statistics.distributions import normal_quantile
+from karat.statistics.estimates import FEW_QUERIES
+from karat.statistics.intervals import Bounds
+from karat.statistics.streams import keys_of
+from karat.targets import Target
+
+__all__ = ["Figure", "difference_of", "figure_of"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A value to be held against a limit."""
+
+    value: float
+    ci: Bounds | None
+    n: int | None
+    """None where it is not over queries."""
+    note: str = ""
+
+
+def figure_of(target: Target, system: str, report: Saved) -> Figure:
+    """A measure's estimate, or the figure that was recorded."""
+    recorded = report.figures(system).get(target.subject)
+    if recorded is not None:
+        return _recorded(target, float(recorded), report)
+    column = report.column(target.subject, system, target.slice, _place(target, report))
+    if column.mean is None:
+        raise _undefined(target, system, report)
+    return Figure(column.mean, column.ci, column.n, _caution(column.n, column.ci))
+
+
+def difference_of(target: Target, system: str, report: Saved, baseline: str | None, other: Saved | None) -> Figure:
+    """The difference to a system of this report, or of another; a share of its mean where the target is one."""
+    recorded = report.figures(system).get(target.subject)
+    if recorded is not None:
+        return _recorded(target, float(recorded), report)
+    ours = report.column(target.subject, system, target.slice, _place(target, report))
+    if other is None and (baseline is None or baseline == system):
+        what = f"{system!r} is the baseline itself" if baseline else "there is no baseline"
+        hint = "Name it with --baseline, a system of the report or another report."
+        raise UsageError(f"{what}, but the target {target.title!r} needs one", where=report.source, hint=hint)
+    if other is None and baseline == report.baseline:
+        figure, mean = _compared(target, ours)
+    else:
+        base = other or report
+        name = baseline if other is None and baseline else _only_system(base, system)
+        theirs = base.column(target.subject, name, target.slice, _place(target, base))
+        figure, mean = _across(target, ours, theirs)
+    if not target.share:
+        return figure
+    if mean == 0:
+        raise DataError(f"the baseline's {ours.label} is 0, so no share of it can be taken", where=report.source)
+    ci = None if figure.ci is None else (figure.ci[0] / mean, figure.ci[1] / mean)
+    return Figure(figure.value / mean, ci, figure.n, figure.note)
+
+
+def _compared(target: Target, ours: Column) -> tuple[Figure, float]:
+    """As the report has it."""
+    rows = ours.saved.part(target.slice).get("comparisons") or ()
+    row = next((row for row in rows if (row["system"], row["measure"]) == (ours.system, ours.label)), None)
+    if row is None:
+        raise DataError(f"{ours.label} of {ours.system} was not compared", where=ours.saved.source)
+    if row["difference"] is None:
+        raise _undefined(target, f"{ours.system} or {ours.saved.baseline}", ours.saved)
+    ci = (row["ci"][0], row["ci"][1]) if row["ci"] else None
+    return Figure(row["difference"], ci, row["n"], _caution(row["n"], ci)), row["baseline_mean"]
+
+
+def _across(target: Target, ours: Column, theirs: Column) -> tuple[Figure, float]:
+    """Query by query where both reports hold the queries' scores, else by their standard errors."""
+    if ours.convention != theirs.convention:
+        raise DataError(
+            f"{ours.label} is {ours.convention} here and {theirs.convention} in {theirs.saved.source}",
+            where=ours.saved.source,
+            expected="the same conventions in both reports",
+        )
+    if ours.mean is None or theirs.mean is None:
+        raise _undefined(target, ours.system if ours.mean is None else theirs.system, ours.saved)
+    scores = ours.per_query(), theirs.saved.column(theirs.label, theirs.system, None, "").per_query()
+    if scores[0] is not None and scores[1] is not None:
+        return _paired(target, ours, theirs, scores[0], scores[1])
+    difference, n = ours.mean - theirs.mean, min(ours.n, theirs.n)
+    errors = ours.entry.get("se"), theirs.entry.get("se")
+    if errors[0] is None or errors[1] is None:
+        return Figure(difference, None, n, _caution(n, None)), theirs.mean
+    half = normal_quantile((1 + ours.saved.how.level) / 2) * hypot(errors[0], errors[1])
+    note = "not paired: the reports do not hold these queries' scores, so the interval is wide"
+    return Figure(difference, (difference - half, difference + half), n, note), theirs.mean
+
+
+def _paired(
+    target: Target, ours: Column, theirs: Column, scores: pl.DataFrame, base_scores: pl.DataFrame
+) -> tuple[Figure, float]:
+    frame = scores.join(base_scores, on="id", how="inner", suffix="_base").sort("id")
+    if frame.is_empty():
+        where = f"{ours.saved.source} × {theirs.saved.source}"
+        raise DataError("no query in common", where=where, expected="the same queries")
+    metric = Measure.parse(ours.convention).metric
+    values, base_values = frame["value"].to_numpy(), frame["value_base"].to_numpy()
+    pair = Paired(ours.system, theirs.system, ours.label, values, base_values, metric.aggregate, metric.lower_is_better)
+    how = ours.saved.how
+    (found,) = compare_pairs([pair], keys_of(frame["id"], how.seed), how)
+    if not found.n:
+        raise _undefined(target, f"{ours.system} or {theirs.system}", ours.saved)
+    whole = scores.height if target.slice is not None else max(scores.height, base_scores.height)
+    shared = f"compared on the {frame.height:,} queries that both reports have" if whole > frame.height else ""
+    note = "; ".join(filter(None, (shared, _caution(found.n, found.ci))))
+    return Figure(found.difference, found.ci, found.n, note), found.baseline_mean
+
+
+def _only_system(saved: Saved, wanted: str) -> str:
+    """The system of the same name in a baseline's report, or the only one."""
+    if wanted in saved.systems or len(saved.systems) == 1:
+        return wanted if wanted in saved.systems else next(iter(saved.systems))
+    raise UsageError(
+        f"the baseline has several systems: {', '.join(saved.systems)}",
+        where=saved.source,
+        expected=f"one, or one called {wanted}",
+    )
+
+
+def _recorded(target: Target, value: float, report: Saved) -> Figure:
+    if target.slice is not None or target.relative:
+        raise UsageError(
+            f"{target.subject} is a recorded figure: it has no {'slices' if target.slice else 'baseline'}",
+            where=_place(target, report),
+            expected=f"a limit on its value, such as {target.subject} <= {value:g}",
+        )
+    return Figure(value, None, None)
+
+
+def _caution(n: int, ci: Bounds | None) -> str:
+    if n < 2:
+        return "one query: no interval"
+    if ci is None:
+        return "no interval in the report: decided on the mean alone"
+    return f"few queries: the interval is rough under {FEW_QUERIES}" if n < FEW_QUERIES else ""
+
+
+def _undefined(target: Target, system: str, report: Saved) -> DataError:
+    return DataError(
+        f"{target.subject} of {system} is undefined for every query",
+        where=_place(target, report),
+        expected="at least one query where it is defined",
+    )
+
+
+def _place(target: Target, report: Saved) -> str:
+    return f"{report.source}, target {target.title!r}"
