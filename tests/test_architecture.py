@@ -35,7 +35,7 @@ LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 # formats is for the rim: where gold and rankings come from, and where reports go.
 FORMATS_ARE_FOR = {"formats", "gold", "rankers", "reports", "api", "cli"}
 HEAVY_AT_START = {"polars", "numpy", "rich", "matplotlib", "faiss", "pydantic", "jinja2"}
-CORE_LIBRARIES = {"numpy", "polars", "typer", "rich"}
+CORE_LIBRARIES = {"numpy", "polars", "pydantic", "typer", "rich"}
 
 
 def modules() -> list[Path]:

@@ -10,7 +10,7 @@ import polars as pl
 from karat.breakdown import break_down, correct_slices, pairs_of, slice_of_items
 from karat.changes import Change, Trace, changes_between
 from karat.dialects import Asked
-from karat.errors import DataError, UnknownName, UsageError
+from karat.errors import UnknownName, UsageError
 from karat.evaluation import Evaluation
 from karat.judging import DuplicateRule
 from karat.report import Report
@@ -77,17 +77,9 @@ def assess(
     found = [*break_down(scores, groups, how, baseline)] if groups else []
     for number, (group, _) in enumerate(item_groups):
         found.append(slice_of_items(group, {n: s.of_items[number] for n, s in systems.items()}, how, baseline))
-    comparisons = _compare(scores, baseline, how) if baseline else []
-    if comparisons and not any(one.n for one in comparisons):
-        raise DataError(
-            f"under no measure is any query defined for {baseline} and another system",
-            where=gold.source,
-            expected="queries with something relevant",
-            hint="--empty zero counts those with nothing relevant as 0.",
-        )
     return replace(
         report,
-        comparisons=tuple(comparisons),
+        comparisons=tuple(_compare(scores, baseline, how)) if baseline else (),
         changes=tuple(_changes(systems, baseline, asked)) if baseline else (),
         slices=tuple(correct_slices(found)),
         warnings=(*warnings, *_cautions(systems, report)),

@@ -48,7 +48,7 @@ class UnknownName(UsageError):  # noqa: N818 - reads as what it says
     """A name that is in no registry; lists the known ones and suggests the nearest."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str | None = None) -> None:
-        names = sorted(known)
+        names = sorted(set(known))
         folded = {candidate.lower(): candidate for candidate in names}
         near = [folded[match] for match in get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
         hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(names)}"

@@ -47,9 +47,9 @@ def difference_of(target: Target, system: str, report: Saved, baseline: str | No
         return _recorded(target, float(recorded), report)
     ours = report.column(target.subject, system, target.slice, _place(target, report))
     if other is None and (baseline is None or baseline == system):
-        what = f"{system!r} is the baseline itself" if baseline else "there is no baseline"
+        what = f"{system!r} is the baseline itself" if baseline else "there is none"
         hint = "Name it with --baseline, a system of the report or another report."
-        raise UsageError(f"{what}, but the target {target.title!r} needs one", where=report.source, hint=hint)
+        raise UsageError(f"the target {target.title!r} needs a baseline, and {what}", where=report.source, hint=hint)
     if other is None and baseline == report.baseline:
         figure, mean = _compared(target, ours)
     else:

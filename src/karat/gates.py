@@ -111,7 +111,7 @@ def _verdict(target: Target, system: str, figure: Figure) -> Verdict:
     return Verdict(target, system, outcome, figure.value, figure.ci, figure.n, figure.note)
 
 
-def measures_of(targets: Sequence[Target], recorded: Sequence[str], where: str) -> list[str]:
+def measures_of(targets: Sequence[Target], recorded: Sequence[str], where: str | None = None) -> list[str]:
     """The measures that the targets are about, each once; what is neither one nor recorded is an error."""
     found = []
     for subject in dict.fromkeys(target.subject for target in targets):

@@ -189,11 +189,9 @@ def _by_value(values: pl.Series, name: str) -> list[Group]:
 
 def _as_text(values: pl.Series) -> pl.Series:
     """As a person would write it: 2 rather than 2.0; an empty text is no value, nor is the name of none."""
-    if values.dtype.is_float() and (values.is_null() | (values == values.round()) & values.is_finite()).all():
-        values = values.cast(pl.Int64)
-    if values.dtype == pl.Boolean:
-        return values.cast(pl.String)
     texts = values.cast(pl.String).str.strip_chars()
+    if values.dtype.is_float():
+        texts = texts.str.strip_suffix(".0")
     return texts.set(texts.is_in(["", NO_VALUE]), None)
 
 

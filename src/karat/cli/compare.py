@@ -18,7 +18,7 @@ from karat.cli.options import (
 )
 from karat.cli.output import check_outputs, deliver
 from karat.cli.scoring import assess_files, baseline_among
-from karat.errors import UsageError
+from karat.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from karat.report import Report
@@ -28,8 +28,8 @@ __all__ = ["add_to"]
 _EPILOG = (
     "Examples:\n\n"
     "  karat compare qrels.txt bm25.trec dense.trec\n\n"
-    "  karat compare qrels.txt a.trec b.trec c.trec --baseline b -m ndcg@10,recall@100 -o diff.md\n\n"
-    "  karat compare qrels.txt old.trec new.trec --slices queries.csv:type,type*lang\n\n"
+    "  karat compare qrels.txt a.trec b.trec c.trec --baseline b -o diff.md\n\n"
+    "  karat compare qrels.txt old.trec new.trec -s queries.csv:type,type*lang\n\n"
     "The first run is the baseline, unless --baseline names another. Same seed, same digits."
 )
 
@@ -63,6 +63,13 @@ def compare_command(
         raise UsageError(f"--detect is {detect}", expected="a difference above 0, such as 0.01")
     asked = split_measures(measures) if measures else None
     report = assess_files(gold, runs, asked, scoring.resampling(), scoring, baseline_among(baseline, runs))
+    if not any(one.n for one in report.comparisons):
+        raise DataError(
+            f"under no measure is any query defined for both {report.baseline} and another system",
+            where=gold,
+            expected="queries with something relevant",
+            hint="--empty zero counts those with nothing relevant as 0.",
+        )
     deliver(
         replace(report, detect=detect),
         show_comparison,

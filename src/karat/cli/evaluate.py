@@ -27,8 +27,9 @@ __all__ = ["add_to"]
 _EPILOG = (
     "Examples:\n\n"
     "  karat evaluate qrels.txt bm25.trec dense.trec\n\n"
-    "  karat evaluate qrels.txt run.trec -m ndcg@10 -m 'recall(rel=2)@100' --per-query scores.csv\n\n"
-    "  karat evaluate qrels.txt run.trec -m map -m ndcg_cut_10 --dialect trec_eval --json\n\n"
+    "  karat evaluate qrels.txt run.trec -m ndcg@10 -m 'recall(rel=2)@100'\n\n"
+    "  karat evaluate qrels.txt run.trec --per-query scores.csv\n\n"
+    "  karat evaluate qrels.txt run.trec -m map --dialect trec_eval --json\n\n"
     "  karat evaluate qrels.txt run.trec --slices queries.csv:type,length\n\n"
     "  zcat run.gz | karat evaluate qrels.txt - -o report.md -o report.json\n\n"
     "Reads TREC, JSON, JSONL, CSV, TSV and Parquet, also .gz and .zst; karat metrics lists the measures."

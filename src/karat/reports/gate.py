@@ -16,7 +16,7 @@ from karat.wording import bounds_shown, decimals_of, difference_shown
 
 __all__ = ["check_form", "gate_table", "gate_to_json", "gate_to_junit", "gate_to_markdown", "print_gate", "write_gates"]
 
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_IN_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WORDS = {"pass": "PASS", "fail": "FAIL", "unsure": "UNSURE"}
 
 

@@ -84,10 +84,12 @@ def read_report(path: str) -> Saved:
     """A report that ``-o report.json`` or ``--json`` wrote."""
     hint = "karat evaluate GOLD RUN -o report.json makes one."
     expected = f"a report of karat ({SCHEMA})"
+    text = Source.open(path).text()
     try:
-        form: Any = loads(Source.open(path).text())
+        form: Any = loads(text)
     except JSONDecodeError as error:
-        raise DataError(f"not JSON: {error}", where=path, expected=expected, hint=hint) from error
+        found = f"not JSON: {error}" if text.lstrip().startswith("{") else "this is no report of karat"
+        raise DataError(found, where=path, expected=expected, hint=hint) from error
     schema = form.get("schema") if isinstance(form, dict) else None
     if schema != SCHEMA:
         found = f"the schema is {schema!r}" if schema else "the file has no schema"

@@ -1,0 +1,355 @@
+"""karat compare: its figures by hand, its files, its screen, and what must never change a digit."""
+
+import csv
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Karat
+from .support import RUN, Outcome, check_failure, check_width, put, report_of
+from .test_evaluate_screen import _in_terminal
+from .test_intervals import QUERIES, RANKS, put_gold, put_run, shuffled
+
+A, B = RANKS, [2, 1, 1, 3, 1, 1, 1, 2] * 3
+COMPARE = ["compare", "g.qrels", "a.trec", "b.trec"]
+RR = [*COMPARE, "-m", "rr"]
+LONG = "a-system-with-a-name-of-more-than-forty-letters"
+
+
+@pytest.fixture(autouse=True)
+def _files(folder: Path) -> None:
+    put_gold()
+    put_run("a.trec", A)
+    put_run("b.trec", B)
+
+
+def _row(outcome: Outcome, system: str = "b", measure: str = "rr") -> dict[str, Any]:
+    rows: list[dict[str, Any]] = report_of(outcome)["comparisons"]
+    (row,) = (row for row in rows if (row["system"], row["measure"]) == (system, measure))
+    return row
+
+
+def _drop_lines(name: str, *starts: str) -> None:
+    kept = [line for line in Path(name).read_text().splitlines(keepends=True) if not line.startswith(starts)]
+    put(name, "".join(kept))
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_difference_with_all_that_belongs_to_it(karat: Karat) -> None:
+    outcome = karat(*RR, "--json")
+    report, row = report_of(outcome), _row(outcome)
+    apart = [1 / after - 1 / before for before, after in zip(A, B, strict=True)]
+    assert report["baseline"] == row["baseline"] == "a"
+    assert row["difference"] == pytest.approx(sum(apart) / QUERIES)
+    assert row["difference"] == row["mean"] - row["baseline_mean"]
+    assert (row["better"], row["equal"], row["worse"]) == (9, 12, 3)
+    assert (row["n"], row["left_out"]) == (QUERIES, 0)
+    assert row["ci"][0] < row["difference"] < row["ci"][1]
+    assert 0 < row["p"] <= row["p_holm"] <= 1 and row["p"] <= row["p_bh"] <= row["p_holm"]
+    assert 0 < row["p_t"] < 1 and 0 < row["p_wilcoxon"] < 1
+    assert row["effect_size"] == pytest.approx(row["difference"] / row["std"])
+    assert row["detectable"] > 0 and row["queries_needed"] > QUERIES
+    assert row["to_detect"]["difference"] == 0.01 and row["to_detect"]["queries"] > 1000
+    assert outcome.err == ""
+
+
+def test_every_system_and_measure_is_compared_and_corrected_together(karat: Karat) -> None:
+    put_run("c.trec", B[::-1])
+    outcome = karat(*COMPARE, "c.trec", "-m", "rr,ap", "--json")
+    rows = report_of(outcome)["comparisons"]
+    assert [(row["system"], row["measure"]) for row in rows] == [("b", "rr"), ("b", "ap"), ("c", "rr"), ("c", "ap")]
+    assert min(row["p_holm"] for row in rows) == pytest.approx(min(1, 4 * min(row["p"] for row in rows)))
+
+
+def test_the_queries_that_changed_come_with_rank_moves(karat: Karat) -> None:
+    changes = report_of(karat(*RR, "--json"))["changes"]
+    lost, won = ([c["query_id"] for c in changes if (c["difference"] < 0) == wanted] for wanted in (True, False))
+    assert lost == ["q00", "q08", "q16"] and len(won) == 9
+    assert changes[0] == {
+        "system": "b",
+        "measure": "rr",
+        "query_id": "q00",
+        "baseline": 1.0,
+        "value": 0.5,
+        "difference": -0.5,
+        "moves": [{"item_id": "d0", "grade": 1.0, "from": 1, "to": 2}],
+    }
+
+
+def test_an_item_that_was_lost_has_no_rank(karat: Karat) -> None:
+    _drop_lines("b.trec", "q00 Q0 d0")
+    (change,) = (c for c in report_of(karat(*RR, "--json"))["changes"] if c["query_id"] == "q00")
+    assert change["moves"] == [{"item_id": "d0", "grade": 1.0, "from": 1, "to": None}]
+    assert "d0 (1): 1 → –" in karat(*RR).out
+
+
+def test_files_hold_the_same(karat: Karat) -> None:
+    outcome = karat(*RR, "--json", "-o", "diff.json", "-o", "diff.csv", "-o", "diff.md")
+    saved = json.loads(Path("diff.json").read_text())
+    assert sorted(saved.pop("queries")["scores"]) == ["a", "b"]
+    assert saved == report_of(outcome)
+    rows = list(csv.DictReader(Path("diff.csv").read_text().splitlines()))
+    row = _row(outcome)
+    assert rows[0]["difference"] == "" and rows[1]["baseline"] == "a"
+    assert [float(rows[1][name]) for name in ("difference_low", "difference_high")] == row["ci"]
+    assert [rows[1][name] for name in ("better", "equal", "worse")] == ["9", "12", "3"]
+    text = Path("diff.md").read_text()
+    assert "### Compared with a" in text and f"+{row['difference']:.3f} [" in text and "q00" in text
+    assert outcome.err == "Wrote diff.json, diff.csv, diff.md\n"
+
+
+# --- the baseline -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["b", "b.trec"])
+def test_the_baseline_by_its_name_or_file(karat: Karat, name: str) -> None:
+    plain, turned = _row(karat(*RR, "--json")), _row(karat(*RR, "--baseline", name, "--json"), "a")
+    assert turned["baseline"] == "b"
+    assert turned["difference"] == -plain["difference"]
+    assert turned["ci"] == pytest.approx([-plain["ci"][1], -plain["ci"][0]], abs=1e-12)
+    assert (turned["better"], turned["worse"], turned["p"]) == (plain["worse"], plain["better"], plain["p"])
+
+
+def test_an_unknown_baseline_is_an_error_with_a_suggestion(karat: Karat) -> None:
+    put_run("dense.trec", B)
+    outcome = karat("compare", "g.qrels", "a.trec", "dense.trec", "--baseline", "dens", "-o", "new.json")
+    check_failure(outcome, 2, "unknown system 'dens'", "Did you mean dense?")
+    assert not Path("new.json").exists()
+
+
+@pytest.mark.parametrize("runs", [["a.trec"], ["a.trec", "--baseline", "a"]])
+def test_one_run_is_not_enough(karat: Karat, runs: list[str]) -> None:
+    check_failure(karat("compare", "g.qrels", *runs), 2, "one run", "two or more", "karat compare GOLD RUN RUN")
+
+
+# --- same seed, same digits ---------------------------------------------------------------------------------------
+
+
+def test_no_digit_hangs_on_order_or_company(karat: Karat) -> None:
+    alone = _row(karat(*RR, "--json"))
+    together = {name: alone[name] for name in alone if name not in ("p_holm", "p_bh")}
+    put_run("c.trec", A[::-1])
+    shuffled("g.qrels", 1)
+    shuffled("a.trec", 2)
+    shuffled("b.trec", 3)
+    assert _row(karat(*RR, "--json")) == alone
+    for runs in (["b.trec", "c.trec", "a.trec"], ["a.trec", "c.trec", "b.trec"]):
+        row = _row(karat("compare", "g.qrels", *runs, "-b", "a", "-m", "ndcg@10,rr,ap", "--json"))
+        assert {name: row[name] for name in together} == together
+
+
+def test_the_seed_decides(karat: Karat) -> None:
+    found = [_row(karat(*RR, "--json", "--seed", seed)) for seed in ("0", "1", "0")]
+    assert found[0] == found[2] and found[0]["ci"] != found[1]["ci"]
+
+
+def test_the_usual_interval_of_a_difference_is_the_percentile_one(karat: Karat) -> None:
+    usual, plain, shifted = (_row(karat(*RR, "--json", "--interval", kind)) for kind in ("auto", "percentile", "bca"))
+    assert usual == plain and shifted["ci"] != plain["ci"] and shifted["p"] == plain["p"]
+
+
+def test_threads_change_no_digit(karat: Karat) -> None:
+    expected = karat(*COMPARE, "--json").out
+    for threads in ("1", "7"):
+        line = [sys.executable, "-m", "karat", *COMPARE, "--json"]
+        environment = {**os.environ, "POLARS_MAX_THREADS": threads}
+        done = subprocess.run(line, capture_output=True, check=True, timeout=60, env=environment)
+        assert done.stdout.decode() == expected
+
+
+# --- awkward data -------------------------------------------------------------------------------------------------
+
+
+def test_different_query_sets_are_aligned_on_the_gold_and_said(karat: Karat) -> None:
+    _drop_lines("b.trec", "q01", "q02")
+    outcome = karat(*RR, "--json")
+    assert _row(outcome)["n"] == QUERIES
+    (warning,) = (text for text in outcome.warnings if "a and b answer different queries" in text)
+    assert "2 are" in warning and f"the gold's {QUERIES}" in warning
+    assert warning.removeprefix("warning: ") in report_of(outcome)["warnings"]
+
+
+def test_one_query(karat: Karat) -> None:
+    put_gold(queries=1)
+    outcome = karat(*RR, "--json")
+    row = _row(outcome)
+    assert (row["n"], row["ci"], row["p_t"], row["effect_size"], row["detectable"]) == (1, None, None, None, None)
+    assert any("one query: no interval" in text for text in outcome.warnings)
+    assert "−0.5" in karat(*RR).out
+
+
+@pytest.mark.parametrize("measures", ["rr", "rr,ap,ndcg@10,precision@10"])
+def test_runs_that_are_equal(karat: Karat, measures: str) -> None:
+    put_run("b.trec", A)
+    outcome = karat(*COMPARE, "-m", measures, "--json")
+    for row in report_of(outcome)["comparisons"]:
+        assert (row["difference"], row["ci"], row["p"], row["equal"]) == (0.0, [0.0, 0.0], 1.0, QUERIES)
+        assert row["effect_size"] is None and row["p_t"] is None
+    assert report_of(outcome)["changes"] == []
+    check_width(karat(*COMPARE, "-m", measures).out)
+
+
+def test_a_difference_that_is_the_same_everywhere(karat: Karat) -> None:
+    put_run("a.trec", [1] * QUERIES)
+    put_run("b.trec", [2] * QUERIES)
+    row = _row(karat(*RR, "--json"))
+    assert (row["difference"], row["ci"], row["worse"]) == (-0.5, [-0.5, -0.5], QUERIES)
+    assert row["p"] < 0.001
+
+
+def test_nothing_relevant_at_all(karat: Karat) -> None:
+    put_gold(grade=0)
+    check_failure(
+        karat(*RR, "--json", "-o", "diff.csv"), 3, "g.qrels", "under no measure is any query defined", "--empty"
+    )
+    assert not Path("diff.csv").exists()
+
+
+def test_nothing_relevant_under_one_of_two_measures(karat: Karat) -> None:
+    """Judged shares are defined all the same; what is not is a dash, and null."""
+    put_gold(grade=0)
+    measures = ["-m", "rr,judged@10"]
+    outcome = karat(*COMPARE, *measures, "--json", "-o", "diff.csv", "-o", "diff.md")
+    row = next(row for row in report_of(outcome)["comparisons"] if row["measure"] == "rr")
+    assert {row[name] for name in ("mean", "difference", "ci", "p", "p_holm", "p_t", "p_wilcoxon")} == {None}
+    assert (row["n"], row["left_out"]) == (0, QUERIES)
+    assert any(f"{QUERIES} queries have nothing relevant" in text for text in outcome.warnings)
+    shown = Path("diff.csv").read_text() + Path("diff.md").read_text() + karat(*COMPARE, *measures).out
+    assert "nan" not in shown.lower()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "fragments"),
+    [
+        (["compare", "a.trec", "g.qrels", "b.trec"], 3, ("a.trec:1", "TREC run", "GOLD RUN")),
+        (["compare", "g.qrels", "a.trec", "g.qrels"], 3, ("g.qrels:1", "qrels")),
+        (["compare", "report.json", "a.trec", "b.trec"], 3, ("report.json", "is a report of karat")),
+        (["compare", "g.qrels", "a.trec", "report.json"], 3, ("report.json", "is a report of karat")),
+        (["compare", "g.qrels", "a.trec", "nowhere.trec"], 3, ("nowhere.trec: no such file",)),
+        (["compare", "g.qrels", "a.trec", "empty.trec"], 3, ("empty.trec: the file is empty",)),
+        (["compare", "g.qrels", "a.trec", "a.trec"], 2, ("'a.trec' was named twice",)),
+        (["compare", "g.qrels", "-", "-"], 2, ("standard input was named twice",)),
+        ([*COMPARE, "-m", "ndgc@10"], 2, ("unknown measure 'ndgc@10'", "Did you mean ndcg@10")),
+        ([*COMPARE, "-o", "diff.xls"], 2, ("'diff.xls'", "a suffix among")),
+        ([*COMPARE, "--detect", "0"], 2, ("--detect is 0", "above 0")),
+        ([*COMPARE, "--detect", "nan"], 2, ("--detect is nan",)),
+        ([*COMPARE, "--record", "c:x=1"], 2, ("unknown system 'c'",)),
+        ([*COMPARE, "-o", "nowhere/diff.md"], 3, ("nowhere/diff.md: cannot write here",)),
+    ],
+)
+def test_nothing_is_written_when_it_fails(
+    karat: Karat, folder: Path, arguments: list[str], code: int, fragments: tuple[str, ...]
+) -> None:
+    karat("evaluate", "g.qrels", "a.trec", "-o", "report.json")
+    put("empty.trec", "")
+    put("old.md", "as it was")
+    before = tree(folder)
+    check_failure(karat(*arguments, "-o", "new.json", "-o", "old.md", stdin=RUN.encode()), code, *fragments)
+    assert tree(folder) == before
+
+
+def test_the_first_file_is_not_left_when_the_second_cannot_be_written(karat: Karat, folder: Path) -> None:
+    before = tree(folder)
+    check_failure(karat(*RR, "-o", "new.json", "-o", "nowhere/diff.md"), 3, "nowhere/diff.md: cannot write here")
+    assert tree(folder) == before
+
+
+# --- standard input, output and error -----------------------------------------------------------------------------
+
+
+def test_standard_input_and_gzip_give_the_same(karat: Karat) -> None:
+    plain = _row(karat(*RR, "--json"))
+    put("b.trec.gz", gzip.compress(Path("b.trec").read_bytes()))
+    assert _row(karat("compare", "g.qrels", "a.trec", "b.trec.gz", "-m", "rr", "--json")) == plain
+    piped = karat("compare", "g.qrels", "a.trec", "-", "-m", "rr", "--json", stdin=Path("b.trec").read_bytes())
+    assert _row(piped, "stdin") == {**plain, "system": "stdin"}
+
+
+@pytest.mark.parametrize("form", [[], ["--json"], ["-o", "diff.md"]])
+def test_quiet_leaves_the_same_result(karat: Karat, form: list[str]) -> None:
+    put_gold(queries=5)
+    loud, quiet = karat(*RR, *form), karat(*RR, *form, "--quiet")
+    assert loud.err.startswith("warning: ") and "warning" not in loud.out.replace('"warnings"', "")
+    assert quiet.err == "" and quiet.out == loud.out
+
+
+def test_the_next_step_is_told(karat: Karat) -> None:
+    assert karat(*RR).err.startswith("Next: ") and "karat gate" in karat(*RR).err
+
+
+def test_detect(karat: Karat) -> None:
+    small, large = (_row(karat(*RR, "--json", "--detect", d))["to_detect"]["queries"] for d in ("0.02", "0.1"))
+    assert small / large == pytest.approx(25, rel=0.1)
+    assert f"0.1 takes {large:,}" in karat(*RR, "--detect", "0.1").out
+
+
+# --- the screen ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("systems", [2, 3, 5])
+@pytest.mark.parametrize("name", ["s", LONG])
+@pytest.mark.parametrize("measures", ["rr", "ndcg(gain=exp,ideal=retrieved,rel=1,ties=id-desc,scores=single)@10,ap"])
+def test_everything_fits_80_columns(karat: Karat, systems: int, name: str, measures: str) -> None:
+    runs = [put_run(f"{name}-{n}.trec", B if n % 2 else A) for n in range(systems)]
+    out = karat("compare", "g.qrels", *runs, "-m", measures).out
+    check_width(out)
+    figures = re.findall(r"[+−]?0\.\d+ \[[+−]?0\.\d+, [+−]?0\.\d+\]", out)
+    assert len(figures) == (systems - 1) * (1 + measures.count(",ap"))
+    losses = out.split("better · ")[1:]
+    for number, part in enumerate(losses, 1):
+        assert ("q00" in part and "d0 (1): 1 → 2" in part) == bool(number % 2)
+
+
+def test_the_bundled_sample_fits(karat: Karat) -> None:
+    folder = files("karat") / "samples" / "helpdesk"
+    runs = [str(folder / name) for name in ("bm25.trec", "dense.trec")]
+    check_width(karat("compare", str(folder / "qrels.trec"), *runs, "-s", f"{folder / 'queries.jsonl'}:type").out)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare", "gate"])
+def test_help_teaches_by_examples_that_can_be_copied(karat: Karat, command: str) -> None:
+    outcome = karat(command, "--help")
+    assert outcome.code == 0 and outcome.err == ""
+    check_width(outcome.out.replace("RUN…", "RUN"))
+    examples = re.split(r"\n\s*\n", outcome.out.split("Examples:")[1])
+    commands = [text.strip() for text in examples if "karat " in text and text.startswith("    ")]
+    assert len(commands) >= 3 and all(f"karat {command} " in text for text in commands)
+    assert [text for text in commands if "\n" in text] == []
+    assert "RUN..." in outcome.out.splitlines()[0].replace("…", "...")
+
+
+def test_colours_only_where_wanted(folder: Path) -> None:
+    put_run("b.trec", [3 - (rank == 3) for rank in A])
+    coloured = re.compile(r"\x1b\[[\d;]*(3[0-8]|4[0-8]|9[0-7]|10[0-7])[;m]")
+    assert coloured.search(_in_terminal(RR)) and not coloured.search(_in_terminal(RR, NO_COLOR="1"))
+
+
+def test_an_interruption_leaves_nothing(folder: Path) -> None:
+    """It comes while resamples are drawn: the second run is a pipe, and was just read."""
+    run = Path("b.trec").read_bytes()
+    os.mkfifo("c.trec")
+    before = tree(folder)
+    line = [sys.executable, "-m", "karat", *COMPARE[:3], "c.trec", "--resamples", "10000000", "-o", "new.json"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        Path("c.trec").write_bytes(run)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, b"", b"interrupted\n")
+    assert tree(folder) == before

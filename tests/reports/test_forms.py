@@ -1,0 +1,249 @@
+"""Reports with comparisons and slices as CSV, Markdown and JSON: all digits, and names that would break them."""
+
+import csv
+import io
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import karat
+from karat.breakdown import Gap, break_down
+from karat.changes import Change, Move
+from karat.errors import UsageError
+from karat.report import Report
+from karat.reports import form_of, write
+from karat.reports.comparison import (
+    changes_table,
+    comparison_table,
+    power_lines,
+    slices_table,
+    tally,
+    verdict_of,
+)
+from karat.reports.csv import to_csv
+from karat.reports.json import summary_to_json, to_json
+from karat.reports.markdown import escaped, markdown_table, to_markdown
+from karat.reports.saved import looks_like_report, read_report
+from karat.slices import Cuts
+from karat.statistics.intervals import Resampling
+from tests.reports.test_gate_forms import cells
+
+QUICK = Resampling(resamples=200)
+MEASURES = ["ndcg@5", "unjudged@5", "num_rel_ret"]
+
+
+def example(first: str = "old", second: str = "new", kinds: tuple[str, ...] = ("a", "b"), **options: Any) -> Report:
+    chance = random.Random(5)
+    gold = {f"q{q:02}": {"d0": 2, **{f"d{i}": chance.randrange(3) for i in range(1, 6)}} for q in range(24)}
+    runs = {name: {q: chance.sample([f"d{i}" for i in range(9)], 7) for q in gold} for name in (first, second, "third")}
+    table = pl.DataFrame({"query_id": list(gold), "type": [kinds[q % len(kinds)] for q in range(24)]})
+    return karat.compare(gold, runs, MEASURES, how=QUICK, slices=table, by="type", **options)
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return example()
+
+
+def rows_of(report: Report) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(to_csv(report))))
+
+
+class TestCsv:
+    def test_a_row_for_each_slice_system_and_measure(self, report: Report) -> None:
+        rows = rows_of(report)
+        assert len(rows) == 3 * 3 * 3
+        assert [row["slice"] for row in rows[::9]] == ["", "type=a", "type=b"]
+        assert [(row["system"], row["measure"]) for row in rows[:4]] == [
+            *(("old", "ndcg@5"), ("old", "unjudged@5"), ("old", "num_rel_ret"), ("new", "ndcg@5"))
+        ]
+
+    def test_all_digits(self, report: Report) -> None:
+        found = {(row["slice"], row["system"], row["measure"]): row for row in rows_of(report)}
+        parts = [("", report.estimates, report.comparisons), *((p.name, p.estimates, p.beside) for p in report.slices)]
+        for name, estimates, beside in parts:
+            for one in beside:
+                row, estimate = found[name, one.system, one.measure], estimates[one.system][one.measure]
+                assert one.ci is not None and estimate.ci is not None
+                assert (float(row["difference"]), float(row["difference_low"])) == (one.difference, one.ci[0])
+                assert (float(row["p"]), float(row["p_holm"]), float(row["p_bh"])) == (one.p, one.p_holm, one.p_bh)
+                assert (float(row["mean"]), float(row["ci_low"]), float(row["ci_high"])) == (
+                    estimate.mean,
+                    *estimate.ci,
+                )
+                assert (float(row["std"]), int(row["n"])) == (estimate.std, estimate.n)
+                assert (row["baseline"], int(row["better"])) == ("old", one.as_json()["better"])
+
+    def test_the_baseline_has_no_difference(self, report: Report) -> None:
+        (row,) = [
+            row for row in rows_of(report) if (row["slice"], row["system"], row["measure"]) == ("", "old", "ndcg@5")
+        ]
+        assert {row[name] for name in ("difference", "difference_low", "p", "better", "baseline")} == {""}
+
+    def test_columns_only_where_they_say_something(self, report: Report) -> None:
+        plain = replace(report, baseline=None, comparisons=(), changes=(), slices=())
+        assert to_csv(plain).splitlines()[0] == "system,measure,mean,ci_low,ci_high,std,n,undefined,convention"
+        assert to_csv(report).splitlines()[0].startswith("slice,system,measure,mean,")
+
+    def test_names_with_commas_quotes_and_lines(self) -> None:
+        odd = example('a,"b"', "c\nd", ("x,y", 'z"'))
+        rows = rows_of(odd)
+        assert {row["system"] for row in rows} == {'a,"b"', "c\nd", "third"}
+        assert {row["slice"] for row in rows} == {"", "type=x,y", 'type=z"'}
+
+
+class TestJson:
+    def test_it_reads_back(self, report: Report, tmp_path: Path) -> None:
+        write(report, tmp_path / "r.json")
+        saved = read_report(str(tmp_path / "r.json"))
+        assert looks_like_report(str(tmp_path / "r.json"))
+        assert saved.form == report.as_json(queries=True) and saved.how == QUICK and saved.baseline == "old"
+
+    def test_queries_are_left_out_of_a_pipe(self, report: Report) -> None:
+        whole, summary = json.loads(to_json(report)), json.loads(summary_to_json(report))
+        assert whole.pop("queries")["ids"] == [f"q{q:02}" for q in range(24)] and whole == summary
+
+    def test_comparisons_say_how_many_queries_it_takes(self, report: Report) -> None:
+        rows = json.loads(to_json(replace(report, detect=0.02)))["comparisons"]
+        one = report.comparisons[0]
+        assert rows[0]["to_detect"] == {"difference": 0.02, "queries": one.needed_for(0.02, 0.95)}
+        assert rows[0]["to_detect"]["queries"] > 24
+
+    def test_worst_slices_are_those_that_lose_most(self, report: Report) -> None:
+        form = json.loads(to_json(report))
+        gains = [
+            -row["difference"] if row["measure"].startswith("unjudged") else row["difference"]
+            for row in form["worst_slices"]
+        ]
+        assert gains == sorted(gains) and gains and max(gains) < 0
+
+    def test_figures_stand_with_their_system(self, report: Report) -> None:
+        form = json.loads(to_json(replace(report, figures={"new": {"ms": 5.0}})))
+        assert form["systems"]["new"]["figures"] == {"ms": 5.0} and "figures" not in form["systems"]["old"]
+
+    @pytest.mark.parametrize("name", ["r", "r.txt", "r.jsn"])
+    def test_a_suffix_that_names_no_form(self, name: str) -> None:
+        with pytest.raises(UsageError, match=rf"cannot tell the form of the report from '{name}'"):
+            form_of(Path(name))
+
+    def test_what_does_not_look_like_a_report(self, tmp_path: Path) -> None:
+        (tmp_path / "gold.json").write_text('{"q1": {"d1": 1}}')
+        for path in ("-", str(tmp_path), str(tmp_path / "gold.json"), str(tmp_path / "nowhere.json")):
+            assert not looks_like_report(path)
+
+
+class TestMarkdown:
+    def test_every_table_is_rectangular(self, report: Report) -> None:
+        self.check(to_markdown(report))
+
+    def check(self, text: str) -> None:
+        """Each table has as many cells in every line as in its header."""
+        tables: list[list[str]] = [[]]
+        for line in text.splitlines():
+            if line.startswith("|"):
+                tables[-1].append(line)
+            elif tables[-1]:
+                tables.append([])
+        tables = [table for table in tables if table]
+        assert len(tables) >= 5
+        for table in tables:
+            assert len(table) > 2, table
+            assert len({len(cells(line)) for line in table}) == 1, table
+            assert set(table[1]) <= set("|:-"), table[1]
+
+    def test_its_parts(self, report: Report) -> None:
+        text = to_markdown(replace(report, warnings=("look < out | there",)))
+        titles = [line for line in text.splitlines() if line.startswith("### ")]
+        assert titles == [
+            "### Compared with old",
+            *("### Largest losses of new on ndcg@5", "### Largest losses of third on ndcg@5"),
+            *("### ndcg@5 by slice, worst first", "### unjudged@5 by slice, worst first"),
+            "### num_rel_ret by slice, worst first",
+        ]
+        assert "[95 % interval over queries]" in text
+        assert text.splitlines()[-1] == "- warning: look &lt; out \\| there"
+
+    def test_names_that_would_break_a_table(self) -> None:
+        odd = example("a|b", "<script>c\\", ("x|y", "<z>"))
+        text = to_markdown(odd)
+        self.check(text)
+        assert "<" not in text and "a\\|b" in text and "&lt;script>c\\\\" in text and "type=x\\|y" in text
+
+    def test_names_of_two_lines(self) -> None:
+        self.check(to_markdown(example("a\nb", "c", ("x\ny", "z"))))
+
+    def test_cells(self) -> None:
+        assert escaped("a|b\\<c>") == "a\\|b\\\\&lt;c>"
+        assert markdown_table(["a", "b"], [["x|", "1"]]) == ["| a | b |", "|:--|--:|", "| x\\| | 1 |"]
+
+
+class TestTables:
+    def test_comparisons(self, report: Report) -> None:
+        header, rows = comparison_table(report)
+        assert header == ["measure", "system", "mean", "difference [95 %]", "p", "n", "+/=/−"]
+        assert [row[:2] for row in rows[:4]] == [["ndcg@5", "old"], ["", "new"], ["", "third"], ["unjudged@5", "old"]]
+        one = report.comparisons[0]
+        assert (
+            rows[1][5:] == ["24", f"{one.better}/{one.equal}/{one.worse}"] and one.better + one.equal + one.worse == 24
+        )
+        assert tally(one) == f"new, ndcg@5: {one.better} better · {one.worse} worse · {one.equal} equal"
+
+    def test_less_is_better_turns_it_around(self, report: Report) -> None:
+        one = next(one for one in report.comparisons if (one.system, one.measure) == ("new", "unjudged@5"))
+        ours, theirs = (report.systems[name]["unjudged@5"] for name in ("new", "old"))
+        assert (one.better, one.worse) == (int((ours < theirs).sum()), int((ours > theirs).sum()))
+        assert one.better != one.worse and one.gain == -one.difference
+
+    def test_power_is_of_the_first_measure(self, report: Report) -> None:
+        lines = list(power_lines(report))
+        assert len(lines) == 2 and all("in ndcg@5 (80 % power); 0.01 takes" in line for line in lines)
+        assert lines[0].startswith("new: 24 queries can show ")
+
+    def test_slices_lose_most_first(self, report: Report) -> None:
+        for measure, sign in (("ndcg@5", 1), ("unjudged@5", -1)):
+            header, rows = slices_table(report, measure)
+            assert header == ["slice", "system", "n", "mean", "to baseline [95 %]", "p", ""]
+            found = {(p.label, one.system): one for p in report.slices for one in p.beside if one.measure == measure}
+            gains = [sign * found[row[0], row[1]].difference for row in rows]
+            assert gains == sorted(gains) and len(rows) == 4
+
+    def test_beside_the_rest_for_one_system(self, report: Report) -> None:
+        system = report.systems["new"]
+        table = pl.DataFrame({"query_id": system.queries, "type": ["a", "b"] * 12})
+        groups = Cuts(table, "query_id", "queries", None, "t").groups(system.queries, [])
+        slices = tuple(break_down({"new": system}, groups, QUICK, None))
+        alone = Report({"new": system}, {"new": system.estimates(QUICK)}, QUICK, slices=slices)
+        header, rows = slices_table(alone, "ndcg@5")
+        assert header == ["slice", "n", "mean", "to the rest [95 %]", "p", ""]
+        assert [row[1] for row in rows] == ["12", "12"] and rows[0][3].startswith("−") and rows[1][3].startswith("+")
+
+    @pytest.mark.parametrize(
+        ("difference", "p_holm", "lower", "expected"),
+        [
+            (0.1, 0.05, False, "better"),
+            (-0.1, 0.05, False, "worse"),
+            (0.1, 0.01, True, "worse"),
+            (-0.1, 0.01, True, "better"),
+            (0.1, 0.0501, False, "noise"),
+            (0.1, None, False, "noise"),
+            (0.0, 0.01, False, "noise"),
+        ],
+    )
+    def test_verdicts(self, difference: float, p_holm: float | None, lower: bool, expected: str) -> None:
+        assert verdict_of(Gap("s", "m", difference, None, 0.01, lower, p_holm=p_holm), 0.95) == expected
+
+    def test_changes(self) -> None:
+        moves = (Move("a", 1.0, 5, 2), Move("b", 2.0, 2, None), Move("c", 3.0, None, None), Move("d", 1.0, 4, 4))
+        more = (*moves, Move("e", 0.5, None, 1), Move("f", 1.0, 9, 8))
+        changes = [Change("new", "ap", "q1", 0.25, 0.75, moves), Change("new", "ap", "q2", 0.5, 1 / 3, more)]
+        header, rows = changes_table(changes)
+        assert header == ["query", "before → after", "change", "relevant items (grade): rank before → after"]
+        assert rows == [
+            ["q1", "0.250 → 0.750", "+0.500", "b (2): 2 → –, a (1): 5 → 2"],
+            ["q2", "0.500 → 0.333", "−0.167", "e (0.5): – → 1, b (2): 2 → –, a (1): 5 → 2, 1 more"],
+        ]

@@ -1,0 +1,205 @@
+"""karat.compare and karat.gate as a script calls them."""
+
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import karat
+from karat.report import Report
+from karat.reports import write
+from karat.statistics.intervals import Resampling
+from karat.targets import Target
+
+QUICK = Resampling(resamples=200)
+
+
+def example(queries: int = 30) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A good, a middling and a poor system."""
+    chance = random.Random(3)
+    gold = {f"q{q:02}": {f"d{i}": chance.randrange(1, 3) for i in range(5)} for q in range(queries)}
+    items = [f"d{i}" for i in range(12)]
+
+    def ranked(judged: dict[str, int], skill: float) -> list[str]:
+        return sorted(items, key=lambda item: (item in judged) * skill + chance.random(), reverse=True)
+
+    skills = {"poor": 0.1, "good": 0.9, "middling": 0.4}
+    systems = {name: {query: ranked(gold[query], skill) for query in gold} for name, skill in skills.items()}
+    return gold, systems
+
+
+GOLD, SYSTEMS = example()
+TYPES = {"query_id": list(GOLD), "type": ["a", "b", "c"] * 10, "length": list(range(30))}
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return karat.compare(GOLD, SYSTEMS, ["ndcg@5", "ap"], how=QUICK, slices=pl.DataFrame(TYPES), by="type")
+
+
+class TestCompare:
+    def test_the_first_is_the_baseline(self, report: Report) -> None:
+        assert report.baseline == "poor"
+        assert [(one.system, one.measure) for one in report.comparisons] == [
+            *(("good", "ndcg@5"), ("good", "ap"), ("middling", "ndcg@5"), ("middling", "ap"))
+        ]
+        assert report.comparisons[0].is_shown(0.95) and report.comparisons[0].difference > 0.2
+
+    def test_or_the_one_named(self, report: Report) -> None:
+        other = karat.compare(GOLD, SYSTEMS, "ndcg@5", baseline="good", how=QUICK)
+        assert {one.baseline for one in other.comparisons} == {"good"}
+        poor = next(one for one in other.comparisons if one.system == "poor")
+        assert poor.difference == -report.comparisons[0].difference
+        with pytest.raises(karat.UnknownName, match=r"unknown system 'goo'\. Did you mean good"):
+            karat.compare(GOLD, SYSTEMS, baseline="goo")
+
+    @pytest.mark.parametrize("n", [0, 1])
+    def test_two_at_least(self, n: int) -> None:
+        with pytest.raises(karat.UsageError, match=f"found {n} ranking; expected two or more"):
+            karat.compare(GOLD, dict(list(SYSTEMS.items())[:n]))
+
+    def test_scores_are_those_of_evaluate(self, report: Report) -> None:
+        for name, run in SYSTEMS.items():
+            alone = karat.evaluate(GOLD, run, ["ndcg@5", "ap"])
+            assert alone.estimates(QUICK) == report.estimates[name]
+            assert alone.values.tobytes() == report.systems[name].values.tobytes()
+
+    def test_usual_measures_and_resampling(self) -> None:
+        few = {q: GOLD[q] for q in list(GOLD)[:5]}
+        found = karat.compare(few, {"a": SYSTEMS["poor"], "b": SYSTEMS["good"]})
+        assert found.labels == ("ndcg@10", "ap", "rr", "recall@100", "precision@10", "judged@10")
+        assert found.how == Resampling()
+
+    def test_conventions_and_dialects(self) -> None:
+        found = karat.compare(GOLD, SYSTEMS, "ap", rel=2, how=QUICK)
+        assert found.systems["good"].conventions == ("ap(rel=2)",)
+        found = karat.compare(GOLD, SYSTEMS, "map", dialect="trec_eval", how=QUICK)
+        assert (
+            found.systems["good"].conventions
+            == karat.evaluate(GOLD, SYSTEMS["good"], "map", dialect="trec_eval").conventions
+        )
+
+    def test_duplicates(self) -> None:
+        rows = pl.DataFrame({"query_id": ["q00", "q00"], "item_id": ["d1", "d1"], "score": [2.0, 1.0]})
+        twice = {"a": SYSTEMS["poor"], "b": rows}
+        with pytest.raises(karat.DataError, match="stands more than once"):
+            karat.compare(GOLD, twice, "ap", how=QUICK)
+        found = karat.compare(GOLD, twice, "ap", how=QUICK, duplicates="first")
+        assert any("1 duplicate row was dropped" in warning for warning in found.warnings)
+
+    def test_as_shown(self, report: Report) -> None:
+        lines = repr(report).splitlines()
+        assert lines[0] == "Report on 3 systems, compared with poor"
+        assert lines[1].split() == ["measure", "system", "mean", "difference", "p"]
+        assert [line.split()[:2] for line in lines[2:5]] == [
+            *(["ndcg@5", "poor"], ["ndcg@5", "good"], ["ndcg@5", "middling"])
+        ]
+        good = report.comparisons[0]
+        assert f"+{good.difference:.3f} [" in lines[3] and lines[3].endswith("0.020")
+        assert lines[2].rstrip().endswith("]") and lines[2].count("[") == 1, "the baseline has no difference"
+
+
+class TestSlices:
+    @pytest.mark.parametrize("form", ["polars", "pandas", "dict", "csv", "path", "parquet"])
+    def test_from_a_frame_or_a_file(self, report: Report, form: str, tmp_path: Path) -> None:
+        frame = pl.DataFrame(TYPES)
+        frame.write_csv(tmp_path / "t.csv")
+        frame.write_parquet(tmp_path / "t.parquet")
+        given: Any = {
+            "polars": frame,
+            "pandas": pd.DataFrame(TYPES),
+            "dict": TYPES,
+            "csv": str(tmp_path / "t.csv"),
+            "path": tmp_path / "t.csv",
+            "parquet": tmp_path / "t.parquet",
+        }[form]
+        found = karat.compare(GOLD, SYSTEMS, ["ndcg@5", "ap"], how=QUICK, slices=given, by="type")
+        assert repr(found.slices) == repr(report.slices)
+        assert [part.name for part in found.slices] == ["type=a", "type=b", "type=c"]
+
+    def test_the_docstrings_example(self) -> None:
+        table = {**TYPES, "lang": ["fr", "en"] * 15}
+        by = "type,length(quantiles=3),type*lang"
+        found = karat.compare(GOLD, SYSTEMS, "ap", how=QUICK, slices=table, by=by)
+        assert [part.name for part in found.slices] == [
+            *("type=a", "type=b", "type=c", "length=q1", "length=q2", "length=q3"),
+            *(f"type={kind}*lang={lang}" for kind in "abc" for lang in ("en", "fr")),
+        ]
+
+    def test_whatever_groups_where_nothing_is_named(self) -> None:
+        found = karat.compare(GOLD, SYSTEMS, "ap", how=QUICK, slices=TYPES)
+        assert [part.name for part in found.slices][2:5] == ["type=c", "length=q1", "length=q2"]
+
+    def test_a_misspelt_attribute(self) -> None:
+        with pytest.raises(karat.UnknownName, match=r"unknown attribute 'tpye'\. Did you mean type\?"):
+            karat.compare(GOLD, SYSTEMS, "ap", how=QUICK, slices=TYPES, by="tpye")
+
+    def test_a_table_without_ids(self) -> None:
+        with pytest.raises(karat.DataError, match="none holds ids"):
+            karat.compare(GOLD, SYSTEMS, "ap", how=QUICK, slices={"type": ["a"] * 30})
+
+
+class TestGate:
+    def test_a_fresh_report(self, report: Report) -> None:
+        gate = karat.gate(report, "ndcg@5 gain > 0", Target("ap", ">=", 0.99, name="very good"))
+        assert {(v.target.title, v.system): v.outcome for v in gate.verdicts} == {
+            ("ndcg@5", "good"): "pass",
+            ("ndcg@5", "middling"): "pass",
+            ("very good", "good"): "unsure",
+            ("very good", "middling"): "fail",
+        }
+        assert gate.outcome == "fail" and gate.baseline == "poor"
+
+    def test_in_a_slice(self, report: Report) -> None:
+        (verdict,) = karat.gate(report, Target("ap", ">=", 0.1, slice="type=b", system="good")).verdicts
+        part = next(part for part in report.slices if part.name == "type=b")
+        estimate = part.estimates["good"]["ap"]
+        assert (verdict.value, verdict.ci, verdict.n) == (estimate.mean, estimate.ci, 10)
+        (relative,) = karat.gate(report, Target("ap", ">", 0, "gain", slice="type=b", system="good")).verdicts
+        compared = next(one for one in part.beside if (one.system, one.measure) == ("good", "ap"))
+        assert (relative.value, relative.ci) == (compared.difference, compared.ci)
+
+    def test_a_saved_one_gives_the_same_verdicts(self, report: Report, tmp_path: Path) -> None:
+        path = tmp_path / "r.json"
+        write(report, path)
+        shutil.copy(path, tmp_path / "copy.json")
+        targets = ["ndcg@5 gain > 0", "ap drop <= 1 %", "ap >= 0.5"]
+        fresh = karat.gate(report, *targets).verdicts
+        assert (
+            repr(karat.gate(path, *targets).verdicts) == repr(karat.gate(str(path), *targets).verdicts) == repr(fresh)
+        )
+        against_itself = karat.gate(path, "ap drop <= 0", baseline=tmp_path / "copy.json")
+        assert {(v.outcome, v.value) for v in against_itself.verdicts} == {("pass", 0.0)}
+
+    def test_against_another_report(self) -> None:
+        scores = karat.evaluate(GOLD, SYSTEMS["good"], ["ap"])
+        alone, same = (Report({name: scores}, {name: scores.estimates(QUICK)}, QUICK) for name in ("x", "y"))
+        (verdict,) = karat.gate(alone, "ap drop <= 0", baseline=same).verdicts
+        assert (verdict.outcome, verdict.value, verdict.ci) == ("pass", 0.0, (0.0, 0.0))
+
+    def test_another_of_its_systems(self, report: Report) -> None:
+        gate = karat.gate(report, "ap drop <= 0.9", baseline="good")
+        assert {v.system: v.value < 0 for v in gate.verdicts} == {"poor": True, "middling": True}
+
+    def test_no_target_is_no_pass(self, report: Report) -> None:
+        with pytest.raises(karat.UsageError):
+            karat.gate(report)
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("{", "not JSON"),
+            ("[]", "the file has no schema"),
+            ('{"schema": "karat.report/2", "systems": {"a": {}}}', r"the schema is 'karat\.report/2'"),
+            ('{"schema": "karat.report/1", "systems": {}}', "karat.report/1"),
+        ],
+    )
+    def test_what_is_no_report(self, tmp_path: Path, content: str, message: str) -> None:
+        path = tmp_path / "r.json"
+        path.write_text(content)
+        with pytest.raises(karat.DataError, match=message):
+            karat.gate(path, "ap > 0")

@@ -1,0 +1,112 @@
+"""Figures as people read them: no more digits than the interval deserves, signs, and nothing for nothing."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from karat.statistics.estimates import Estimate
+from karat.statistics.intervals import Bounds
+from karat.wording import (
+    aligned,
+    bounds_shown,
+    count,
+    decimals_of,
+    difference_shown,
+    estimate_shown,
+    p_shown,
+    percent,
+)
+
+NAN = math.nan
+
+
+@pytest.mark.parametrize(
+    ("n", "expected"), [(0, "0 queries"), (1, "1 query"), (2, "2 queries"), (12345, "12,345 queries")]
+)
+def test_counts(n: int, expected: str) -> None:
+    assert count(n, "query", "queries") == expected
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.95, "95 %"), (0.999, "99.9 %"), (0.9, "90 %"), (0.07, "7 %")])
+def test_percents(share: float, expected: str) -> None:
+    assert percent(share) == expected
+
+
+@pytest.mark.parametrize(
+    ("ci", "expected"),
+    [
+        (None, 4),
+        ((0.5, 0.5), 4),
+        ((0.0, 1.0), 3),
+        ((0.566, 0.657), 3),
+        ((0.6, 0.62), 3),
+        ((0.6, 0.609), 4),
+        ((0.6, 0.6009), 5),
+        ((0.6, 0.60009), 6),
+        ((0.6, 0.6000009), 6),
+        ((-30.0, 30.0), 3),
+    ],
+)
+def test_decimals(ci: Bounds | None, expected: int) -> None:
+    assert decimals_of(ci) == expected
+
+
+@given(half=st.floats(1e-5, 0.09))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_two_digits_of_the_half_width_are_shown(half: float) -> None:
+    shown = round(half, decimals_of((0.5 - half, 0.5 + half)))
+    assert abs(shown - half) <= 0.0501 * half
+
+
+@pytest.mark.parametrize(
+    ("estimate", "expected"),
+    [
+        (Estimate(0.6119, 50, 0, ci=(0.5662, 0.6571)), "0.612 [0.566, 0.657]"),
+        (Estimate(0.61194, 50, 0, ci=(0.6079, 0.6161)), "0.6119 [0.6079, 0.6161]"),
+        (Estimate(0.5, 1, 3), "0.5000"),
+        (Estimate(1.0, 5, 0, ci=(1.0, 1.0)), "1.0000 [1.0000, 1.0000]"),
+        (Estimate(NAN, 0, 3), "–"),
+        (Estimate(3.0, 4115, 0, total=12345.0, ci=(2.0, 4.0)), "Σ 12,345"),
+    ],
+)
+def test_estimates(estimate: Estimate, expected: str) -> None:
+    assert estimate_shown(estimate) == expected
+
+
+@pytest.mark.parametrize(
+    ("difference", "ci", "expected"),
+    [
+        (0.0432, (0.0191, 0.0684), "+0.043 [+0.019, +0.068]"),
+        (-0.0141, (-0.0221, -0.0061), "−0.0141 [−0.0221, −0.0061]"),
+        (-0.01, (-0.06, 0.04), "−0.010 [−0.060, +0.040]"),
+        (0.25, None, "+0.2500"),
+        (0.0, None, "0.0000"),
+        (-0.0, None, "0.0000"),
+        (-0.00001, (-0.06, 0.06), "0.000 [−0.060, +0.060]"),
+        (0.0, (0.0, 0.0), "0.0000 [0.0000, 0.0000]"),
+        (NAN, None, "–"),
+    ],
+)
+def test_differences(difference: float, ci: Bounds | None, expected: str) -> None:
+    assert difference_shown(difference, ci) == expected
+
+
+def test_bounds() -> None:
+    assert bounds_shown((0.1, 0.3)) == "[0.100, 0.300]"
+    assert bounds_shown((-0.1, 0.3), signed=True) == "[−0.100, +0.300]"
+
+
+@pytest.mark.parametrize(
+    ("p", "expected"),
+    [(None, "–"), (0.0, "<0.001"), (0.00099, "<0.001"), (0.001, "0.001"), (0.04949, "0.049"), (1.0, "1.000")],
+)
+def test_p_values(p: float | None, expected: str) -> None:
+    assert p_shown(p) == expected
+
+
+def test_lines_of_a_table() -> None:
+    rows = [("measure", "mean"), ("ap", "0.5"), ("ndcg@10", "")]
+    assert aligned(rows) == ["measure  mean", "ap        0.5", "ndcg@10"]
+    assert aligned([("a", "b", "c"), ("aa", "bb", "cc")], left=2) == ["a   b    c", "aa  bb  cc"]
