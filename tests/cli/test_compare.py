@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from .conftest import Karat
+from .made import QUERIES, RANKS, put_gold, put_run, shuffled, tree
 from .support import RUN, Outcome, check_failure, check_width, put, report_of
-from .test_evaluate_screen import _in_terminal
-from .test_intervals import QUERIES, RANKS, put_gold, put_run, shuffled
+from .terminal import in_terminal
 
 A, B = RANKS, [2, 1, 1, 3, 1, 1, 1, 2] * 3
 COMPARE = ["compare", "g.qrels", "a.trec", "b.trec"]
@@ -42,10 +42,6 @@ def _row(outcome: Outcome, system: str = "b", measure: str = "rr") -> dict[str, 
 def _drop_lines(name: str, *starts: str) -> None:
     kept = [line for line in Path(name).read_text().splitlines(keepends=True) if not line.startswith(starts)]
     put(name, "".join(kept))
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 # --- JSON ---------------------------------------------------------------------------------------------------------
@@ -337,7 +333,7 @@ def test_help_teaches_by_examples_that_can_be_copied(karat: Karat, command: str)
 def test_colours_only_where_wanted(folder: Path) -> None:
     put_run("b.trec", [3 - (rank == 3) for rank in A])
     coloured = re.compile(r"\x1b\[[\d;]*(3[0-8]|4[0-8]|9[0-7]|10[0-7])[;m]")
-    assert coloured.search(_in_terminal(RR)) and not coloured.search(_in_terminal(RR, NO_COLOR="1"))
+    assert coloured.search(in_terminal(RR)) and not coloured.search(in_terminal(RR, NO_COLOR="1"))
 
 
 def test_an_interruption_leaves_nothing(folder: Path) -> None:

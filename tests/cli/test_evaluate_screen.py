@@ -1,8 +1,6 @@
 """karat evaluate: what stands on the screen and what is piped; names of systems."""
 
 import math
-import os
-import pty
 import re
 import subprocess
 import sys
@@ -12,6 +10,7 @@ import pytest
 
 from .conftest import Karat
 from .support import GOLD, RUN, check_width, means_of, put, report_of
+from .terminal import in_terminal
 
 # q1: d1 (grade 1) at rank 1. q2: d3 (grade 1) at rank 1, d1 (grade 2) at rank 2.
 NDCG = (1 + (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))) / 2
@@ -168,33 +167,7 @@ def test_piped_output_has_no_escapes(folder: Path) -> None:
     assert b"0.150 [" in done.stdout
 
 
-def _in_terminal(arguments: list[str], **environment: str) -> str:
-    """What a terminal gets to see."""
-    ours, theirs = pty.openpty()
-    clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
-    with subprocess.Popen(
-        [sys.executable, "-m", "karat", *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-        env={**clean, "TERM": "xterm-256color", **environment},
-    ) as process:
-        os.close(theirs)
-        seen = b""
-        while True:
-            try:
-                piece = os.read(ours, 4096)
-            except OSError:
-                break
-            if not piece:
-                break
-            seen += piece
-        process.wait(timeout=60)
-    os.close(ours)
-    return seen.decode()
-
-
 def test_no_color_is_respected_in_a_terminal(folder: Path) -> None:
-    plain = _in_terminal(BASIC, NO_COLOR="1")
+    plain = in_terminal(BASIC, NO_COLOR="1")
     assert "0.150 [" in plain
     assert not re.search(r"\x1b\[[\d;]*(3[0-8]|4[0-8]|9[0-7]|10[0-7])[;m]", plain)

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 from .conftest import Karat
+from .made import QUERIES, RANKS, put_gold, put_run, shuffled
 from .support import check_failure, check_width, put, report_of
-from .test_intervals import QUERIES, RANKS, put_gold, put_run, shuffled
 
 EVALUATE = ["evaluate", "g.qrels", "a.trec", "-m", "rr"]
 COMPARE = ["compare", "g.qrels", "a.trec", "b.trec", "-m", "rr"]

@@ -2,58 +2,23 @@
 
 import json
 import math
-import random
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn
 from scipy import stats
 
-import karat.blocks
 from karat.measure import Aggregate
-from karat.statistics import resampling
-from karat.statistics.comparison import Comparison, Paired, compare_pairs, correct
-from karat.statistics.corrections import benjamini_hochberg, holm
+from karat.statistics.comparison import compare_pairs, correct
 from karat.statistics.intervals import IntervalMethod, Resampling
 from karat.statistics.paired import sign_flip_tests, wilcoxon_test
 from karat.statistics.power import detectable_difference, queries_needed
-from karat.statistics.streams import keys_of
 from karat.types import Floats
 
-from .support import NAN, QUICK, compare, digits, keys, numbered, paired, scores_or_none, thorough
-
-KINDS: list[IntervalMethod] = ["percentile", "bca"]
-AGGREGATES: list[Aggregate] = ["mean", "sum", "geometric"]
-ways = st.builds(Resampling, resamples=st.just(256), interval=st.sampled_from(KINDS))
-
-
-@st.composite
-def pairs(draw: DrawFn, sizes: tuple[int, int] = (0, 40)) -> Paired:
-    n = draw(st.integers(*sizes))
-    values, baseline_values = (draw(st.lists(scores_or_none, min_size=n, max_size=n)) for _ in range(2))
-    return paired(values, baseline_values, draw(st.sampled_from(AGGREGATES)), draw(st.booleans()))
-
-
-def rows_of(pair: Paired, rows: list[int] | Floats) -> Paired:
-    return replace(pair, values=pair.values[rows], baseline_values=pair.baseline_values[rows])
-
-
-def realistic(n: int, seed: int = 0, gain: float = 0.05) -> Paired:
-    """Scores of two systems that find the same queries hard; many are equal, some undefined for one of the two."""
-    chance = np.random.default_rng(seed)
-    theirs = chance.beta(0.6, 1.8, n)
-    ours = np.where(chance.random(n) < 0.3, theirs, np.clip(theirs + chance.normal(gain, 0.15, n), 0, 1))
-    ours[::11], theirs[::13] = NAN, NAN
-    return paired(ours, theirs)
-
-
-def both_defined(pair: Paired) -> tuple[Floats, Floats]:
-    both = ~(np.isnan(pair.values) | np.isnan(pair.baseline_values))
-    return pair.values[both], pair.baseline_values[both]
+from .pairs_of_systems import AGGREGATES, KINDS, both_defined, realistic
+from .support import NAN, QUICK, compare, keys, paired, thorough
 
 
 def test_by_hand() -> None:
@@ -245,210 +210,3 @@ def test_values_at_the_ends_of_what_a_float_holds(scale: float, kind: IntervalMe
     assert scaled.detectable == pytest.approx((plain.detectable or NAN) * scale, rel=1e-9, abs=0)
     assert scaled.ci == pytest.approx(tuple(bound * scale for bound in plain.ci or ()), rel=1e-9, abs=0)
     json.dumps(scaled.as_json(), allow_nan=False)
-
-
-@given(pair=pairs(), how=ways)
-@thorough(40)
-def test_turned_round_everything_is_mirrored(pair: Paired, how: Resampling) -> None:
-    one = compare(pair, how)
-    other = compare(replace(pair, values=pair.baseline_values, baseline_values=pair.values), how)
-    for name in ("n", "left_out", "p", "exact", "p_wilcoxon", "equal", "std", "detectable", "needed"):
-        assert digits(getattr(one, name)) == digits(getattr(other, name)), name
-    assert (one.better, one.worse) == (other.worse, other.better)
-    assert digits((one.mean, one.baseline_mean)) == digits((other.baseline_mean, other.mean))
-    assert (one.p_t is None) == (other.p_t is None)
-    assert one.p_t is None or one.p_t == pytest.approx(other.p_t, rel=1e-9)
-    if one.ci is None or other.ci is None:
-        assert one.ci == other.ci
-    else:
-        assert one.ci == pytest.approx((-other.ci[1], -other.ci[0]), abs=1e-9)
-    if one.effect is not None and other.effect is not None:
-        assert one.effect == -other.effect
-
-
-@given(pair=pairs((2, 40)), how=ways)
-@thorough(40)
-def test_figures_are_what_they_can_be(pair: Paired, how: Resampling) -> None:
-    found = compare(pair, how)
-    assert found.better + found.equal + found.worse == found.n
-    assert found.n + found.left_out == pair.values.size
-    for p in (found.p, found.p_t, found.p_wilcoxon):
-        assert p is None or 0.0 <= p <= 1.0
-    assert found.p is None or found.p > 0.0
-    assert (found.ci is None) == (found.n < 2)
-    if found.ci is not None:
-        ours, theirs = both_defined(pair)
-        assert found.ci[0] <= found.ci[1]
-        if pair.aggregate != "geometric":
-            assert (ours - theirs).min() - 1e-9 <= found.ci[0] and found.ci[1] <= (ours - theirs).max() + 1e-9
-    json.dumps(found.as_json(), allow_nan=False)
-
-
-@given(pair=pairs(), how=ways, order=st.randoms(use_true_random=False))
-@thorough(40)
-def test_the_order_of_queries_changes_no_digit(pair: Paired, how: Resampling, order: random.Random) -> None:
-    rows = list(range(pair.values.size))
-    order.shuffle(rows)
-    before = compare_pairs([pair], keys(len(rows)), how)
-    after = compare_pairs([rows_of(pair, rows)], keys(len(rows))[rows], how)
-    assert digits(after) == digits(before)
-
-
-@given(pair=pairs(), how=ways)
-@thorough(40)
-def test_queries_undefined_for_either_are_as_if_they_were_not_there(pair: Paired, how: Resampling) -> None:
-    kept = ~(np.isnan(pair.values) | np.isnan(pair.baseline_values))
-    masked = compare(pair, how)
-    (dropped,) = compare_pairs([rows_of(pair, kept)], keys(kept.size)[kept], how)
-    assert masked.left_out == kept.size - kept.sum() and dropped.left_out == 0
-    assert digits(replace(masked, left_out=0)) == digits(dropped)
-
-
-@given(n=st.integers(0, 25), data=st.data(), how=ways)
-@thorough(40)
-def test_other_pairs_change_no_digit(n: int, data: st.DataObject, how: Resampling) -> None:
-    several = data.draw(st.lists(pairs((n, n)), min_size=2, max_size=4))
-    together = compare_pairs(several, keys(n), how)
-    assert digits(together) == digits([compare(pair, how) for pair in several])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("block", "part", "processors"), [(1, 128, 1), (17, 192, 2), (1 << 20, 1 << 20, 7)])
-def test_blocks_and_threads_change_no_digit(
-    block: int, part: int, processors: int, kind: IntervalMethod, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    several = [realistic(150), realistic(150, seed=1), replace(realistic(150, seed=2), aggregate="geometric")]
-    how = Resampling(5000, interval=kind)
-    before = compare_pairs(several, keys(150), how)
-    assert not any(one.exact for one in before)
-    monkeypatch.setattr(resampling, "_QUERIES_PER_BLOCK", block)
-    monkeypatch.setattr(resampling, "_RESAMPLES_PER_PART", part)
-    monkeypatch.setattr(karat.blocks.os, "cpu_count", lambda: processors)
-    assert digits(compare_pairs(several, keys(150), how)) == digits(before)
-
-
-def test_seed_and_names_change_only_what_is_resampled() -> None:
-    pair, how = realistic(100, gain=0.01), Resampling(2000)
-    usual = compare(pair, how)
-    renamed = keys_of(pl.Series([f"another {name}" for name in numbered(100)]), 0)
-    for other_keys in (keys(100, seed=1), renamed):
-        (other,) = compare_pairs([pair], other_keys, how)
-        assert other.ci != usual.ci and other.p != usual.p
-        assert replace(other, ci=usual.ci, p=usual.p) == usual
-
-
-def test_whole_number_ids_give_the_digits_of_their_decimal_form() -> None:
-    pair, how = realistic(60), Resampling(1000)
-    numbers = compare_pairs([pair], keys_of(pl.Series(range(60), dtype=pl.Int64), 2), how)
-    strings = compare_pairs([pair], keys_of(pl.Series([str(n) for n in range(60)]), 2), how)
-    assert digits(numbers) == digits(strings)
-
-
-def test_input_is_left_as_it_was() -> None:
-    pair = realistic(30)
-    pair.values.flags.writeable = pair.baseline_values.flags.writeable = False
-    before = pair.values.copy(), pair.baseline_values.copy()
-    compare(pair)
-    np.testing.assert_array_equal(pair.values, before[0])
-    np.testing.assert_array_equal(pair.baseline_values, before[1])
-
-
-def test_lower_is_better_turns_gain_and_counts() -> None:
-    pair = paired([0.5, 0.5, 0.25, 0.75], [0.25, 0.25, 0.5, 0.75])
-    more, less = compare(pair), compare(replace(pair, lower_is_better=True))
-    assert (more.better, more.equal, more.worse, more.gain) == (2, 1, 1, 0.0625)
-    assert (less.better, less.equal, less.worse, less.gain) == (1, 1, 2, -0.0625)
-    assert (less.difference, less.ci, less.p, less.effect) == (more.difference, more.ci, more.p, more.effect)
-
-
-def made(p: float | None) -> Comparison:
-    return replace(compare(paired([0.5, 0.25], [0.25, 0.25])), p=p)
-
-
-def test_all_comparisons_are_corrected_together() -> None:
-    given_p: list[float | None] = [0.01, None, 0.04, 0.03, 0.005]
-    found = correct(made(p) for p in given_p)
-    assert [one.p for one in found] == given_p
-    assert [one.p_holm for one in found] == holm(given_p) == pytest.approx([0.03, None, 0.06, 0.06, 0.02])
-    assert [one.p_bh for one in found] == benjamini_hochberg(given_p)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Anything with a p-value can be corrected."""
-
-    p: float | None
-    p_holm: float | None = None
-    p_bh: float | None = None
-
-
-def test_other_tests_are_corrected_alike() -> None:
-    assert correct([Asked(0.02), Asked(None), Asked(0.5)]) == [
-        Asked(0.02, 0.04, 0.04),
-        Asked(None),
-        Asked(0.5, 0.5, 0.5),
-    ]
-
-
-def test_queries_needed_for_another_difference() -> None:
-    found = compare(realistic(80))
-    assert found.std is not None
-    assert found.needed_for(0.01, 0.99) == queries_needed(found.std, 0.01, level=0.99)
-    assert found.needed_for(found.difference, 0.95) == found.needed
-    assert found.needed_for(0.0, 0.95) is None
-    assert compare(paired([0.5], [0.25])).needed_for(0.1, 0.95) is None
-
-
-def test_a_difference_is_shown_by_the_p_value_corrected() -> None:
-    once, thrice = correct([made(0.02)]), correct([made(0.02), made(0.3), made(0.6)])
-    assert once[0].is_shown(0.95) and not once[0].is_shown(0.99)
-    assert not thrice[0].is_shown(0.95)
-    assert not correct([made(None)])[0].is_shown(0.5)
-    assert not made(0.001).is_shown(0.95), "not yet corrected"
-
-
-@pytest.mark.parametrize(("level", "p"), [(0.8, 0.2), (0.9, 0.1), (0.95, 0.05), (0.99, 0.01), (0.999, 0.001)])
-def test_a_p_value_at_the_limit_is_shown(level: float, p: float) -> None:
-    """(1 + 99) / (1 + 999) is 0.1, and 1 − 0.9 is less than that in floats."""
-    (found,) = correct([made(p)])
-    assert found.is_shown(level)
-
-
-def test_the_level_asked_for_is_used_throughout() -> None:
-    pair = realistic(80, gain=0.03)
-    usual, strict = compare(pair, QUICK), compare(pair, replace(QUICK, level=0.99))
-    assert usual.ci is not None and strict.ci is not None
-    assert strict.ci[0] < usual.ci[0] < usual.ci[1] < strict.ci[1]
-    assert (strict.detectable or 0) > (usual.detectable or 1)
-    assert (strict.needed or 0) > (usual.needed or 1)
-    assert (strict.p, strict.p_t, strict.effect) == (usual.p, usual.p_t, usual.effect)
-
-
-def test_json_has_every_figure() -> None:
-    pair = realistic(40)
-    (found,) = correct([compare(pair)])
-    assert found.as_json() == {
-        "system": "ours",
-        "baseline": "theirs",
-        "measure": "m",
-        "n": found.n,
-        "left_out": found.left_out,
-        "mean": found.mean,
-        "baseline_mean": found.baseline_mean,
-        "difference": found.mean - found.baseline_mean,
-        "ci": list(found.ci or ()),
-        "p": found.p,
-        "p_method": "monte carlo",
-        "p_holm": found.p,
-        "p_bh": found.p,
-        "p_t": found.p_t,
-        "p_wilcoxon": found.p_wilcoxon,
-        "std": found.std,
-        "effect_size": found.effect,
-        "better": found.better,
-        "equal": found.equal,
-        "worse": found.worse,
-        "detectable": found.detectable,
-        "queries_needed": found.needed,
-    }
-    assert compare(paired([0.5, 0.25], [0.25, 0.5])).as_json()["p_method"] == "exact"

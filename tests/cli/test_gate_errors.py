@@ -1,0 +1,158 @@
+"""karat gate: never a silent pass. What is misspelt, missing or of the wrong kind is an error."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from .conftest import Karat
+from .gating import (
+    FILES,
+    GATE,
+    PASS,
+    gate_files,
+    make_report,
+    put_one_target,
+    put_targets,
+    verdicts_of,
+)
+from .made import QUERIES, put_gold, put_run, tree
+from .support import check_failure, put
+
+__all__ = ["gate_files"]
+pytestmark = pytest.mark.usefixtures("gate_files")
+
+
+# --- never a silent pass ------------------------------------------------------------------------------------------
+
+WRONG: dict[str, tuple[str, int, tuple[str, ...]]] = {
+    "measure": ('targets = ["rrr >= 0.5"]', 2, ("'rrr'", "Did you mean rr")),
+    "figure": ('targets = ["latency_p95 <= 5"]', 2, ("'latency_p95'", "latency_p95_ms")),
+    "slice": ('[[target]]\nrequire = "rr >= 0.5"\nslice = "type=fcat"', 2, ("'type=fcat'", "Did you mean type=fact")),
+    "system": ('[[target]]\nrequire = "rr >= 0.5"\nsystem = "nwe"', 2, ("'nwe'", "Did you mean new")),
+    "key": (f'targest = ["{PASS}"]', 2, ("t.toml", "unknown key 'targest'", "target")),
+    "key of a target": (f'[[target]]\nrequire = "{PASS}"\nslcie = "x"', 2, ("t.toml", "'slcie'", "Did you mean slice")),
+    "baseline": ('baseline = "odl"\ntargets = ["rr drop <= 1"]', 2, ("unknown system 'odl'", "old")),
+    "no baseline": ('targets = ["rr drop <= 1"]', 2, ("'rr' needs a baseline", "--baseline")),
+    "no targets": ("targets = []", 2, ("t.toml: found no target", "ndcg@10 >= 0.85")),
+    "no sign": ('targets = ["rr 0.5"]', 2, ("t.toml: cannot read the target 'rr 0.5'",)),
+    "no number": ('targets = ["rr >= high"]', 2, ("'rr >= high'",)),
+    "nan": ('targets = ["rr >= nan"]', 2, ("'rr >= nan'",)),
+    "no text": ("targets = [0.5]", 2, ("t.toml: targets is [0.5]",)),
+    "no require": ('[[target]]\nslice = "type=fact"', 2, ("t.toml", "require")),
+    "one table": (f'[target]\nrequire = "{PASS}"', 2, ("t.toml", "[[target]]")),
+    "not TOML": ("targets = [", 2, ("t.toml: not TOML",)),
+    "empty": ("", 3, ("t.toml: the file is empty",)),
+    "a run": ("q1 Q0 d1 1 2.5 tag", 2, ("t.toml: not TOML",)),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("on", ["files", "report"])
+def test_what_is_misspelt_is_an_error(karat: Karat, folder: Path, on: str, case: str) -> None:
+    text, code, fragments = WRONG[case]
+    figure = ("--record", "latency_p95_ms=3")
+    make_report(karat, "report.json", "new.trec", "old.trec", options=figure)
+    put("t.toml", text and text + "\n")
+    put("old.md", "as it was")
+    before = tree(folder)
+    given = ["report.json"] if on == "report" else [*FILES, "old.trec", "-s", "types.csv:type", *figure]
+    check_failure(karat(*GATE, *given, "-o", "new.xml", "-o", "old.md"), code, *fragments)
+    assert tree(folder) == before
+
+
+def test_errors_come_without_warnings_before_them(karat: Karat) -> None:
+    """A clear line is no clearer under ten others."""
+    put_gold(queries=3)
+    put_one_target(require="rr >= 0.5", slice="type=fcat")
+    put("types.csv", "query_id,type\nq00,fact\nq01,how-to\nq02,fact\n")
+    check_failure(karat(*GATE, *FILES, "-s", "types.csv:type"), 2, "unknown slice 'type=fcat'")
+
+
+def test_a_measure_that_the_report_does_not_have(karat: Karat) -> None:
+    put_targets("ndcg@7 >= 0.5")
+    outcome = karat(*GATE, make_report(karat, "report.json", "new.trec"), "-o", "gate.xml")
+    check_failure(outcome, 3, "report.json", "the report has no ndcg@7", "rr, ap", "-m 'ndcg@7'")
+    assert not Path("gate.xml").exists()
+
+
+def test_slices_that_the_report_does_not_have(karat: Karat) -> None:
+    put_one_target(require=PASS, slice="type=fact")
+    karat("evaluate", *FILES, "-m", "rr", "-o", "plain.json")
+    check_failure(karat(*GATE, "plain.json"), 3, "plain.json", "no slices", "'type=fact'", "--slices")
+
+
+def test_a_figure_that_was_not_recorded(karat: Karat) -> None:
+    """The example of --help, forgotten on the command line."""
+    put_targets("latency_p95_ms <= 50")
+    check_failure(karat(*GATE, *FILES), 2, "t.toml", "latency_p95_ms", "--record")
+
+
+@pytest.mark.parametrize("target", [PASS, "rr drop <= 0.1"])
+def test_nothing_relevant_at_all(karat: Karat, target: str) -> None:
+    put_gold(grade=0)
+    put_targets(target)
+    saved = make_report(karat, "report.json", "old.trec", "new.trec")
+    for given in ([saved, "-b", "old"], ["g.qrels", "old.trec", "new.trec", "-b", "old"]):
+        check_failure(karat(*GATE, *given, "-o", "gate.xml"), 3, "rr", "undefined for every query")
+    assert not Path("gate.xml").exists()
+
+
+def test_one_query_is_unsure(karat: Karat) -> None:
+    put_gold(queries=1)
+    put_targets(PASS)
+    assert [karat(*GATE, *FILES, *strict).code for strict in ([], ["--strict"])] == [0, 5]
+    assert any("one query" in text for text in karat(*GATE, *FILES).warnings)
+
+
+def test_equal_scores_at_the_limit_pass(karat: Karat) -> None:
+    put_run("new.trec", [1] * QUERIES)
+    put_targets("rr >= 1", "rr <= 1", "precision@10 >= 0.1", "precision@10 <= 0.1", "rr drop <= 0")
+    outcome = karat(*GATE, *FILES, "-b", put_run("same.trec", [1] * QUERIES), "--json")
+    assert [verdict["verdict"] for verdict in verdicts_of(outcome)] == ["pass"] * 5
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "fragments"),
+    [
+        (["g.qrels"], 3, ("g.qrels", "no report of karat")),
+        (["report.csv"], 3, ("report.csv", "no report of karat")),
+        (["nowhere.json"], 3, ("nowhere.json: no such file",)),
+        (["empty.json"], 3, ("empty.json",)),
+        (["."], 3, ("found a folder",)),
+        (["report.json", "new.trec"], 2, ("report.json is a report", "a gold and runs")),
+        (["g.qrels", "report.json"], 3, ("report.json", "is a report of karat")),
+        (["report.json", "-b", "nowhere.json"], 3, ("nowhere.json: no such report",)),
+        (["report.json", "--record", "x=1"], 2, ("--record",)),
+        (["report.json", "--slices", "types.csv:type"], 2, ("--slices", "report")),
+        (["report.json", "--level", "0.9"], 2, ("--level", "report")),
+        (["report.json", "-o", "gate.xls"], 2, ("'gate.xls'", ".xml", ".md", ".json")),
+        (["cut.json"], 3, ("cut.json: not JSON",)),
+        (["later.json"], 3, ("later.json", "karat.report/9", "karat.report/1")),
+        (["bare.json"], 3, ("bare.json",)),
+        (["half.json"], 3, ("half.json",)),
+    ],
+)
+def test_files_of_the_wrong_kind(
+    karat: Karat, folder: Path, given: list[str], code: int, fragments: tuple[str, ...]
+) -> None:
+    saved = Path(make_report(karat, "report.json", "new.trec", options=("-o", "report.csv"))).read_text()
+    put("empty.json", "")
+    put("cut.json", saved[: len(saved) // 2])
+    put("later.json", saved.replace("karat.report/1", "karat.report/9"))
+    put("bare.json", '{"schema": "karat.report/1", "systems": {"new": {}}}')
+    put("half.json", '{"schema": "karat.report/1", "systems": {"new": {"measures": {"rr": {"mean": "x"}}}}}')
+    put_targets(PASS)
+    before = tree(folder)
+    check_failure(karat(*GATE, *given, "-o", "new.xml"), code, *fragments)
+    assert tree(folder) == before
+
+
+def test_standard_input_is_read_once(karat: Karat) -> None:
+    check_failure(karat("gate", "-", "-", stdin=b'targets = ["rr >= 0"]\n'), 2, "standard input was named twice")
+
+
+def test_a_packedreport(karat: Karat) -> None:
+    put_targets(PASS)
+    put("report.json.gz", gzip.compress(Path(make_report(karat, "report.json", "new.trec")).read_bytes()))
+    assert karat(*GATE, "report.json.gz").code == 0
