@@ -51,7 +51,7 @@ def print_comparison(report: Report) -> None:
     screen.print("p: sign-flip test, Holm's correction · +/=/−: queries better, equal, worse")
     for one in report.comparisons:
         if one.measure == report.labels[0]:
-            screen.print(f"\n{tally(one)}")
+            screen.print(f"\n{tally(one)}" + ("; largest losses:" if one.worse else ""))
             _print_losses(screen, report, one.system)
     for line in power_lines(report):
         screen.print(line)

@@ -18,7 +18,7 @@ __all__ = ["draw_sums", "flip_sums"]
 Draw = Callable[[Keys, int, int], Floats]
 
 _RESAMPLES_PER_PART = 2560
-_QUERIES_PER_BLOCK = 64
+_QUERIES_PER_BLOCK = 128
 
 
 def draw_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:
