@@ -32,7 +32,7 @@ tables: .venv/.dev
 bench: .venv/.core .venv-bench/.done
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/runs.py --part all
-	$(BIN)/python benchmarks/statistics.py
+	$(BIN)/python benchmarks/statistics.py --rounds 5
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -123,27 +124,28 @@ def pairs_of(systems: Mapping[str, Scores], baseline: str, members: Bools | slic
 
 @dataclass(frozen=True, eq=False)
 class _Prepared:
-    """A system's scores in fixed point, with their resampled sums: over all queries, or over a part of them."""
+    """A system's scores in fixed point, and their resampled sums: over all queries, or over a part of them."""
 
     scores: Scores
     values: Floats
     fixed: list[Fixed]
-    pooled: list[Pooled]
     keys: Keys
     how: Resampling
 
     @classmethod
     def of(cls, scores: Scores, keys: Keys, how: Resampling) -> "_Prepared":
-        columns = list(_columns(scores.values, scores.aggregates))
-        fixed = [to_fixed(column)[0] for column in columns]
-        return cls(scores, scores.values, fixed, list(pool(fixed, columns, keys, how)), keys, how)
+        fixed = [to_fixed(column)[0] for column in _columns(scores.values, scores.aggregates)]
+        return cls(scores, scores.values, fixed, keys, how)
+
+    @cached_property
+    def pooled(self) -> list[Pooled]:
+        columns = list(_columns(self.values, self.scores.aggregates))
+        return list(pool(self.fixed, columns, self.keys, self.how))
 
     def within(self, members: Bools) -> "_Prepared":
         """To the scale of the whole, so that sums over the rest are differences."""
-        values, keys = self.values[members], self.keys[members]
         fixed = [replace(one, whole=one.whole[members]) for one in self.fixed]
-        columns = list(_columns(values, self.scores.aggregates))
-        return _Prepared(self.scores, values, fixed, list(pool(fixed, columns, keys, self.how)), keys, self.how)
+        return _Prepared(self.scores, self.values[members], fixed, self.keys[members], self.how)
 
     def estimates(self) -> list[Estimate]:
         return [
@@ -155,11 +157,9 @@ class _Prepared:
         """A part is estimated as if it were all there is, to the last digit."""
         column = onto_scale(self.values[:, place], self.scores.aggregates[place])
         (own,) = to_fixed(column)
-        return (
-            self.pooled[place]
-            if own.unit == self.fixed[place].unit
-            else next(pool([own], [column], self.keys, self.how))
-        )
+        if own.unit == self.fixed[place].unit:
+            return self.pooled[place]
+        return next(pool([own], [column], self.keys, self.how))
 
     def gaps(self, part: "_Prepared", members: Bools, system: str) -> Iterator[Gap]:
         """The part beside the queries outside of it, for each measure."""

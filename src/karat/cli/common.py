@@ -19,6 +19,7 @@ __all__ = [
     "FormatOption",
     "QuietOption",
     "check_standard_input",
+    "looks_like_path",
     "name_systems",
     "progress",
     "say",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 _SECONDS_BEFORE_PROGRESS = 2.0
+_FILE_SUFFIXES = (".json", ".jsonl", ".gz", ".zst", ".trec", ".run", ".txt", ".csv", ".tsv", ".parquet")
 
 
 class Duplicates(StrEnum):
@@ -46,6 +48,11 @@ FormatOption = Annotated[
     typer.Option("--format", metavar="FORMAT", help="Read files as trec, json, jsonl, csv, tsv or parquet."),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no hints.")]
+
+
+def looks_like_path(text: str) -> bool:
+    """Whether a name that is no system's was meant as a file's."""
+    return "/" in text or Path(text).suffix.lower() in _FILE_SUFFIXES
 
 
 def say(message: str, *, quiet: bool = False) -> None:
@@ -107,7 +114,8 @@ def unless_unread() -> Iterator[None]:
     """Go on in silence when whoever reads standard output has left: the exit code still counts."""
     try:
         yield
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

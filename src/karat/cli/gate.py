@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import check_standard_input, name_systems, say, unless_unread, warn
+from karat.cli.common import check_standard_input, looks_like_path, name_systems, say, unless_unread, warn
 from karat.cli.options import BaselineOption, Scoring, takes_scoring_options
 from karat.cli.scoring import assess_files, baseline_among
 from karat.errors import DataError, UsageError
@@ -104,13 +104,9 @@ def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Sc
         )
     report = read_report(path)
     other = read_report(baseline) if baseline and looks_like_report(baseline) else baseline
-    if isinstance(other, str) and other not in report.systems and _is_path(other):
+    if isinstance(other, str) and other not in report.systems and looks_like_path(other):
         raise DataError("no such report", where=other, expected="a report, or a system of the report")
     return check_targets(asked.targets, report, other)
-
-
-def _is_path(text: str) -> bool:
-    return "/" in text or text.endswith((".json", ".gz", ".trec", ".csv", ".parquet"))
 
 
 def _check_files(

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from karat.cli.common import check_standard_input, name_systems, progress
+from karat.cli.common import check_standard_input, looks_like_path, name_systems, progress
 from karat.cli.options import Scoring
 from karat.errors import DataError, UnknownName, UsageError
 
@@ -124,7 +124,7 @@ def baseline_among(given: str | None, runs: list[str]) -> Callable[[list[str]], 
             return names[0]
         if given in runs:
             return names[runs.index(given)]
-        if given not in names and Path(given).suffix and not Path(given).exists():
+        if given not in names and looks_like_path(given) and not Path(given).exists():
             raise DataError("no such file", where=given, expected=f"a run, or one of {', '.join(names)}")
         if given not in names:
             raise UnknownName("system", given, names, where="--baseline")
