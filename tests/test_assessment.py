@@ -226,7 +226,7 @@ class TestCautions:
     def test_systems_that_answer_other_queries(self, whole: Report) -> None:
         cautions = [text for text in whole.warnings if "answer different queries" in text]
         assert cautions == [
-            "a and c answer different queries (2 are answered by one of them only): compared on the gold's 40"
+            "a and c answer different queries (2 are answered by one of them only): aligned on the gold's 40"
         ]
         assert any(text.startswith("c: 2 judged queries are missing from the ranking") for text in whole.warnings)
 

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from karat.breakdown import Gap, Slice, break_down, correct_slices, pairs_of, slice_of_items, worst_slices
+from karat.breakdown import Gap, Slice, break_down, correct_slices, pairs_of, signs_for, slice_of_items, worst_slices
 from karat.measure import Aggregate
 from karat.results import Scores
 from karat.slices import Group
@@ -271,3 +271,19 @@ def test_where_nothing_was_planted_the_worst_slices_are_called_noise() -> None:
     found = [worst_slices(planted(seed, 0.0), 0.95) for seed in range(60)]
     assert all(found), "there are losses to judge"
     assert sum(any(not lost.noise for lost in losses) for losses in found) <= 3
+
+
+def test_many_slices_can_still_show_a_loss() -> None:
+    """With 10,000 signs no p-value could pass a correction for 600 tests; more are tried then."""
+    how = Resampling(resamples=1000)
+    rng = np.random.default_rng(3)
+    codes = np.repeat(np.arange(100), 25)
+    base = rng.random(codes.size)
+    lost = base + rng.normal(0, 0.1, codes.size) - 0.5 * (codes == 42)
+    systems = {"base": scores_of([base]), "new": scores_of([lost])}
+    assert (signs_for(100, how), signs_for(101, how)) == (1000, 2000)
+    few, many = (
+        correct_slices([*break_down(systems, groups_of(codes), how, "base", signs)]) for signs in (1000, 10_000)
+    )
+    assert worst_slices(few, 0.95)[0].noise and not worst_slices(many, 0.95)[0].noise
+    assert worst_slices(many, 0.95)[0].slice.name == "g=42"

@@ -46,7 +46,9 @@ def test_percents(share: float, expected: str) -> None:
         ((0.6, 0.6009), 5),
         ((0.6, 0.60009), 6),
         ((0.6, 0.6000009), 6),
-        ((-30.0, 30.0), 3),
+        ((-30.0, 30.0), 0),
+        ((-11.496, -9.964), 2),
+        ((-1.5, 1.5), 3),
     ],
 )
 def test_decimals(ci: Bounds | None, expected: int) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from karat.statistics.comparison import Comparison
     from karat.statistics.estimates import Estimate
     from karat.statistics.intervals import Resampling
+    from karat.targets import Target
     from karat.types import Gold, Judged, Ranking
 
 _HOMES = {
@@ -33,6 +34,7 @@ _HOMES = {
     "Comparison": "karat.statistics.comparison",
     "Estimate": "karat.statistics.estimates",
     "Resampling": "karat.statistics.intervals",
+    "Target": "karat.targets",
     **dict.fromkeys(("Gold", "Judged", "Ranking"), "karat.types"),
 }
 
@@ -51,6 +53,7 @@ __all__ = [
     "Report",
     "Resampling",
     "Scores",
+    "Target",
     "UnknownName",
     "UsageError",
     "__version__",

@@ -1,6 +1,7 @@
 """What a script or a notebook calls: anything that is gold, anything that is a ranking, measures by name."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,11 @@ from typing import Any
 import polars as pl
 
 from karat.assessment import assess
-from karat.columns import find_id_column
-from karat.errors import UsageError
+from karat.errors import UnknownName, UsageError
 from karat.evaluation import DEFAULT_MEASURES, resolve_all
 from karat.evaluation import evaluate as evaluate_judged
-from karat.formats.attributes import read_attributes
+from karat.formats.attributes import check_attributes, read_attributes
+from karat.formats.source import Source
 from karat.gates import Gate, check_targets
 from karat.gold.labels import read_gold
 from karat.intake import as_gold, as_ranking
@@ -20,12 +21,12 @@ from karat.judging import DuplicateRule
 from karat.measure import Measure, Value
 from karat.rankers.runs import read_run
 from karat.report import Report
-from karat.reports.saved import read_report
+from karat.reports.saved import looks_like_report, read_report
 from karat.results import Scores
 from karat.saved import Saved
 from karat.slices import Cuts, parse_attributes
 from karat.statistics.intervals import Resampling
-from karat.targets import Target, parse_target
+from karat.targets import Target, parse_target, parse_targets
 from karat.types import Gold, Ranking
 
 __all__ = ["compare", "evaluate", "gate"]
@@ -63,6 +64,9 @@ def compare(
     baseline: str | None = None,
     slices: Any = None,
     by: str | None = None,
+    item_slices: Any = None,
+    items_by: str | None = None,
+    figures: Mapping[str, Mapping[str, float]] | None = None,
     how: Resampling = _RESAMPLING,
     dialect: str | None = None,
     duplicates: DuplicateRule = "error",
@@ -71,27 +75,53 @@ def compare(
     """Compare rankings, by name, with one of them: the first, or ``baseline``.
 
     ``slices`` is a table of attributes of queries (a path, or a frame with a column of query ids), ``by`` says which to
-    break down by: ``"type,length(quantiles=3),type*lang"``.
+    break down by: ``"type,length(quantiles=3),type*lang"``; ``item_slices`` and ``items_by`` are the same for items.
+    ``figures`` are what else is known of a system, for gates: ``{"dense": {"latency_p95_ms": 12.5}}``.
     """
     asked = resolve_all(_listed(measures), dialect, conventions)
-    if len(rankings) < 2:
-        raise UsageError(f"found {len(rankings)} ranking", expected="two or more, by name")
-    return assess(
+    if not isinstance(rankings, Mapping) or len(rankings) < 2 or not asked:
+        found = f"{len(rankings)} rankings by name" if isinstance(rankings, Mapping) else type(rankings).__name__
+        raise UsageError(
+            f"found {found} and {len(asked)} measures", expected="two rankings or more, by name, and a measure"
+        )
+    for given, chosen in ((slices, by), (item_slices, items_by)):
+        if given is None and chosen is not None:
+            raise UsageError(f"no table has the attributes {chosen!r}", expected="slices=…, or item_slices=…")
+    report = assess(
         _gold(gold),
         {name: partial(_ranking, given) for name, given in rankings.items()},
         asked,
         how=how,
-        baseline=baseline or next(iter(rankings)),
-        slices=[_cuts(slices, by)] if slices is not None else [],
+        baseline=next(iter(rankings)) if baseline is None else baseline,
+        slices=[_cuts(slices, by, "queries")] if slices is not None else [],
+        item_slices=[_cuts(item_slices, items_by, "items")] if item_slices is not None else [],
         duplicates=duplicates,
     )
+    for system in figures or {}:
+        if system not in report.systems:
+            raise UnknownName("system", system, report.systems, where="figures")
+    return replace(report, figures={name: dict(found) for name, found in (figures or {}).items()})
 
 
-def gate(report: Report | str | Path, *targets: str | Target, baseline: str | Report | Path | None = None) -> Gate:
-    """Hold a report, fresh or saved, against targets: ``karat.gate(report, "ndcg@10 >= 0.85").outcome``."""
-    other = baseline if isinstance(baseline, str | None) else _saved(baseline)
-    asked = [parse_target(target) if isinstance(target, str) else target for target in targets]
-    return check_targets(asked, _saved(report), other)
+def gate(
+    report: Report | str | Path, *targets: str | Path | Target, baseline: str | Report | Path | None = None
+) -> Gate:
+    """Hold a report, fresh or saved, against targets: ``karat.gate(report, "ndcg@10 >= 0.85").outcome``.
+
+    A target may also be the path of a file of them, and ``baseline`` another report.
+    """
+    asked: list[Target] = []
+    for target in targets:
+        if isinstance(target, Target):
+            asked.append(target)
+        elif isinstance(target, Path) or target.endswith(".toml"):
+            asked += parse_targets(Source.open(target).text(), str(target)).targets
+        else:
+            asked.append(parse_target(target))
+    saved = _saved(report)
+    named = isinstance(baseline, str) and (baseline in saved.systems or not looks_like_report(baseline))
+    other = baseline if baseline is None or (named and isinstance(baseline, str)) else _saved(baseline)
+    return check_targets(asked, saved, other)
 
 
 def _listed(measures: str | Measure | Iterable[str | Measure]) -> Iterable[str | Measure]:
@@ -106,14 +136,16 @@ def _ranking(given: Any) -> Ranking:
     return read_run(given) if isinstance(given, str | Path) else as_ranking(given)
 
 
-def _cuts(given: Any, by: str | None) -> Cuts:
+def _cuts(given: Any, by: str | None, of: str) -> Cuts:
+    kind = "query" if of == "queries" else "item"
     if isinstance(given, str | Path):
-        table, id_column = read_attributes(str(given), "query")
+        table, id_column = read_attributes(str(given), kind)
     else:
-        table = pl.DataFrame(given)
-        id_column = find_id_column(table.columns, "query", "slices")
-    return Cuts(table, id_column, "queries", parse_attributes(by) if by else None, "slices")
+        table, id_column = check_attributes(pl.DataFrame(given), kind, f"attributes of {of}")
+    return Cuts(table, id_column, of, parse_attributes(by) if by else None, f"attributes of {of}")
 
 
 def _saved(report: Report | str | Path) -> Saved:
+    if not isinstance(report, Report | str | Path):
+        raise UsageError(f"found {type(report).__name__}", expected="a Report, or the path of a saved one")
     return Saved(report.as_json(queries=True), "report") if isinstance(report, Report) else read_report(str(report))

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from karat.breakdown import break_down, correct_slices, pairs_of, slice_of_items
+from karat.breakdown import Slice, break_down, correct_slices, pairs_of, signs_for, slice_of_items
 from karat.changes import Change, Trace, changes_between
 from karat.dialects import Asked
 from karat.errors import UnknownName, UsageError
@@ -17,7 +17,7 @@ from karat.report import Report
 from karat.results import Scores
 from karat.slices import Cuts, Group
 from karat.statistics.comparison import Comparison, compare_pairs, correct
-from karat.statistics.estimates import FEW_QUERIES
+from karat.statistics.estimates import FEW_QUERIES, Estimate, estimate_all
 from karat.statistics.intervals import Resampling
 from karat.statistics.streams import keys_of
 from karat.types import Bools, Gold, Ranking
@@ -65,25 +65,38 @@ def assess(
     notes: list[str] = []
     groups = [group for cuts in slices for group in cuts.groups(gold.queries.sort(), notes)]
     item_groups = list(_restricted(gold, item_slices, notes))
+    _check_names([group.name for group in (*groups, *(group for group, _ in item_groups))])
     systems = {
         name: _score(gold, load(), asked, [part for _, part in item_groups], duplicates, traced=baseline is not None)
         for name, load in rankings.items()
     }
     scores = {name: system.scores for name, system in systems.items()}
-    report = Report(scores, {name: one.estimates(how) for name, one in scores.items()}, how, baseline)
+    report = Report(scores, _estimates(scores, how), how, baseline)
     warnings = [f"{name}: {warning}" for name, one in scores.items() for warning in one.warnings] + notes
     if how is None:
         return replace(report, warnings=tuple(warnings))
-    found = [*break_down(scores, groups, how, baseline)] if groups else []
+    signs = signs_for((len(groups) + len(item_groups)) * (len(scores) - 1), how)
+    found = [*break_down(scores, groups, how, baseline, signs)] if groups else []
     for number, (group, _) in enumerate(item_groups):
-        found.append(slice_of_items(group, {n: s.of_items[number] for n, s in systems.items()}, how, baseline))
+        of_items = {name: system.of_items[number] for name, system in systems.items()}
+        found.append(slice_of_items(group, of_items, how, baseline, signs))
+    report = replace(report, comparisons=tuple(_compare(scores, baseline, how)) if baseline else ())
     return replace(
         report,
-        comparisons=tuple(_compare(scores, baseline, how)) if baseline else (),
         changes=tuple(_changes(systems, baseline, asked)) if baseline else (),
         slices=tuple(correct_slices(found)),
-        warnings=(*warnings, *_cautions(systems, report)),
+        warnings=(*warnings, *_cautions(systems, report, found)),
     )
+
+
+def _check_names(names: Sequence[str]) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(
+            f"the slice {twice!r} would be there twice",
+            expected="each attribute once",
+            hint="Rename one of the columns.",
+        )
 
 
 def _restricted(gold: Gold, item_slices: Iterable[Cuts], notes: list[str]) -> Iterator[tuple[Group, Gold]]:
@@ -124,6 +137,16 @@ def _score(
     )
 
 
+def _estimates(scores: Mapping[str, Scores], how: Resampling | None) -> dict[str, dict[str, Estimate]]:
+    """Of all systems at once: they share the resampled queries."""
+    first = next(iter(scores.values()))
+    keys = keys_of(first.queries, how.seed) if how else None
+    values = np.hstack([one.values for one in scores.values()])
+    aggregates = [aggregate for one in scores.values() for aggregate in one.aggregates]
+    estimates = iter(estimate_all(values, aggregates, keys, how))
+    return {name: {label: next(estimates) for label in one.labels} for name, one in scores.items()}
+
+
 def _compare(scores: Mapping[str, Scores], baseline: str, how: Resampling) -> list[Comparison]:
     keys = keys_of(scores[baseline].queries, how.seed)
     return correct(compare_pairs(pairs_of(scores, baseline), keys, how))
@@ -144,16 +167,20 @@ def _changes(systems: Mapping[str, _System], baseline: str, asked: Sequence[Aske
             )
 
 
-def _cautions(systems: Mapping[str, _System], report: Report) -> Iterator[str]:
+def _cautions(systems: Mapping[str, _System], report: Report, slices: Sequence[Slice]) -> Iterator[str]:
     """What to keep in mind when reading intervals and differences."""
-    sizes = {estimate.n for measures in report.estimates.values() for estimate in measures.values() if estimate.n}
-    if sizes and min(sizes) < FEW_QUERIES:
-        few = min(sizes)
-        yield (
-            "one query: no interval can be given"
-            if few == 1
-            else f"{few} queries: intervals from fewer than {FEW_QUERIES} are rough, and often too narrow"
-        )
+    few = min((one.n for measures in report.estimates.values() for one in measures.values() if one.n), default=0)
+    compared = min((one.n for one in report.comparisons if one.n), default=few)
+    if few == 1:
+        yield "one query: no interval can be given"
+    elif 0 < min(few, compared) < FEW_QUERIES:
+        yield f"{min(few, compared)} queries: intervals from fewer than {FEW_QUERIES} are rough, and often too narrow"
+    small = sum(part.n < FEW_QUERIES for part in slices)
+    if small and few >= FEW_QUERIES:
+        yield f"{count(small, 'slice has', 'slices have')} fewer than {FEW_QUERIES} queries: rough intervals there"
+    tests = sum(one.p is not None for one in report.comparisons)
+    if report.how and tests > (1 - report.level) * report.how.resamples:
+        yield f"{tests:,} comparisons can show nothing with {report.how.resamples:,} resamples: ask for more of these"
     if report.baseline is None:
         return
     ours = systems[report.baseline].present
@@ -162,5 +189,5 @@ def _cautions(systems: Mapping[str, _System], report: Report) -> Iterator[str]:
         if apart:
             yield (
                 f"{report.baseline} and {name} answer different queries "
-                f"({count(apart, 'is', 'are')} answered by one of them only): compared on the gold's {len(ours):,}"
+                f"({count(apart, 'is', 'are')} answered by one of them only): aligned on the gold's {len(ours):,}"
             )

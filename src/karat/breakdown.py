@@ -1,6 +1,6 @@
 """Where it fails: every measure in every slice, beside the baseline there or beside the rest of the queries."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,14 +12,27 @@ from karat.results import Scores
 from karat.slices import Group
 from karat.statistics.comparison import Comparison, Paired, compare_pairs, correct
 from karat.statistics.corrections import is_shown
-from karat.statistics.estimates import Estimate, Pooled, estimate_pooled, off_scale, onto_scale, pool
+from karat.statistics.estimates import Estimate, Pooled, estimate_pooled, off_scale, onto_scale, pool, summarise
 from karat.statistics.fixed import Fixed, to_fixed
 from karat.statistics.intervals import Bounds, Resampling, interval
 from karat.statistics.paired import welch_test
 from karat.statistics.streams import Keys, keys_of
 from karat.types import Bools, Floats
 
-__all__ = ["Gap", "Lost", "Slice", "break_down", "correct_slices", "pairs_of", "slice_of_items", "worst_slices"]
+__all__ = [
+    "Gap",
+    "Lost",
+    "Slice",
+    "break_down",
+    "correct_slices",
+    "pairs_of",
+    "signs_for",
+    "slice_of_items",
+    "worst_slices",
+]
+
+_TESTS_PER_RESAMPLES = 100
+"""So many tests can be corrected for with the usual number of signs."""
 
 
 @dataclass(frozen=True)
@@ -80,33 +93,43 @@ class Slice:
         }
 
 
+def signs_for(tests: int, how: Resampling) -> int:
+    """As many assignments of signs as let the smallest p-value pass a correction for so many tests."""
+    return how.resamples * max(1, -(-tests // _TESTS_PER_RESAMPLES))
+
+
 def break_down(
-    systems: Mapping[str, Scores], groups: Sequence[Group], how: Resampling, baseline: str | None
+    systems: Mapping[str, Scores],
+    groups: Sequence[Group],
+    how: Resampling,
+    baseline: str | None,
+    signs: int | None = None,
 ) -> Iterator[Slice]:
     """Every system in every group of queries; p-values are not yet corrected."""
-    scores = next(iter(systems.values()))
-    keys = keys_of(scores.queries, how.seed)
-    prepared = {name: _Prepared.of(one, keys, how) for name, one in systems.items()}
+    keys = keys_of(next(iter(systems.values())).queries, how.seed)
+    whole = _Prepared.of(systems, keys, how)
     for group in groups:
+        part = whole.within(group.members)
         estimates: dict[str, dict[str, Estimate]] = {}
-        gaps: list[Gap] = []
-        for name, one in prepared.items():
-            part = one.within(group.members)
-            estimates[name] = dict(zip(one.scores.labels, part.estimates(), strict=True))
-            if baseline is None:
-                gaps += one.gaps(part, group.members, name)
-        pairs = pairs_of(systems, baseline, group.members) if baseline else []
-        compared = compare_pairs(pairs, keys[group.members], how)
+        for column, estimate in zip(whole.columns, part.estimates(), strict=True):
+            estimates.setdefault(column.system, {})[column.measure] = estimate
+        beside: Iterable[Comparison | Gap]
+        if baseline is None:
+            beside = whole.gaps(part, group.members)
+        else:
+            beside = compare_pairs(pairs_of(systems, baseline, group.members), keys[group.members], how, signs=signs)
         rows = tuple(np.flatnonzero(group.members).tolist())
-        yield Slice(group.name, group.note, "queries", len(rows), estimates, rows, (*compared, *gaps))
+        yield Slice(group.name, group.note, "queries", len(rows), estimates, rows, tuple(beside))
 
 
-def slice_of_items(group: Group, systems: Mapping[str, Scores], how: Resampling, baseline: str | None) -> Slice:
+def slice_of_items(
+    group: Group, systems: Mapping[str, Scores], how: Resampling, baseline: str | None, signs: int | None = None
+) -> Slice:
     """Every system scored with the gold restricted to a group of items; p-values are not yet corrected."""
     estimates = {name: scores.estimates(how) for name, scores in systems.items()}
     queries = next(iter(systems.values())).queries
     pairs = pairs_of(systems, baseline) if baseline else []
-    compared = compare_pairs(pairs, keys_of(queries, how.seed), how)
+    compared = compare_pairs(pairs, keys_of(queries, how.seed), how, signs=signs)
     return Slice(group.name, group.note, "items", len(queries), estimates, beside=tuple(compared))
 
 
@@ -122,48 +145,65 @@ def pairs_of(systems: Mapping[str, Scores], baseline: str, members: Bools | slic
     ]
 
 
+@dataclass(frozen=True)
+class _Column:
+    """Whose scores under which measure."""
+
+    system: str
+    measure: str
+    aggregate: Aggregate
+    lower_is_better: bool
+
+
 @dataclass(frozen=True, eq=False)
 class _Prepared:
-    """A system's scores in fixed point, and their resampled sums: over all queries, or over a part of them."""
+    """All systems' scores in fixed point, and their resampled sums: over all queries, or over a part of them."""
 
-    scores: Scores
-    values: Floats
+    columns: list[_Column]
+    values: list[Floats]
     fixed: list[Fixed]
     keys: Keys
     how: Resampling
 
     @classmethod
-    def of(cls, scores: Scores, keys: Keys, how: Resampling) -> "_Prepared":
-        fixed = [to_fixed(column)[0] for column in _columns(scores.values, scores.aggregates)]
-        return cls(scores, scores.values, fixed, keys, how)
+    def of(cls, systems: Mapping[str, Scores], keys: Keys, how: Resampling) -> "_Prepared":
+        columns, values = [], []
+        for name, scores in systems.items():
+            for label, aggregate in zip(scores.labels, scores.aggregates, strict=True):
+                columns.append(_Column(name, label, aggregate, label in scores.lower_is_better))
+                values.append(scores[label])
+        scaled = (onto_scale(one, column.aggregate) for one, column in zip(values, columns, strict=True))
+        return cls(columns, values, [to_fixed(one)[0] for one in scaled], keys, how)
+
+    @cached_property
+    def scaled(self) -> list[Floats]:
+        return [onto_scale(one, column.aggregate) for one, column in zip(self.values, self.columns, strict=True)]
 
     @cached_property
     def pooled(self) -> list[Pooled]:
-        columns = list(_columns(self.values, self.scores.aggregates))
-        return list(pool(self.fixed, columns, self.keys, self.how))
+        return list(pool(self.fixed, self.scaled, self.keys, self.how))
 
     def within(self, members: Bools) -> "_Prepared":
         """To the scale of the whole, so that sums over the rest are differences."""
         fixed = [replace(one, whole=one.whole[members]) for one in self.fixed]
-        return _Prepared(self.scores, self.values[members], fixed, self.keys[members], self.how)
+        return _Prepared(self.columns, [one[members] for one in self.values], fixed, self.keys[members], self.how)
 
     def estimates(self) -> list[Estimate]:
         return [
-            estimate_pooled(self.values[:, place], aggregate, self._to_own_scale(place), self.how)
-            for place, aggregate in enumerate(self.scores.aggregates)
+            estimate_pooled(self.values[place], column.aggregate, self._to_own_scale(place), self.how)
+            for place, column in enumerate(self.columns)
         ]
 
     def _to_own_scale(self, place: int) -> Pooled:
         """A part is estimated as if it were all there is, to the last digit."""
-        column = onto_scale(self.values[:, place], self.scores.aggregates[place])
-        (own,) = to_fixed(column)
+        (own,) = to_fixed(self.scaled[place])
         if own.unit == self.fixed[place].unit:
             return self.pooled[place]
-        return next(pool([own], [column], self.keys, self.how))
+        return next(pool([own], [self.scaled[place]], self.keys, self.how))
 
-    def gaps(self, part: "_Prepared", members: Bools, system: str) -> Iterator[Gap]:
-        """The part beside the queries outside of it, for each measure."""
-        for place, (label, aggregate) in enumerate(zip(self.scores.labels, self.scores.aggregates, strict=True)):
+    def gaps(self, part: "_Prepared", members: Bools) -> Iterator[Gap]:
+        """The part beside the queries outside of it, for each system and measure."""
+        for place, column in enumerate(self.columns):
             inside, whole = part.pooled[place], self.pooled[place]
             rest = Pooled(
                 replace(whole.fixed, whole=whole.fixed.whole[~members]),
@@ -172,29 +212,28 @@ class _Prepared:
                 whole.drawn - inside.drawn,
             )
             if inside.defined.any() and rest.defined.any():
-                column = onto_scale(self.values[:, place], aggregate)
-                difference, ci = _apart(inside, rest, aggregate, self.how)
-                p = welch_test(_known(column[members]), _known(column[~members]))
-                lower = label in self.scores.lower_is_better
-                yield Gap(system, label, difference, ci, None if np.isnan(p) else p, lower)
+                values = self.values[place]
+                mean, others = (summarise(values[which], column.aggregate).mean for which in (members, ~members))
+                ci = _interval_between(inside, rest, column.aggregate, self.how)
+                p = welch_test(_known(self.scaled[place][members]), _known(self.scaled[place][~members]))
+                difference, p_value = mean - others, None if np.isnan(p) else p
+                yield Gap(column.system, column.measure, difference, ci, p_value, column.lower_is_better)
 
 
-def _apart(inside: Pooled, rest: Pooled, aggregate: Aggregate, how: Resampling) -> tuple[float, Bounds | None]:
-    """The difference of two means over separate queries, with its interval."""
-    difference = off_scale(inside.mean, aggregate) - off_scale(rest.mean, aggregate)
-    ci = None
-    if inside.defined.sum() >= 2 and rest.defined.sum() >= 2:
-        held = (inside.drawn > 0) & (rest.drawn > 0)
-        ours, theirs = (replace(one, sums=one.sums[held], drawn=one.drawn[held]).means() for one in (inside, rest))
-        if aggregate == "geometric":
-            ours, theirs = np.exp(ours), np.exp(theirs)
-        influence = np.concatenate((inside.influence / inside.influence.size, -rest.influence / rest.influence.size))
-        ci = interval(ours - theirs, difference, influence, how.level, how.of_differences)
-    return difference, ci
-
-
-def _columns(values: Floats, aggregates: Sequence[Aggregate]) -> Iterator[Floats]:
-    return (onto_scale(column, aggregate) for column, aggregate in zip(values.T, aggregates, strict=True))
+def _interval_between(inside: Pooled, rest: Pooled, aggregate: Aggregate, how: Resampling) -> Bounds | None:
+    """The interval of the difference of two means over separate queries; None where one of them has one query."""
+    if inside.defined.sum() < 2 or rest.defined.sum() < 2:
+        return None
+    held = (inside.drawn > 0) & (rest.drawn > 0)
+    ours, theirs = (replace(one, sums=one.sums[held], drawn=one.drawn[held]).means() for one in (inside, rest))
+    influences = [one.influence / one.influence.size for one in (inside, rest)]
+    means = [inside.mean, rest.mean]
+    if aggregate == "geometric":
+        ours, theirs = np.exp(ours), np.exp(theirs)
+        means = [off_scale(mean, aggregate) for mean in means]
+        influences = [mean * influence for mean, influence in zip(means, influences, strict=True)]
+    influence = np.concatenate((influences[0], -influences[1]))
+    return interval(ours - theirs, means[0] - means[1], influence, how.level, how.of_differences)
 
 
 def _known(values: Floats) -> Floats:

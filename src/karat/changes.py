@@ -10,6 +10,9 @@ from karat.types import Floats, Gold, Ints, Judged
 
 __all__ = ["Change", "Move", "Trace", "changes_between"]
 
+_ROUNDING = 2.0**-36
+"""Share of the largest score under which two are equal."""
+
 
 @dataclass(frozen=True)
 class Move:
@@ -98,10 +101,9 @@ def changes_between(
     differences = theirs - ours
     gains = -differences if lower_is_better else differences
     queries = trace.judged.queries
-    order = np.argsort(gains, kind="stable")
-    order = order[~np.isnan(gains[order])]
-    worse = [row for row in order[:most].tolist() if gains[row] < 0]
-    better = [row for row in order[::-1][:most].tolist() if gains[row] > 0]
+    least = _ROUNDING * np.nanmax(np.abs(np.concatenate((ours, theirs, [0.0]))))
+    worse = [row for row in np.argsort(gains, kind="stable")[:most].tolist() if gains[row] < -least]
+    better = [row for row in np.argsort(-gains, kind="stable")[:most].tolist() if gains[row] > least]
     for row in (*worse, *better):
         query = queries[row]
         old, new = trace.ranks_of(row), other.ranks_of(row)

@@ -1,6 +1,6 @@
 """What a target is about: an estimate, a recorded figure, or a difference to the baseline, looked up in reports."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import hypot
 
 import polars as pl
@@ -30,39 +30,64 @@ class Figure:
 
 
 def figure_of(target: Target, system: str, report: Saved) -> Figure:
-    """A measure's estimate, or the figure that was recorded."""
+    """A measure's estimate (of a count: the sum), or the figure that was recorded."""
     recorded = report.figures(system).get(target.subject)
     if recorded is not None:
         return _recorded(target, float(recorded), report)
     column = report.column(target.subject, system, target.slice, _place(target, report))
     if column.mean is None:
         raise _undefined(target, system, report)
-    return Figure(column.mean, column.ci, column.n, _caution(column.n, column.ci))
+    note, total = _caution(column.n, column.ci), column.entry.get("sum")
+    if total is None:
+        return Figure(column.mean, column.ci, column.n, note)
+    ci = None if column.ci is None else (column.ci[0] * column.n, column.ci[1] * column.n)
+    return Figure(total, ci, column.n, note)
 
 
 def difference_of(target: Target, system: str, report: Saved, baseline: str | None, other: Saved | None) -> Figure:
     """The difference to a system of this report, or of another; a share of its mean where the target is one."""
-    recorded = report.figures(system).get(target.subject)
-    if recorded is not None:
-        return _recorded(target, float(recorded), report)
-    ours = report.column(target.subject, system, target.slice, _place(target, report))
     if other is None and (baseline is None or baseline == system):
         what = f"{system!r} is the baseline itself" if baseline else "there is none"
         hint = "Name it with --baseline, a system of the report or another report."
         raise UsageError(f"the target {target.title!r} needs a baseline, and {what}", where=report.source, hint=hint)
-    if other is None and baseline == report.baseline:
-        figure, mean = _compared(target, ours)
+    base = other or report
+    name = baseline if other is None and baseline else _only_system(base, system)
+    recorded = report.figures(system).get(target.subject)
+    if recorded is not None:
+        figure, mean = _between_recorded(target, float(recorded), report, base, name)
     else:
-        base = other or report
-        name = baseline if other is None and baseline else _only_system(base, system)
-        theirs = base.column(target.subject, name, target.slice, _place(target, base))
-        figure, mean = _across(target, ours, theirs)
-    if not target.share:
-        return figure
+        ours = report.column(target.subject, system, target.slice, _place(target, report))
+        _check_direction(target, ours)
+        if other is None and baseline == report.baseline:
+            figure, mean = _compared(target, ours)
+        else:
+            figure, mean = _across(target, ours, base.column(target.subject, name, target.slice, _place(target, base)))
+    return _as_share(figure, mean, target, report) if target.share else figure
+
+
+def _as_share(figure: Figure, mean: float, target: Target, report: Saved) -> Figure:
+    """Of the baseline's mean, taken as it is: the interval is that of the difference."""
     if mean == 0:
-        raise DataError(f"the baseline's {ours.label} is 0, so no share of it can be taken", where=report.source)
-    ci = None if figure.ci is None else (figure.ci[0] / mean, figure.ci[1] / mean)
-    return Figure(figure.value / mean, ci, figure.n, figure.note)
+        raise DataError(f"the baseline's {target.subject} is 0, so no share of it can be taken", where=report.source)
+    ci = None if figure.ci is None else (figure.ci[0] / abs(mean), figure.ci[1] / abs(mean))
+    return Figure(figure.value / abs(mean), ci, figure.n, figure.note)
+
+
+def _between_recorded(target: Target, value: float, report: Saved, base: Saved, name: str) -> tuple[Figure, float]:
+    theirs = base.figures(name).get(target.subject)
+    if target.slice is not None or theirs is None:
+        return _recorded(target, value, report), 0.0
+    return Figure(value - theirs, None, None), theirs
+
+
+def _check_direction(target: Target, column: Column) -> None:
+    """A drop is a loss, and a gain none: not so where less is better."""
+    if target.change != "rise" and Measure.parse(column.convention).metric.lower_is_better:
+        raise UsageError(
+            f"{column.label} is better when it is lower, so {target.change} may be read either way",
+            where=_place(target, column.saved),
+            expected=f"{target.subject} rise <= {abs(target.limit):g}",
+        )
 
 
 def _compared(target: Target, ours: Column) -> tuple[Figure, float]:
@@ -85,11 +110,11 @@ def _across(target: Target, ours: Column, theirs: Column) -> tuple[Figure, float
             where=ours.saved.source,
             expected="the same conventions in both reports",
         )
-    if ours.mean is None or theirs.mean is None:
-        raise _undefined(target, ours.system if ours.mean is None else theirs.system, ours.saved)
-    scores = ours.per_query(), theirs.saved.column(theirs.label, theirs.system, None, "").per_query()
+    scores = ours.per_query(), replace(theirs, part=None).per_query()
     if scores[0] is not None and scores[1] is not None:
         return _paired(target, ours, theirs, scores[0], scores[1])
+    if ours.mean is None or theirs.mean is None:
+        raise _undefined(target, ours.system if ours.mean is None else theirs.system, ours.saved)
     difference, n = ours.mean - theirs.mean, min(ours.n, theirs.n)
     errors = ours.entry.get("se"), theirs.entry.get("se")
     if errors[0] is None or errors[1] is None:
@@ -133,7 +158,7 @@ def _only_system(saved: Saved, wanted: str) -> str:
 def _recorded(target: Target, value: float, report: Saved) -> Figure:
     if target.slice is not None or target.relative:
         raise UsageError(
-            f"{target.subject} is a recorded figure: it has no {'slices' if target.slice else 'baseline'}",
+            f"{target.subject} is a recorded figure: {'it has no slices' if target.slice else 'the baseline has none'}",
             where=_place(target, report),
             expected=f"a limit on its value, such as {target.subject} <= {value:g}",
         )

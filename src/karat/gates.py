@@ -54,6 +54,8 @@ class Gate:
     verdicts: tuple[Verdict, ...]
     source: str
     baseline: str | None
+    strict: bool = False
+    """Unsure is not good enough."""
 
     @property
     def outcome(self) -> Outcome:
@@ -61,12 +63,18 @@ class Gate:
         found = {verdict.outcome for verdict in self.verdicts}
         return "fail" if "fail" in found else "unsure" if "unsure" in found else "pass"
 
+    @property
+    def notes(self) -> list[str]:
+        """What to keep in mind, each once."""
+        return list(dict.fromkeys(f"{one.target.title}: {one.note}" for one in self.verdicts if one.note))
+
     def as_json(self) -> dict[str, Any]:
         return {
             "schema": GATE_SCHEMA,
             "verdict": self.outcome,
             "report": self.source,
             "baseline": self.baseline,
+            "strict": self.strict,
             "targets": [verdict.as_json() for verdict in self.verdicts],
         }
 
@@ -120,8 +128,12 @@ def measures_of(targets: Sequence[Target], recorded: Sequence[str], where: str |
         try:
             found.append(resolve(subject).label)
         except UnknownName as error:
-            near = get_close_matches(subject, [*recorded, *METRICS.names()], cutoff=0.7)
+            name, at, cut = subject.partition("@")
+            near = get_close_matches(subject, recorded, cutoff=0.7)
+            near += [f"{one}{at}{cut}" for one in get_close_matches(name.lower(), METRICS.names(), cutoff=0.7)]
             hint = f"Is it a figure of yours? Give it with --record {subject}=NUMBER."
             hint = f"Did you mean {near[0]}?" if near else hint
             raise UsageError(f"unknown measure or figure {subject!r}", where=where, hint=hint) from error
+        except UsageError as error:
+            raise UsageError(f"target {subject!r}: {error}", where=where) from error
     return found

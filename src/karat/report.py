@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
 
+import polars as pl
+
 from karat._version import __version__
 from karat.breakdown import Slice, worst_slices
 from karat.changes import Change
@@ -46,6 +48,11 @@ class Report:
         return tuple(dict.fromkeys(label for scores in self.systems.values() for label in scores.labels))
 
     @property
+    def keeps_queries(self) -> bool:
+        """Whether the versioned form can hold every query's scores."""
+        return len(self._queries) <= _MOST_QUERIES_KEPT
+
+    @property
     def level(self) -> float:
         return (self.how or Resampling()).level
 
@@ -77,7 +84,7 @@ class Report:
         if self.slices:
             form["slices"] = [part.as_json() for part in self.slices]
             form["worst_slices"] = [lost.as_json() for lost in worst_slices(self.slices, self.level)]
-        if queries and len(self._queries) <= _MOST_QUERIES_KEPT:
+        if queries and self.keeps_queries:
             form["queries"] = self._per_query()
         return form | {"warnings": list(self.warnings), "provenance": self.provenance}
 
@@ -93,8 +100,8 @@ class Report:
         return one.as_json() | {"to_detect": detect}
 
     @property
-    def _queries(self) -> list[str]:
-        return next(iter(self.systems.values())).queries.to_list()
+    def _queries(self) -> pl.Series:
+        return next(iter(self.systems.values())).queries
 
     def _per_query(self) -> dict[str, Any]:
         """Enough for another report to be compared with this one query by query."""

@@ -1,7 +1,7 @@
 """A report in its versioned form, fresh or read back: its systems, slices and columns by name."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import nan
 from typing import Any
 
@@ -33,8 +33,8 @@ class Saved:
 
     @property
     def how(self) -> Resampling:
-        given = self.form.get("resampling")
-        return Resampling(**given) if given else Resampling()
+        given = self.form.get("resampling") or {}
+        return Resampling(**{one.name: given[one.name] for one in fields(Resampling) if one.name in given})
 
     def figures(self, system: str) -> Mapping[str, float]:
         """What else was recorded of a system."""

@@ -97,8 +97,8 @@ def parse_attributes(text: str) -> list[tuple[Attribute, ...]]:
     found = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         crossed = tuple(_parse_one(one.strip(), part) for one in part.split("*"))
-        if len(crossed) > 2:
-            raise UsageError(f"{part!r} crosses {len(crossed)} attributes", expected="two at most")
+        if len(crossed) > 2 or len({one.name for one in crossed}) < len(crossed):
+            raise UsageError(f"{part!r} crosses {len(crossed)} attributes", expected="two different ones at most")
         found.append(crossed)
     if not found:
         raise UsageError("no attribute was named", expected="something like queries.csv:type,length")
@@ -137,26 +137,36 @@ def _groups_few(values: pl.Series) -> bool:
 
 def group_by(table: pl.DataFrame, asked: Iterable[Sequence[Attribute]], where: str) -> list[Group]:
     """The groups that each attribute, or crossing of two, makes of the table's rows; empty ones are left out."""
-    found: dict[str, Group] = {}
+    found: list[Group] = []
     for attributes in asked:
         groups = _groups_of(table, attributes[0], where)
         for attribute in attributes[1:]:
-            groups = [
-                Group(f"{one.name}*{other.name}", " ".join(filter(None, (one.note, other.note))), members)
-                for one in groups
-                for other in _groups_of(table, attribute, where)
-                if (members := one.members & other.members).any()
-            ]
-        if len(groups) > _MOST_GROUPS:
-            shown = "*".join(attribute.name for attribute in attributes)
-            raise DataError(
-                f"{shown} makes {len(groups):,} groups",
-                where=where,
-                expected=f"at most {_MOST_GROUPS}",
-                hint="Is this a text rather than a category? Cut numbers with (quantiles=4) or (bins=5/10).",
-            )
-        found |= {group.name: group for group in groups}
-    return list(found.values())
+            crossing = f"{attributes[0].name}*{attribute.name}"
+            groups = _crossed(groups, _groups_of(table, attribute, where), crossing, where)
+        found += groups
+    return found
+
+
+def _crossed(left: Sequence[Group], right: Sequence[Group], crossing: str, where: str) -> list[Group]:
+    crossed: list[Group] = []
+    for one in left:
+        for other in right:
+            members = one.members & other.members
+            if members.any():
+                note = " ".join(filter(None, (one.note, other.note)))
+                crossed.append(Group(f"{one.name}*{other.name}", note, members))
+        _check_number(len(crossed), crossing, where)
+    return crossed
+
+
+def _check_number(groups: int, what: str, where: str) -> None:
+    if groups > _MOST_GROUPS:
+        raise DataError(
+            f"{what} makes {groups:,} groups or more",
+            where=where,
+            expected=f"at most {_MOST_GROUPS}",
+            hint="Is this a text rather than a category? Cut numbers with (quantiles=4) or (bins=5/10).",
+        )
 
 
 def _groups_of(table: pl.DataFrame, attribute: Attribute, where: str) -> list[Group]:
@@ -168,18 +178,27 @@ def _groups_of(table: pl.DataFrame, attribute: Attribute, where: str) -> list[Gr
     if asked_as_number and not values.dtype.is_numeric():
         raise DataError(f"{name} is no number, and cannot be cut", where=where, hint=f"Ask for {name} alone.")
     if not values.dtype.is_numeric() or (not asked_as_number and values.n_unique() <= _FEW_NUMBERS):
-        return _by_value(values, name)
+        return _by_value(values, name, where)
     numbers = values.cast(pl.Float64)
     cut = _by_bins(numbers, attribute) if attribute.bins else _by_quantiles(numbers, attribute)
     return [*cut, *_without_value(numbers.is_null(), name)]
 
 
-def _by_value(values: pl.Series, name: str) -> list[Group]:
+def _by_value(values: pl.Series, name: str, where: str) -> list[Group]:
+    if isinstance(values.dtype, pl.Array):
+        values = values.arr.to_list()
     listed = isinstance(values.dtype, pl.List)
-    texts = values.list.eval(pl.element().cast(pl.String).drop_nulls()) if listed else _as_text(values)
+    if values.dtype.is_nested() and not listed:
+        raise DataError(
+            f"{name} is of type {values.dtype}", where=where, expected="a text, a number, or a list of them"
+        )
     if listed:
+        texts = values.list.eval(_written(pl.element(), values.dtype.inner)).list.drop_nulls()  # type: ignore[attr-defined]
         texts = texts.set(texts.list.len() == 0, None)
+    else:
+        texts = values.to_frame("value").select(_written(pl.col("value"), values.dtype)).to_series()
     found = (texts.explode() if listed else texts).drop_nulls().unique().sort()
+    _check_number(len(found), name, where)
     groups = []
     for value in found:
         members = (texts.list.contains(value) if listed else texts == value).fill_null(False).to_numpy()
@@ -187,12 +206,15 @@ def _by_value(values: pl.Series, name: str) -> list[Group]:
     return [*groups, *_without_value(texts.is_null(), name)]
 
 
-def _as_text(values: pl.Series) -> pl.Series:
+def _written(value: pl.Expr, dtype: "pl.DataType | type[pl.DataType]") -> pl.Expr:
     """As a person would write it: 2 rather than 2.0; an empty text is no value, nor is the name of none."""
-    texts = values.cast(pl.String).str.strip_chars()
-    if values.dtype.is_float():
-        texts = texts.str.strip_suffix(".0")
-    return texts.set(texts.is_in(["", NO_VALUE]), None)
+    if dtype.is_temporal() and not isinstance(dtype, pl.Date | pl.Datetime):
+        text = value.dt.to_string()
+    elif dtype.is_float():
+        text = (value + 0.0).cast(pl.String).str.strip_suffix(".0")
+    else:
+        text = value.cast(pl.String).str.strip_chars()
+    return pl.when(~text.is_in(["", NO_VALUE])).then(text)
 
 
 def _without_value(absent: pl.Series, name: str) -> list[Group]:

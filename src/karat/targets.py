@@ -12,7 +12,7 @@ from karat.errors import UnknownName, UsageError
 __all__ = ["Target", "Targets", "parse_target", "parse_targets"]
 
 _SPELLING = re.compile(
-    r"(?P<subject>\S.*?)(?:\s+(?P<change>drop|gain))?\s*(?P<sign>>=|<=|≥|≤|>|<)\s*(?P<limit>[^\s%]+)\s*(?P<percent>%)?"
+    r"(?P<subject>\S.*?)(?:\s+(?P<change>drop|gain|rise))?\s*(?P<sign>>=|<=|≥|≤|>|<)\s*(?P<limit>[^\s%]+)\s*(?P<percent>%)?"
 )
 _SIGNS = {"≥": ">=", "≤": "<="}
 _WORDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
@@ -32,7 +32,7 @@ class Target:
     limit: float
     """As spelled; of a share, 0.02 for 2 %."""
     change: str | None = None
-    """``drop`` or ``gain``: the limit is on the difference to the baseline."""
+    """``drop``, ``gain`` or ``rise``: the limit is on the difference to the baseline. A rise may be good or bad."""
     share: bool = False
     """The limit is a share of the baseline's mean."""
     slice: str | None = None

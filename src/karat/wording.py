@@ -13,6 +13,7 @@ __all__ = [
     "decimals_of",
     "difference_shown",
     "estimate_shown",
+    "figure_shown",
     "p_shown",
     "percent",
 ]
@@ -20,6 +21,8 @@ __all__ = [
 NOTHING = "–"
 _USUAL_DECIMALS = 4
 _FEWEST_DECIMALS, _MOST_DECIMALS = 3, 6
+_OF_SHARES = 2.0
+"""Figures below are shares and the like, of which people expect three decimals."""
 
 
 def count(n: int, one: str, many: str) -> str:
@@ -37,7 +40,8 @@ def decimals_of(ci: Bounds | None) -> int:
     half = (ci[1] - ci[0]) / 2 if ci else 0.0
     if half <= 0:
         return _USUAL_DECIMALS
-    return min(max(ceil(-log10(half)) + 1, _FEWEST_DECIMALS), _MOST_DECIMALS)
+    fewest = _FEWEST_DECIMALS if ci and max(map(abs, ci)) < _OF_SHARES else 0
+    return min(max(ceil(-log10(half)) + 1, fewest), _MOST_DECIMALS)
 
 
 def estimate_shown(estimate: Estimate) -> str:
@@ -46,21 +50,25 @@ def estimate_shown(estimate: Estimate) -> str:
         return NOTHING
     if estimate.total is not None:
         return f"Σ {estimate.total:,.0f}"
-    text = f"{estimate.mean:.{decimals_of(estimate.ci)}f}"
+    text = figure_shown(estimate.mean, decimals_of(estimate.ci))
     return f"{text} {bounds_shown(estimate.ci)}" if estimate.ci else text
 
 
-def difference_shown(difference: float, ci: Bounds | None) -> str:
-    """``+0.043 [+0.019, +0.068]``."""
+def figure_shown(value: float, decimals: int) -> str:
+    return f"{value:.{decimals}f}".replace("-", "−")
+
+
+def difference_shown(difference: float, ci: Bounds | None, *, decimals: int | None = None) -> str:
+    """``+0.043 [+0.019, +0.068]``; as many decimals as the interval deserves, or as are asked for."""
     if isnan(difference):
         return NOTHING
-    text = _signed(difference, decimals_of(ci))
+    text = _signed(difference, decimals_of(ci) if decimals is None else decimals)
     return f"{text} {bounds_shown(ci, signed=True)}" if ci else text
 
 
 def bounds_shown(ci: Bounds, *, signed: bool = False) -> str:
     decimals = decimals_of(ci)
-    low, high = (_signed(end, decimals) if signed else f"{end:.{decimals}f}" for end in ci)
+    low, high = (_signed(end, decimals) if signed else figure_shown(end, decimals) for end in ci)
     return f"[{low}, {high}]"
 
 

@@ -2,14 +2,17 @@
 
 import gzip
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from .conftest import Karat
 from .gating import (
+    FAIL,
     FILES,
     GATE,
     PASS,
+    UNSURE,
     gate_files,
     make_report,
     put_one_target,
@@ -156,3 +159,33 @@ def test_a_packedreport(karat: Karat) -> None:
     put_targets(PASS)
     put("report.json.gz", gzip.compress(Path(make_report(karat, "report.json", "new.trec")).read_bytes()))
     assert karat(*GATE, "report.json.gz").code == 0
+
+
+def test_a_figure_cannot_stand_for_a_measure(karat: Karat) -> None:
+    put_targets(FAIL)
+    check_failure(karat(*GATE, *FILES, "--record", "rr=0.99"), 2, "--record rr=0.99", "rr is a measure")
+
+
+def test_a_misspelt_measure_is_not_taken_for_a_figure(karat: Karat) -> None:
+    put_targets("ndgc@10 >= 0.1")
+    check_failure(karat(*GATE, *FILES), 2, "t.toml", "'ndgc@10'", "Did you mean ndcg@10")
+
+
+@pytest.mark.parametrize("target", ["ndcg@10 => 0.5", "rr dropp <= 0.1", "0.1 <= rr <= 0.9"])
+def test_a_target_that_cannot_be_read_is_named(karat: Karat, target: str) -> None:
+    put_targets(target)
+    check_failure(karat(*GATE, *FILES), 2, "t.toml")
+
+
+def test_unsure_is_a_failure_in_junit_under_strict(karat: Karat) -> None:
+    put_targets(UNSURE)
+    for options, failures, skipped in ((["--strict"], "1", "0"), ([], "0", "1")):
+        karat(*GATE, *FILES, *options, "-o", "g.xml")
+        root = ElementTree.parse("g.xml").getroot()
+        assert (root.attrib["failures"], root.attrib["skipped"]) == (failures, skipped)
+
+
+def test_the_baseline_of_the_targets_serves_runs_and_reports(karat: Karat) -> None:
+    put_targets("rr drop <= 0", baseline="old.trec")
+    saved = make_report(karat, "both.json", "old.trec", "new.trec")
+    assert [karat(*GATE, *given).code for given in (FILES, [saved])] == [0, 0]

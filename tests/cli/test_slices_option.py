@@ -269,7 +269,7 @@ BAD: dict[str, tuple[str, str, int, tuple[str, ...]]] = {
     "a qrels": ("q00 0 d0 1\n", "lang", 3, ("s.csv", "query_id")),
     "misspelt": (TABLE, "lnag", 2, ("unknown attribute 'lnag'", "Did you mean lang")),
     "misspelt in a crossing": (TABLE, "type*lnag", 2, ("unknown attribute 'lnag'", "Did you mean lang")),
-    "three crossed": (TABLE, "type*lang*length", 2, ("crosses 3 attributes", "two at most")),
+    "three crossed": (TABLE, "type*lang*length", 2, ("crosses 3 attributes", "two different ones at most")),
     "a text cut": (TABLE, "lang(quantiles=2)", 3, ("lang is no number",)),
     "one quantile": (TABLE, "length(quantiles=1)", 2, ("quantiles=1", "2 to")),
     "edges that are none": (TABLE, "length(bins=low/high)", 2, ("bins=low/high", "bins=5/10")),
@@ -306,3 +306,21 @@ def test_a_table_that_is_not_there(karat: Karat, given: str, name: str) -> None:
 @pytest.mark.parametrize("option", ["--slices", "--item-slices"])
 def test_slices_need_intervals(karat: Karat, option: str) -> None:
     check_failure(karat(*EVALUATE, "--no-ci", option, "s.csv:lang"), 2, "--no-ci", "--slices")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [["-s", "s.csv:length(quantiles=2),length(quantiles=4)"], ["-s", "s.csv:type", "-s", "again.csv:type"]],
+    ids=["one file", "two files"],
+)
+def test_a_slice_cannot_be_there_twice(karat: Karat, given: list[str]) -> None:
+    put("again.csv", TABLE)
+    check_failure(karat(*EVALUATE, *given), 2, "would be there twice")
+
+
+def test_a_name_too_long_for_a_file_is_none(karat: Karat) -> None:
+    check_failure(karat(*EVALUATE, "-s", "x" * 300), 3)
+
+
+def test_small_slices_are_warned_of(karat: Karat) -> None:
+    assert any("fewer than 20 queries" in text for text in karat(*EVALUATE, "-s", "s.csv:type").warnings)

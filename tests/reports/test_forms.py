@@ -87,7 +87,7 @@ class TestCsv:
 
     def test_columns_only_where_they_say_something(self, report: Report) -> None:
         plain = replace(report, baseline=None, comparisons=(), changes=(), slices=())
-        assert to_csv(plain).splitlines()[0] == "system,measure,mean,ci_low,ci_high,std,n,undefined,convention"
+        assert to_csv(plain).splitlines()[0] == "system,measure,mean,ci_low,ci_high,std,se,n,undefined,convention"
         assert to_csv(report).splitlines()[0].startswith("slice,system,measure,mean,")
 
     def test_names_with_commas_quotes_and_lines(self) -> None:
@@ -230,7 +230,7 @@ class TestTables:
             (0.1, 0.01, True, "worse"),
             (-0.1, 0.01, True, "better"),
             (0.1, 0.0501, False, "noise"),
-            (0.1, None, False, "noise"),
+            (0.1, None, False, ""),
             (0.0, 0.01, False, "noise"),
         ],
     )

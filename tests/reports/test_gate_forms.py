@@ -96,7 +96,7 @@ class TestMarkdown:
         lines = gate_to_markdown(GATE).splitlines()
         assert lines[:4] == ["### karat gate: FAIL", "", "r&lt;1>.json, baseline old", ""]
         assert cells(lines[4]) == ["verdict", "target", "system", "found", "n", "wanted"]
-        assert lines[5] == "|:--|:--|--:|--:|--:|--:|"
+        assert lines[5] == "|:--|:--|:--|--:|--:|:--|"
         assert [cells(line)[0] for line in lines[6:10]] == ["FAIL", "FAIL", "UNSURE", "PASS"], "failures first"
         assert cells(lines[8]) == ["UNSURE", "rr, lang=fr", "new", "0.512 [0.410, 0.630]", "1,234", "more than 0.1"]
         assert lines[10] == "" and lines[11].endswith(": few queries") and lines[12] == "- rr, lang=fr: few queries"

@@ -11,14 +11,16 @@ from typing import Annotated
 
 import typer
 
-from karat.errors import UsageError
+from karat.errors import DataError, UsageError
 
 __all__ = [
     "Duplicates",
     "DuplicatesOption",
     "FormatOption",
     "QuietOption",
+    "check_folder",
     "check_standard_input",
+    "exists",
     "looks_like_path",
     "name_systems",
     "progress",
@@ -53,6 +55,20 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings an
 def looks_like_path(text: str) -> bool:
     """Whether a name that is no system's was meant as a file's."""
     return "/" in text or Path(text).suffix.lower() in _FILE_SUFFIXES
+
+
+def exists(path: str | Path) -> bool:
+    """Whether a file is there; a name too long for one is not."""
+    try:
+        return Path(path).exists()
+    except OSError:
+        return False
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a file in a folder that is not there, before anything is computed."""
+    if not path.parent.is_dir():
+        raise DataError("cannot write here: no such folder", where=str(path))
 
 
 def say(message: str, *, quiet: bool = False) -> None:

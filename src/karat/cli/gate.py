@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import check_standard_input, looks_like_path, name_systems, say, unless_unread, warn
+from karat.cli.common import (
+    check_folder,
+    check_standard_input,
+    exists,
+    looks_like_path,
+    name_systems,
+    say,
+    unless_unread,
+    warn,
+)
 from karat.cli.options import BaselineOption, Scoring, takes_scoring_options
 from karat.cli.scoring import assess_files, baseline_among
 from karat.errors import DataError, UsageError
@@ -59,6 +68,7 @@ def gate_command(
 
     for path in output or ():
         check_form(path)
+        check_folder(path)
     check_standard_input([targets, *files, baseline or "", *(scoring.slices or ()), *(scoring.item_slices or ())])
     asked = _read_targets(targets)
     chosen = baseline or (asked.baseline and _beside(targets, asked.baseline))
@@ -73,7 +83,7 @@ def gate_command(
         )
         gate, warnings = _check_files(asked, targets, files, chosen, scoring)
     with unless_unread():
-        _tell(gate, output or [], warnings, as_json=as_json, quiet=scoring.quiet)
+        _tell(replace(gate, strict=strict), output or [], warnings, as_json=as_json, quiet=scoring.quiet)
     if gate.outcome == "fail" or (gate.outcome == "unsure" and strict):
         raise typer.Exit(_FAILED if gate.outcome == "fail" else _UNSURE)
 
@@ -88,11 +98,12 @@ def _read_targets(path: str) -> "Targets":
 def _beside(targets: str, text: str) -> str:
     """A file named in the targets stands beside them; what is no file there is left as it is."""
     place = Path(targets).parent
-    name = text if (place / text).exists() else text.rpartition(":")[0]
-    return str(place / text) if name and (place / name).exists() else text
+    name = text if exists(place / text) else text.rpartition(":")[0]
+    return str(place / text) if name and exists(place / name) else text
 
 
 def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Scoring) -> "Gate":
+    from karat.formats.source import Source
     from karat.gates import check_targets
     from karat.reports.saved import looks_like_report, read_report
 
@@ -104,6 +115,8 @@ def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Sc
         )
     report = read_report(path)
     other = read_report(baseline) if baseline and looks_like_report(baseline) else baseline
+    if isinstance(other, str) and other not in report.systems and Source(other, Path(other)).system in report.systems:
+        other = Source(other, Path(other)).system
     if isinstance(other, str) and other not in report.systems and looks_like_path(other):
         raise DataError("no such report", where=other, expected="a report, or a system of the report")
     return check_targets(asked.targets, report, other)
@@ -124,10 +137,9 @@ def _check_files(
         raise UsageError(f"the target {title!r} needs a baseline", hint="Name a run, or a report, with --baseline.")
     other = read_report(baseline) if baseline and looks_like_report(baseline) else None
     named = baseline if other is None else None
-    if named and named not in runs and named not in name_systems(runs) and Path(named).exists():
+    if named and named not in runs and named not in name_systems(runs) and exists(named):
         runs = [named, *runs]
-    recorded = [text.rpartition("=")[0].rpartition(":")[2].strip() for text in scoring.record or ()]
-    measures = measures_of(asked.targets, recorded, targets) or None
+    measures = measures_of(asked.targets, [name for _, name, _ in scoring.figures()], targets) or None
     choose = baseline_among(named, runs) if named else lambda _: None
     report = assess_files(gold, runs, measures, scoring.resampling(), scoring, choose)
     saved = Saved(report.as_json(queries=other is not None), ", ".join(runs))
@@ -149,7 +161,6 @@ def _tell(gate: "Gate", outputs: list[Path], warnings: Iterable[str], *, as_json
         print(gate_to_json(gate), end="")
     else:
         print_gate(gate)
-    notes = dict.fromkeys(f"{one.target.title}: {one.note}" for one in gate.verdicts if one.note)
-    warn([*warnings, *notes], quiet=quiet)
+    warn([*warnings, *gate.notes], quiet=quiet)
     if outputs:
         say(f"Wrote {', '.join(map(str, outputs))}", quiet=quiet)

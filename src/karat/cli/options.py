@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from karat.cli.common import Duplicates, DuplicatesOption, FormatOption, QuietOption
+from karat.errors import UsageError
 
 if TYPE_CHECKING:
     from karat.statistics.intervals import Resampling
@@ -87,6 +88,28 @@ class Scoring:
         from karat.statistics.intervals import Resampling
 
         return Resampling(self.resamples, self.level, self.seed, self.interval)  # type: ignore[arg-type]
+
+    def figures(self) -> list[tuple[str | None, str, float]]:
+        """``latency_p95_ms=12.5``, ``dense:latency_p95_ms=12.5``: system, name and value of what was recorded."""
+        from karat.dialects import resolve
+
+        found = []
+        for text in self.record or ():
+            left, equals, number = text.rpartition("=")
+            system, colon, name = left.rpartition(":")
+            try:
+                value = float(number)
+            except ValueError:
+                value = float("nan")
+            if not equals or not name.strip() or not abs(value) < float("inf"):
+                raise UsageError(f"cannot read --record {text!r}", expected="a name and a number: latency_p95_ms=12.5")
+            try:
+                resolve(name.strip())
+            except UsageError:
+                found.append((system if colon else None, name.strip(), value))
+            else:
+                raise UsageError(f"--record {text}: {name.strip()} is a measure", expected="a name of your own")
+        return found
 
     def conventions(self) -> dict[str, Any]:
         """Conventions for all measures; checked."""

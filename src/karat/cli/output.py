@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from karat.cli.common import say, warn
+from karat.cli.common import check_folder, say, warn
 
 if TYPE_CHECKING:
     from karat.report import Report
@@ -19,7 +19,9 @@ def check_outputs(outputs: list[Path] | None, per_query: Path | None = None) -> 
 
         for path in outputs:
             form_of(path)
+            check_folder(path)
     if per_query is not None:
+        check_folder(per_query)
         from karat.formats import TABLE_FORMATS, form_to_write
 
         form_to_write(per_query, None, TABLE_FORMATS)
@@ -44,6 +46,8 @@ def deliver(
     else:
         show(report)
     warn(report.warnings, quiet=quiet)
+    if not report.keeps_queries and any(path.suffix == ".json" for path in outputs or ()):
+        warn(["too many queries to keep their scores in the report: gates on it cannot pair them"], quiet=quiet)
     written = [*(outputs or ()), *([per_query] if per_query else ())]
     if written:
         say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)

@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from karat.cli.common import check_standard_input, looks_like_path, name_systems, progress
+from karat.cli.common import check_standard_input, exists, looks_like_path, name_systems, progress
 from karat.cli.options import Scoring
 from karat.errors import DataError, UnknownName, UsageError
 
@@ -63,7 +62,7 @@ def assess_files(
                 duplicates=scoring.duplicates.value,
             )
     provenance = {"gold": gold, "runs": dict(zip(names, runs, strict=True)), "dialect": scoring.dialect}
-    return replace(report, provenance=provenance, figures=_read_figures(scoring.record, names))
+    return replace(report, provenance=provenance, figures=_figures_of(scoring, names))
 
 
 def _read(run: str, form: str | None) -> "tuple[pl.DataFrame, str]":
@@ -83,7 +82,7 @@ def _read_cuts(given: Iterable[str] | None, of: str) -> "list[Cuts]":
 
     found = []
     for text in given:
-        path, attributes = (text, "") if text and Path(text).exists() else _split_off_attributes(text)
+        path, attributes = (text, "") if text and exists(text) else _split_off_attributes(text)
         asked = parse_attributes(attributes) if attributes else None
         table, id_column = read_attributes(path, "query" if of == "queries" else "item")
         found.append(Cuts(table, id_column, of, asked, path))
@@ -97,22 +96,14 @@ def _split_off_attributes(text: str) -> tuple[str, str]:
     return (path, attributes) if colon else (text, "")
 
 
-def _read_figures(given: Iterable[str] | None, systems: list[str]) -> dict[str, dict[str, float]]:
-    """``latency_p95_ms=12.5``, ``dense:latency_p95_ms=12.5``: of every system, or of the one named."""
+def _figures_of(scoring: Scoring, systems: list[str]) -> dict[str, dict[str, float]]:
+    """What was recorded, of every system or of the one named."""
     figures: dict[str, dict[str, float]] = {}
-    for text in given or ():
-        left, equals, number = text.rpartition("=")
-        system, colon, name = left.rpartition(":")
-        try:
-            value = float(number)
-        except ValueError:
-            value = float("nan")
-        if not equals or not name.strip() or not abs(value) < float("inf"):
-            raise UsageError(f"cannot read --record {text!r}", expected="a name and a number: latency_p95_ms=12.5")
-        if colon and system not in systems:
-            raise UnknownName("system", system, systems, where=f"--record {text}")
-        for one in [system] if colon else systems:
-            figures.setdefault(one, {})[name.strip()] = value
+    for system, name, value in scoring.figures():
+        if system is not None and system not in systems:
+            raise UnknownName("system", system, systems, where=f"--record {system}:{name}")
+        for one in systems if system is None else [system]:
+            figures.setdefault(one, {})[name] = value
     return figures
 
 
@@ -124,7 +115,7 @@ def baseline_among(given: str | None, runs: list[str]) -> Callable[[list[str]], 
             return names[0]
         if given in runs:
             return names[runs.index(given)]
-        if given not in names and looks_like_path(given) and not Path(given).exists():
+        if given not in names and looks_like_path(given) and not exists(given):
             raise DataError("no such file", where=given, expected=f"a run, or one of {', '.join(names)}")
         if given not in names:
             raise UnknownName("system", given, names, where="--baseline")

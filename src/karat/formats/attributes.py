@@ -7,7 +7,7 @@ from karat.errors import DataError
 from karat.formats import delimited
 from karat.formats.source import Source
 
-__all__ = ["read_attributes"]
+__all__ = ["check_attributes", "read_attributes"]
 
 
 def read_attributes(given: str, kind: str) -> tuple[pl.DataFrame, str]:
@@ -21,14 +21,19 @@ def read_attributes(given: str, kind: str) -> tuple[pl.DataFrame, str]:
         reason = str(error).partition("\n")[0]
         expected = "CSV, TSV or JSONL with a header or keys, or Parquet"
         raise DataError(f"cannot be read as a table: {reason}", where=source.name, expected=expected) from error
-    found = find_id_column(frame.columns, kind, source.name)
+    return check_attributes(frame, kind, source.name)
+
+
+def check_attributes(frame: pl.DataFrame, kind: str, where: str) -> tuple[pl.DataFrame, str]:
+    """A table that has ids and attributes, and the name of its column of ids."""
+    found = find_id_column(frame.columns, kind, where)
     if frame.is_empty():
-        raise DataError("found a header but no rows", where=source.name, expected="at least one row")
+        raise DataError("found a header but no rows", where=where, expected="at least one row")
     if frame[found].null_count():
         row = int(frame[found].is_null().arg_max() or 0)
-        raise DataError(f"row {row + 1:,} has no {found}", where=source.name, expected="an id in every row")
+        raise DataError(f"row {row + 1:,} has no {found}", where=where, expected="an id in every row")
     if len(frame.columns) == 1:
-        raise DataError(f"found no column but {found}", where=source.name, expected="at least one attribute")
+        raise DataError(f"found no column but {found}", where=where, expected="at least one attribute")
     return frame, found
 
 

@@ -11,11 +11,21 @@ from karat.reports.table import Table
 from karat.statistics.comparison import Comparison
 from karat.statistics.corrections import is_shown
 from karat.statistics.power import POWER
-from karat.wording import count, decimals_of, difference_shown, estimate_shown, p_shown, percent
+from karat.wording import count, decimals_of, difference_shown, estimate_shown, figure_shown, p_shown, percent
 
-__all__ = ["changes_table", "comparison_table", "power_lines", "slices_table", "tally", "verdict_of"]
+__all__ = [
+    "changes_table",
+    "comparison_table",
+    "losses_of",
+    "power_lines",
+    "slices_table",
+    "stacked_comparison_table",
+    "tally",
+    "verdict_of",
+]
 
 _MOVES_SHOWN = 3
+_LOSSES_SHOWN = 5
 
 
 def comparison_table(report: Report) -> Table:
@@ -41,8 +51,20 @@ def comparison_table(report: Report) -> Table:
     return header, rows
 
 
+def stacked_comparison_table(report: Report, *, counts: bool = True) -> Table:
+    """The same for narrow screens: systems under their measure, in one column."""
+    header, rows = comparison_table(report)
+    stacked = []
+    for measure, system, *figures in rows:
+        if measure:
+            stacked.append([measure, *("" for _ in figures)])
+        stacked.append([f"  {system}", *figures])
+    header = ["measure, system", *header[2:]]
+    return (header, stacked) if counts else (header[:-2], [row[:-2] for row in stacked])
+
+
 def _mean(mean: float, one: Comparison) -> str:
-    return f"{mean:.{decimals_of(one.ci)}f}" if one.n else "–"
+    return figure_shown(mean, decimals_of(one.ci)) if one.n else "–"
 
 
 def tally(one: Comparison) -> str:
@@ -62,13 +84,20 @@ def power_lines(report: Report) -> Iterator[str]:
         )
 
 
+def losses_of(report: Report, system: str) -> list[Change]:
+    """The largest losses of a system under the first measure, as many as are shown."""
+    measure = report.labels[0]
+    losses = [one for one in report.changes if (one.system, one.measure) == (system, measure) and one.gain < 0]
+    return losses[:_LOSSES_SHOWN]
+
+
 def changes_table(changes: Sequence[Change]) -> Table:
     """Queries with their scores before and after, and where their relevant items went."""
     rows = [
         [
             change.query,
             f"{change.before:.3f} → {change.after:.3f}",
-            difference_shown(round(change.difference, 3), None)[:-1],
+            difference_shown(change.difference, None, decimals=3),
             _moves_shown(change.moves),
         ]
         for change in changes
@@ -97,34 +126,50 @@ def slices_table(report: Report, measure: str) -> Table:
     found = {(part.name, one.system): one for part in report.slices for one in part.beside if one.measure == measure}
     systems = [name for name in report.systems if name != report.baseline]
     pairs = [(part, system) for part in report.slices for system in systems]
-    pairs.sort(key=lambda pair: _rank_of(found.get((pair[0].name, pair[1])), *pair))
+    pairs.sort(key=lambda pair: _rank_of(found.get(_names(*pair)), _names(*pair), report.level))
     several = len(systems) > 1
     rows = []
     for part, system in pairs:
-        estimate = part.estimates[system][measure]
-        names = [part.label, *([system] if several else ()), f"{estimate.n:,}"]
-        one = found.get((part.name, system))
+        estimate, one = part.estimates[system][measure], found.get(_names(part, system))
+        n = one.n if isinstance(one, Comparison) else estimate.n
+        names = [part.label, *([system] if several else ()), f"{n:,}"]
         if not found:
             rows.append([*names, estimate_shown(estimate)])
-        elif one is None or not estimate.n:
+        elif one is None or not n:
             rows.append([*names, estimate_shown(replace(estimate, ci=None)), "–", "–", ""])
         else:
-            mean = f"{estimate.mean:.{decimals_of(estimate.ci)}f}"
+            mean = one.mean if isinstance(one, Comparison) else estimate.mean
             difference = difference_shown(one.difference, one.ci)
-            rows.append([*names, mean, difference, p_shown(one.p_holm), verdict_of(one, report.level)])
+            rows.append(
+                [
+                    *names,
+                    figure_shown(mean, decimals_of(estimate.ci)),
+                    difference,
+                    p_shown(one.p_holm),
+                    verdict_of(one, report.level),
+                ]
+            )
     level = f"[{percent(report.level)}]"
     against = f"to {'baseline' if report.baseline else 'the rest'} {level}"
     figures = ["mean", against, "p", ""] if found else [f"mean {level}"]
     return ["slice", *(["system"] if several else ()), "n", *figures], rows
 
 
-def _rank_of(one: Comparison | Gap | None, part: Slice, system: str) -> tuple[bool, float, str, str]:
+def _names(part: Slice, system: str) -> tuple[str, str]:
+    return part.name, system
+
+
+def _rank_of(one: Comparison | Gap | None, names: tuple[str, str], level: float) -> tuple[object, ...]:
+    """Losses that are shown first, whatever their size; then by the difference."""
     gain = nan if one is None else one.gain
-    return isnan(gain), 0.0 if isnan(gain) else gain, part.name, system
+    lost = one is not None and verdict_of(one, level) == "worse"
+    return not lost, isnan(gain), 0.0 if isnan(gain) else gain, names
 
 
 def verdict_of(one: Comparison | Gap, level: float) -> str:
-    """``better``, ``worse``, or that chance alone would do."""
+    """``better``, ``worse``, or that chance alone would do; nothing where no test could be made."""
+    if one.p_holm is None:
+        return ""
     if not is_shown(one.p_holm, level) or one.gain == 0:
         return "noise"
     return "better" if one.gain > 0 else "worse"

@@ -4,8 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from karat.report import Report
-from karat.reports.comparison import changes_table, comparison_table, power_lines, slices_table, tally
+from karat.reports.comparison import (
+    changes_table,
+    comparison_table,
+    losses_of,
+    power_lines,
+    slices_table,
+    stacked_comparison_table,
+    tally,
+)
 from karat.reports.table import by_measure, by_system, caption, one_by_one
+from karat.wording import count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,7 +24,6 @@ __all__ = ["console", "print_comparison", "print_report", "print_slices", "print
 
 _MOST_SYSTEMS_ACROSS = 4
 _GAP = 2
-_LOSSES_SHOWN = 5
 _SLICES_SHOWN = 15
 # Okabe and Ito's palette: told apart by people with any colour vision. A sign or a word always says the same.
 _STYLES = {"better": "#56B4E9", "pass": "#56B4E9", "worse": "#E69F00", "fail": "bold #E69F00", "unsure": "#CC79A7"}
@@ -38,16 +46,16 @@ def print_report(report: Report) -> None:
 
 def print_comparison(report: Report) -> None:
     """Every system beside the baseline, the queries that lost most, and what could have been shown."""
-    header, rows = comparison_table(report)
-    compared = {(one.measure, one.system): one for one in report.comparisons}
-    styles, label = {}, ""
-    for number, row in enumerate(rows):
-        label = row[0] or label
-        one = compared.get((label, row[1]))
-        if one is not None and one.is_shown(report.level):
-            styles[number, 3] = verdict_style("better" if one.gain > 0 else "worse")
     screen = console()
-    screen.print(_table(header, rows, text=(0, 1), folding=(0, 1), styles=styles))
+    layouts = [
+        comparison_table(report),
+        stacked_comparison_table(report),
+        stacked_comparison_table(report, counts=False),
+    ]
+    header, rows = next((table for table in layouts if _width(*table) <= screen.width), layouts[-1])
+    names = (0, 1) if header[1] == "system" else (0,)
+    styles = _styles_of_differences(report, rows, len(names) + 1)
+    screen.print(_table(header, rows, text=names, folding=names, styles=styles))
     screen.print("p: sign-flip test, Holm's correction · +/=/−: queries better, equal, worse")
     for one in report.comparisons:
         if one.measure == report.labels[0]:
@@ -57,10 +65,21 @@ def print_comparison(report: Report) -> None:
         screen.print(line)
 
 
+def _styles_of_differences(report: Report, rows: Sequence[Sequence[str]], place: int) -> dict[tuple[int, int], str]:
+    """Colours for differences that chance would hardly make; rows come measure by measure, the baseline first."""
+    shown = iter(one for label in report.labels for one in report.comparisons if one.measure == label)
+    styles = {}
+    for number, row in enumerate(rows):
+        one = next(shown) if row[place] else None
+        if one is not None and one.is_shown(report.level):
+            styles[number, place] = verdict_style("better" if one.gain > 0 else "worse")
+    return styles
+
+
 def _print_losses(screen: "Console", report: Report, system: str) -> None:
-    losses = [c for c in report.changes if (c.system, c.measure) == (system, report.labels[0]) and c.gain < 0]
+    losses = losses_of(report, system)
     if losses:
-        screen.print(_table(*changes_table(losses[:_LOSSES_SHOWN]), text=(0, 3), folding=(0, 3)))
+        screen.print(_table(*changes_table(losses), text=(0, 3), folding=(0, 3)))
         screen.print()
 
 
@@ -77,7 +96,8 @@ def print_slices(report: Report) -> None:
     if len(rows) > _SLICES_SHOWN:
         screen.print(f"… {len(rows) - _SLICES_SHOWN} more, and the other measures: -o report.md")
     if "p" in header:
-        screen.print(f"p: Holm's correction for these {len(rows):,} · noise: chance alone would do")
+        tested = sum(one.p is not None for part in report.slices for one in part.beside if one.measure == measure)
+        screen.print(f"p: Holm's correction for {count(tested, 'test', 'tests')} · noise: chance alone would do")
 
 
 def verdict_style(verdict: str) -> str:

@@ -13,9 +13,12 @@ from karat.statistics.estimates import Estimate
 
 __all__ = ["to_csv"]
 
-_ESTIMATE = ("mean", "ci_low", "ci_high", "std", "n", "undefined")
+_ESTIMATE = ("mean", "ci_low", "ci_high", "std", "se", "n", "undefined")
 _DIFFERENCE = ("difference", "difference_low", "difference_high", "p", "p_holm", "p_bh")
-_PAIRED = ("p_t", "p_wilcoxon", "effect_size", "better", "equal", "worse", "detectable", "queries_needed")
+_PAIRED = (
+    *("compared", "left_out", "compared_mean", "baseline_mean", "p_method", "p_t", "p_wilcoxon"),
+    *("effect_size", "better", "equal", "worse", "detectable", "queries_needed"),
+)
 
 
 @FORMS.register("csv")
@@ -49,6 +52,7 @@ def _of(
             ends = estimate.pop("ci") or (None, None)
             row |= estimate | dict(zip(("ci_low", "ci_high"), ends, strict=True))
             compared = dict(found.get((system, label), {}))
+            compared |= {"compared": compared.get("n"), "compared_mean": compared.get("mean")}
             ends = compared.pop("ci", None) or (None, None)
             compared |= dict(zip(("difference_low", "difference_high"), ends, strict=True))
             yield {**compared, **row}

@@ -71,25 +71,26 @@ def gate_to_json(gate: Gate) -> str:
 def gate_to_markdown(gate: Gate) -> str:
     against = f", baseline {gate.baseline}" if gate.baseline else ""
     lines = [f"### karat gate: {_WORDS[gate.outcome]}", "", f"{escaped(gate.source + against)}", ""]
-    lines += markdown_table(*gate_table(gate), text=(0, 1))
-    notes = dict.fromkeys(f"{verdict.target.title}: {verdict.note}" for verdict in gate.verdicts if verdict.note)
-    if notes:
-        lines += ["", *(f"- {escaped(note)}" for note in notes)]
+    header, rows = gate_table(gate)
+    lines += markdown_table(header, rows, text=(*range(header.index("found")), len(header) - 1))
+    if gate.notes:
+        lines += ["", *(f"- {escaped(note)}" for note in gate.notes)]
     return "\n".join(lines) + "\n"
 
 
 def gate_to_junit(gate: Gate) -> str:
-    """One test case a verdict: a failure where it failed, skipped where it is unsure."""
-    counted = [sum(verdict.outcome == outcome for verdict in gate.verdicts) for outcome in ("fail", "unsure")]
-    totals = f'tests="{len(gate.verdicts)}" failures="{counted[0]}" errors="0" skipped="{counted[1]}"'
+    """One test case a verdict: a failure where it failed; where it is unsure skipped, or a failure if strict."""
+    elements = {"pass": "", "fail": "failure", "unsure": "failure" if gate.strict else "skipped"}
+    made = [elements[verdict.outcome] for verdict in gate.verdicts]
+    totals = f'tests="{len(made)}" failures="{made.count("failure")}" errors="0" skipped="{made.count("skipped")}"'
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<testsuites name="karat gate" {totals}>']
     lines.append(f"  <testsuite name={_attribute(gate.source)} {totals}>")
     for verdict in gate.verdicts:
         name, system = _attribute(f"{verdict.target.title}: {verdict.target.wanted}"), _attribute(verdict.system)
         found = f"found {value_shown(verdict)}, wanted {verdict.target.wanted}"
         message = _attribute(f"{found}. {verdict.note}" if verdict.note else found)
-        element = {"pass": "", "fail": f"<failure message={message}/>", "unsure": f"<skipped message={message}/>"}
-        lines.append(f"    <testcase classname={system} name={name}>{element[verdict.outcome]}</testcase>")
+        element = elements[verdict.outcome] and f"<{elements[verdict.outcome]} message={message}/>"
+        lines.append(f"    <testcase classname={system} name={name}>{element}</testcase>")
     return "\n".join([*lines, "  </testsuite>", "</testsuites>"]) + "\n"
 
 

@@ -4,12 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from karat.report import Report
 from karat.reports import FORMS
-from karat.reports.comparison import changes_table, comparison_table, power_lines, slices_table
+from karat.reports.comparison import changes_table, comparison_table, losses_of, power_lines, slices_table
 from karat.reports.table import Table, by_measure, caption
 
 __all__ = ["escaped", "markdown_table", "to_markdown"]
-
-_CHANGES_SHOWN = 5
 
 
 @FORMS.register("md")
@@ -28,7 +26,9 @@ def to_markdown(report: Report) -> str:
         for title, table in _changed(report):
             lines += ["", f"### {escaped(title)}", "", *markdown_table(*table, text=(0, 3))]
     for label in report.labels if report.slices else ():
-        lines += ["", f"### {escaped(label)} by slice, worst first", "", *markdown_table(*slices_table(report, label))]
+        header, rows = slices_table(report, label)
+        text = (*range(header.index("n")), len(header) - 1)
+        lines += ["", f"### {escaped(label)} by slice, worst first", "", *markdown_table(header, rows, text=text)]
     if report.warnings:
         lines += ["", *(f"- warning: {escaped(warning)}" for warning in report.warnings)]
     return "\n".join(lines) + "\n"
@@ -37,9 +37,9 @@ def to_markdown(report: Report) -> str:
 def _changed(report: Report) -> Iterator[tuple[str, Table]]:
     """The largest losses of each system under the first measure."""
     for system in report.systems:
-        losses = [c for c in report.changes if (c.system, c.measure) == (system, report.labels[0]) and c.gain < 0]
+        losses = losses_of(report, system)
         if losses:
-            table = changes_table(losses[:_CHANGES_SHOWN])
+            table = changes_table(losses)
             yield f"Largest losses of {system} on {report.labels[0]}", table
 
 
@@ -55,5 +55,5 @@ def _line(cells: Sequence[str]) -> str:
 
 def escaped(cell: str) -> str:
     """Safe within a table: no column, no tag and no line of its own."""
-    text = cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    text = cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
     return " ".join(text.splitlines()) if text.splitlines()[1:] else text

@@ -2,9 +2,9 @@
 
 from json import JSONDecodeError, loads
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 
 from karat.errors import DataError
 from karat.formats.source import Source
@@ -14,17 +14,26 @@ from karat.saved import Saved
 __all__ = ["looks_like_report", "read_report"]
 
 
+def _in_order(ends: list[float]) -> list[float]:
+    if len(ends) != 2 or ends[0] > ends[1]:
+        raise ValueError("expected a lower and an upper end")
+    return ends
+
+
+_Bounds = Annotated[list[float], AfterValidator(_in_order)]
+
+
 class _Part(BaseModel):
     """Of the versioned form, what is read back; later versions may add keys."""
 
-    model_config = ConfigDict(extra="allow", strict=True)
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 
 
 class _Entry(_Part):
     mean: float | None
     n: int
     undefined: int
-    ci: list[float] | None = None
+    ci: _Bounds | None = None
     se: float | None = None
     convention: str | None = None
 
@@ -40,7 +49,7 @@ class _Comparison(_Part):
     n: int
     difference: float | None
     baseline_mean: float | None
-    ci: list[float] | None
+    ci: _Bounds | None
 
 
 class _Slice(_Part):
@@ -55,8 +64,7 @@ class _Queries(_Part):
     slices: dict[str, list[int]] = {}
 
 
-class _Resampling(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+class _Resampling(_Part):
     resamples: int
     level: float
     seed: int
@@ -70,6 +78,29 @@ class _Form(_Part):
     slices: list[_Slice] = []
     queries: _Queries | None = None
     resampling: _Resampling | None = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "_Form":
+        if not self.systems:
+            raise ValueError("the report has no system")
+        labels = {name: set(system.measures) for name, system in self.systems.items()}
+        for part in self.slices:
+            if {name: set(system.measures) for name, system in part.systems.items()} != labels:
+                raise ValueError(f"the slice {part.slice} has other systems or measures than the report")
+        if self.queries is not None:
+            self._check_queries(self.queries, labels)
+        return self
+
+    def _check_queries(self, queries: _Queries, labels: dict[str, set[str]]) -> None:
+        n = len(queries.ids)
+        if len(set(queries.ids)) < n:
+            raise ValueError("a query stands twice")
+        if {name: set(columns) for name, columns in queries.scores.items()} != labels:
+            raise ValueError("the queries' scores have other systems or measures than the report")
+        if any(len(column) != n for columns in queries.scores.values() for column in columns.values()):
+            raise ValueError("there are not as many scores as queries")
+        if any(not 0 <= row < n for rows in queries.slices.values() for row in rows):
+            raise ValueError("a slice has a query that is not there")
 
 
 def looks_like_report(path: str) -> bool:
@@ -99,7 +130,6 @@ def read_report(path: str) -> Saved:
     except ValidationError as error:
         first = error.errors()[0]
         place = " → ".join(map(str, first["loc"]))
-        raise DataError(f"{place}: {first['msg'].lower()}", where=path, expected=expected) from error
-    if not form["systems"]:
-        raise DataError("the report has no system", where=path, expected=expected)
+        found = first["msg"].removeprefix("Value error, ")
+        raise DataError(f"{place}: {found}" if place else found, where=path, expected=expected) from error
     return Saved(form, path)

@@ -116,15 +116,20 @@ class Paired:
     lower_is_better: bool = False
 
 
-def compare_pairs(pairs: Sequence[Paired], keys: Keys, how: Resampling) -> list[Comparison]:
-    """Compare every pair over the queries of ``keys``; all are resampled together. Not yet corrected."""
+def compare_pairs(
+    pairs: Sequence[Paired], keys: Keys, how: Resampling, *, signs: int | None = None
+) -> list[Comparison]:
+    """Compare every pair over the queries of ``keys``; all are resampled together. Not yet corrected.
+
+    ``signs`` is how many assignments of signs are tried, where it is not as many as resamples.
+    """
     columns = [_columns(pair) for pair in pairs]
     fixed = [to_fixed(*some, largest=_largest(pair)) for some, pair in zip(columns, pairs, strict=True)]
     flat = [column for some in columns for column in some]
     pooled = pool([one for some in fixed for one in some], flat, keys, how)
     # Rounded to steps of the scores' scale, differences that ought to be equal are: 0.3 − 0.2 and 0.2 − 0.1 tie.
     steps = [to_fixed(_difference(pair), largest=_largest(pair))[0].whole for pair in pairs]
-    tests = sign_flip_tests(steps, keys, how.resamples, rounded=True) if pairs else []
+    tests = sign_flip_tests(steps, keys, signs or how.resamples, rounded=True) if pairs else []
     return [
         _compared(pair, [next(pooled) for _ in some], whole, test, how)
         for pair, some, whole, test in zip(pairs, columns, steps, tests, strict=True)

@@ -2,7 +2,7 @@
 
 A column of scores becomes whole numbers of at most 36 bits, to a scale that is a power of two. They are held as floats,
 so that sums are matrix products; a block of them adds up to less than 2^53 and so without rounding, and blocks are
-added as 64-bit integers. Up to 2^27 queries fit.
+added as 64-bit integers. Up to 2^25 queries fit.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Fixed:
 
 
 def to_fixed(*columns: Floats, largest: float = 0.0) -> list[Fixed]:
-    """The columns to one scale, each value rounded to a step of 2^-36 of the largest; NaN becomes 0.
+    """The columns to one scale, each value rounded to a step of 2^-36 of the next power of two; NaN becomes 0.
 
     The scale may be larger than the columns need: that of the scores of which they are differences.
     """
