@@ -29,6 +29,7 @@ Rankings = Mapping[str, Callable[[], Ranking]]
 """Systems by name, each loaded when its turn comes."""
 
 _CHANGES_KEPT = 10
+_FEW_DIFFERENCES = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +179,10 @@ def _cautions(systems: Mapping[str, _System], report: Report, slices: Sequence[S
     small = sum(part.n < FEW_QUERIES for part in slices)
     if small and few >= FEW_QUERIES:
         yield f"{count(small, 'slice has', 'slices have')} fewer than {FEW_QUERIES} queries: rough intervals there"
+    thin = [one for one in report.comparisons if one.n >= FEW_QUERIES and 0 < one.better + one.worse < _FEW_DIFFERENCES]
+    if thin:
+        names = ", ".join(f"{one.measure} of {one.system}" for one in thin[:2]) + (" …" if len(thin) > 2 else "")
+        yield f"fewer than {_FEW_DIFFERENCES} queries differ in {names}: the interval of the difference is rough"
     tests = sum(one.p is not None for one in report.comparisons)
     if report.how and tests > (1 - report.level) * report.how.resamples:
         yield f"{tests:,} comparisons can show nothing with {report.how.resamples:,} resamples: ask for more of these"

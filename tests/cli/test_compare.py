@@ -349,3 +349,19 @@ def test_an_interruption_leaves_nothing(folder: Path) -> None:
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, b"", b"interrupted\n")
     assert tree(folder) == before
+
+
+def test_few_queries_that_differ_are_warned_of(karat: Karat) -> None:
+    put_run("b.trec", [2 if n < 3 else rank for n, rank in enumerate(A)])
+    assert any("fewer than 10 queries differ in rr of b" in text for text in karat(*RR).warnings)
+    put_run("b.trec", B)
+    assert not any("queries differ" in text for text in karat(*RR).warnings)
+
+
+@pytest.mark.parametrize("width", [60, 70])
+def test_narrow_screens_get_a_narrow_table(karat: Karat, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = karat(*COMPARE, "-m", "rr,recall@100").out.splitlines()
+    table = lines[: next(n for n, line in enumerate(lines) if line.startswith("p: "))]
+    assert max(map(len, lines)) <= width
+    assert any(line.split()[:1] == ["b"] and "[" in line and "]" in line for line in table)

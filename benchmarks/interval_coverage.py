@@ -2,7 +2,7 @@
 """How often a 95 % interval of karat holds the true mean, by simulation, as a Markdown table.
 
 Draws many sets of per-query scores from shapes whose mean is known, makes an interval of each, and counts. Run it with
-the interpreter that has karat: .venv/bin/python -P benchmarks/coverage.py. Seeds are fixed: it prints the same again.
+the interpreter that has karat: .venv/bin/python -P benchmarks/interval_coverage.py. Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -46,6 +46,16 @@ def hard_queries(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
     return np.where(random.random(shape) < 0.6, 0.0, random.beta(0.5, 3.0, shape))
 
 
+def hits(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Nearly all queries find something."""
+    return (random.random(shape) < 0.95).astype(np.float64)
+
+
+def few_differences(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Nine tenths of the queries do not change."""
+    return np.where(random.random(shape) < 0.9, 0.0, random.normal(0.02, 0.2, shape))
+
+
 def differences(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
     """Three fifths of the queries do not change."""
     return np.where(random.random(shape) < 0.6, 0.0, random.normal(0.02, 0.2, shape))
@@ -56,7 +66,9 @@ SHAPES: dict[str, tuple[Shape, float]] = {
     "average precisions": (average_precisions, 0.25),
     "nDCG with zeros and ones": (gains, 0.2 + 0.65 * 0.5),
     "hard queries, 60 % zeros": (hard_queries, 0.4 * 0.5 / 3.5),
+    "hits, 95 % of them": (hits, 0.95),
     "differences, 60 % zeros": (differences, 0.4 * 0.02),
+    "differences, 90 % zeros": (few_differences, 0.1 * 0.02),
 }
 
 
