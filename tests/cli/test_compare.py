@@ -4,12 +4,8 @@ import csv
 import gzip
 import json
 import os
-import re
-import signal
 import subprocess
 import sys
-import time
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +14,6 @@ import pytest
 from .conftest import Karat
 from .made import QUERIES, RANKS, put_gold, put_run, shuffled, tree
 from .support import RUN, Outcome, check_failure, check_width, put, report_of
-from .terminal import in_terminal
 
 A, B = RANKS, [2, 1, 1, 3, 1, 1, 1, 2] * 3
 COMPARE = ["compare", "g.qrels", "a.trec", "b.trec"]
@@ -293,75 +288,3 @@ def test_detect(karat: Karat) -> None:
     small, large = (_row(karat(*RR, "--json", "--detect", d))["to_detect"]["queries"] for d in ("0.02", "0.1"))
     assert small / large == pytest.approx(25, rel=0.1)
     assert f"0.1 takes {large:,}" in karat(*RR, "--detect", "0.1").out
-
-
-# --- the screen ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("systems", [2, 3, 5])
-@pytest.mark.parametrize("name", ["s", LONG])
-@pytest.mark.parametrize("measures", ["rr", "ndcg(gain=exp,ideal=retrieved,rel=1,ties=id-desc,scores=single)@10,ap"])
-def test_everything_fits_80_columns(karat: Karat, systems: int, name: str, measures: str) -> None:
-    runs = [put_run(f"{name}-{n}.trec", B if n % 2 else A) for n in range(systems)]
-    out = karat("compare", "g.qrels", *runs, "-m", measures).out
-    check_width(out)
-    figures = re.findall(r"[+−]?0\.\d+ \[[+−]?0\.\d+, [+−]?0\.\d+\]", out)
-    assert len(figures) == (systems - 1) * (1 + measures.count(",ap"))
-    losses = out.split("better · ")[1:]
-    for number, part in enumerate(losses, 1):
-        assert ("q00" in part and "d0 (1): 1 → 2" in part) == bool(number % 2)
-
-
-def test_the_bundled_sample_fits(karat: Karat) -> None:
-    folder = files("karat") / "samples" / "helpdesk"
-    runs = [str(folder / name) for name in ("bm25.trec", "dense.trec")]
-    check_width(karat("compare", str(folder / "qrels.trec"), *runs, "-s", f"{folder / 'queries.jsonl'}:type").out)
-
-
-@pytest.mark.parametrize("command", ["evaluate", "compare", "gate"])
-def test_help_teaches_by_examples_that_can_be_copied(karat: Karat, command: str) -> None:
-    outcome = karat(command, "--help")
-    assert outcome.code == 0 and outcome.err == ""
-    check_width(outcome.out.replace("RUN…", "RUN"))
-    examples = re.split(r"\n\s*\n", outcome.out.split("Examples:")[1])
-    commands = [text.strip() for text in examples if "karat " in text and text.startswith("    ")]
-    assert len(commands) >= 3 and all(f"karat {command} " in text for text in commands)
-    assert [text for text in commands if "\n" in text] == []
-    assert "RUN..." in outcome.out.splitlines()[0].replace("…", "...")
-
-
-def test_colours_only_where_wanted(folder: Path) -> None:
-    put_run("b.trec", [3 - (rank == 3) for rank in A])
-    coloured = re.compile(r"\x1b\[[\d;]*(3[0-8]|4[0-8]|9[0-7]|10[0-7])[;m]")
-    assert coloured.search(in_terminal(RR)) and not coloured.search(in_terminal(RR, NO_COLOR="1"))
-
-
-def test_an_interruption_leaves_nothing(folder: Path) -> None:
-    """It comes while resamples are drawn: the second run is a pipe, and was just read."""
-    run = Path("b.trec").read_bytes()
-    os.mkfifo("c.trec")
-    before = tree(folder)
-    line = [sys.executable, "-m", "karat", *COMPARE[:3], "c.trec", "--resamples", "10000000", "-o", "new.json"]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        Path("c.trec").write_bytes(run)
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (130, b"", b"interrupted\n")
-    assert tree(folder) == before
-
-
-def test_few_queries_that_differ_are_warned_of(karat: Karat) -> None:
-    put_run("b.trec", [2 if n < 3 else rank for n, rank in enumerate(A)])
-    assert any("fewer than 10 queries differ in rr of b" in text for text in karat(*RR).warnings)
-    put_run("b.trec", B)
-    assert not any("queries differ" in text for text in karat(*RR).warnings)
-
-
-@pytest.mark.parametrize("width", [60, 70])
-def test_narrow_screens_get_a_narrow_table(karat: Karat, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    lines = karat(*COMPARE, "-m", "rr,recall@100").out.splitlines()
-    table = lines[: next(n for n, line in enumerate(lines) if line.startswith("p: "))]
-    assert max(map(len, lines)) <= width
-    assert any(line.split()[:1] == ["b"] and "[" in line and "]" in line for line in table)
