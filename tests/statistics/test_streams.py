@@ -1,5 +1,7 @@
 """Random numbers by query: the published generator, the distributions, and that a number belongs to its query alone."""
 
+from collections.abc import Callable
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from karat.statistics.resampling import Draw
-from karat.statistics.streams import bootstrap_weights, keys_of, sign_bits
+from karat.statistics.streams import Keys, Signs, Weights, bootstrap_weights, keys_of, sign_bits
+from karat.types import Floats
 
 from .support import keys, numbered, thorough
 
@@ -125,7 +127,7 @@ def test_signs_are_fair() -> None:
 
 
 @pytest.mark.parametrize("draw", [bootstrap_weights, sign_bits])
-def test_numbers_of_different_queries_and_resamples_are_unrelated(draw: Draw) -> None:
+def test_numbers_of_different_queries_and_resamples_are_unrelated(draw: Callable[[Keys, int, int], Floats]) -> None:
     """No correlation is greater than chance makes it among so many."""
     drawn = draw(keys(60, seed=2), 0, 2048)
     for table in (drawn, drawn.T[:128]):
@@ -147,3 +149,10 @@ def test_signs_and_weights_are_unrelated() -> None:
 def test_another_seed_gives_other_numbers() -> None:
     for draw in (bootstrap_weights, sign_bits):
         assert (draw(keys(10, seed=0), 0, 256) != draw(keys(10, seed=1), 0, 256)).any(axis=1).all()
+
+
+def test_what_is_drawn_block_by_block_is_what_is_drawn_at_once() -> None:
+    for kind, draw in ((Weights, bootstrap_weights), (Signs, sign_bits)):
+        drawer = kind(64, 200, 5)
+        blocks = [drawer.draw(keys(12)[start : start + 5]).copy() for start in range(0, 12, 5)]
+        np.testing.assert_array_equal(np.concatenate(blocks), draw(keys(12), 64, 200))

@@ -4,18 +4,14 @@ Work is cut into ranges of resamples, done in threads, and blocks of queries wit
 cache. Sums are exact (see ``fixed``), so nothing depends on either.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from karat.blocks import cut_rows, in_threads
 from karat.statistics.fixed import LARGEST_BLOCK
-from karat.statistics.streams import Keys, bootstrap_weights, sign_bits
+from karat.statistics.streams import Keys, Signs, Weights
 from karat.types import Floats, Ints
 
 __all__ = ["draw_sums", "flip_sums"]
-
-Draw = Callable[[Keys, int, int], Floats]
 
 _RESAMPLES_PER_PART = 2560
 _QUERIES_PER_BLOCK = 128
@@ -27,26 +23,34 @@ def draw_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:
     Every query is drawn a random number of times, with mean 1, independently of the others. ``columns`` holds whole
     numbers, as queries × columns.
     """
-    return _sums(bootstrap_weights, keys, columns, resamples)
+    return _sums(Weights, keys, columns, resamples)
 
 
 def flip_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:
     """Sums of each column with the signs of its values flipped at random, as columns × resamples."""
     total = columns.astype(np.int64).sum(axis=0)
-    flipped = _sums(sign_bits, keys, columns, resamples)
+    flipped = _sums(Signs, keys, columns, resamples)
     flipped *= 2
     flipped -= total[:, None]
     return flipped
 
 
-def _sums(draw: Draw, keys: Keys, columns: Floats, resamples: int) -> Ints:
+def _sums(numbers: type[Weights] | type[Signs], keys: Keys, columns: Floats, resamples: int) -> Ints:
     across = np.ascontiguousarray(columns.T)
+    blocks = cut_rows(keys.size, min(_QUERIES_PER_BLOCK, LARGEST_BLOCK))
 
     def work(first: int, last: int) -> Ints:
+        drawn = numbers(first, last, min(_QUERIES_PER_BLOCK, keys.size))
         sums = np.zeros((across.shape[0], last - first), dtype=np.int64)
-        for start, end in cut_rows(keys.size, min(_QUERIES_PER_BLOCK, LARGEST_BLOCK)):
-            sums += (across[:, start:end] @ draw(keys[start:end], first, last)).astype(np.int64)
-        return sums
+        exact, product = np.zeros((2, *sums.shape))
+        since = 0
+        for start, end in blocks:
+            if end - since > LARGEST_BLOCK:
+                sums += exact.astype(np.int64)
+                exact[:] = 0.0
+                since = start
+            np.matmul(across[:, start:end], drawn.draw(keys[start:end]), out=product)
+            np.add(exact, product, out=exact)
+        return sums + exact.astype(np.int64)
 
-    parts = cut_rows(resamples, _RESAMPLES_PER_PART)
-    return np.concatenate(list(in_threads(work, parts)), axis=1)
+    return np.concatenate(list(in_threads(work, cut_rows(resamples, _RESAMPLES_PER_PART))), axis=1)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from karat.types import Floats
 
-__all__ = ["Keys", "bootstrap_weights", "keys_of", "sign_bits"]
+__all__ = ["Keys", "Signs", "Weights", "bootstrap_weights", "keys_of", "sign_bits"]
 
 Keys = NDArray[np.uint64]
 
@@ -45,32 +45,67 @@ def bootstrap_weights(keys: Keys, first: int, last: int) -> Floats:
     Poisson with mean 1, its probabilities rounded to 256ths such that mean and variance are exactly 1; the third moment
     is 4.98 instead of 5. ``first`` is a multiple of eight.
     """
-    words = _words(keys, first // _WEIGHTS_PER_WORD, -(-last // _WEIGHTS_PER_WORD), _WEIGHTS)
-    octets = words.view(np.uint8)[:, : last - first]
-    weights = (octets >= _THRESHOLDS[0]).view(np.uint8)
-    above = np.empty(octets.shape, dtype=bool)
-    for threshold in _THRESHOLDS[1:]:
-        np.greater_equal(octets, threshold, out=above)
-        np.add(weights, above.view(np.uint8), out=weights)
-    return weights.astype(np.float64)
+    return Weights(first, last, keys.size).draw(keys)
 
 
 def sign_bits(keys: Keys, first: int, last: int) -> Floats:
     """A fair 0 or 1 for each key and resample, as keys × resamples; ``first`` is a multiple of 64."""
-    words = _words(keys, first // _BITS_PER_WORD, -(-last // _BITS_PER_WORD), _SIGNS)
-    bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little", count=last - first)
-    return bits.astype(np.float64)
+    return Signs(first, last, keys.size).draw(keys)
 
 
-def _words(keys: Keys, first: int, last: int, kind: np.uint64) -> NDArray[np.uint64]:
-    """Words ``first`` to ``last`` of each key's stream, as keys × words, in little-endian order of bytes."""
-    steps = np.arange(first + 1, last + 1, dtype=np.uint64) * _GAMMA
-    words = (keys ^ kind)[:, None] + steps[None, :]
-    spare = np.empty_like(words)
-    for shift, factor in _MIX:
-        np.right_shift(words, shift, out=spare)
+class Weights:
+    """Draws the weights of blocks of queries, for the same resamples, into arrays that are used again.
+
+    What was drawn before is gone with the next draw.
+    """
+
+    def __init__(self, first: int, last: int, most: int) -> None:
+        self._words = _Words(first, last, most, _WEIGHTS_PER_WORD, _WEIGHTS)
+        self._above = np.empty((most, last - first), dtype=bool)
+        self._counts = np.empty((most, last - first), dtype=np.uint8)
+        self._weights = np.empty((most, last - first))
+
+    def draw(self, keys: Keys) -> Floats:
+        above, counts = self._above[: keys.size], self._counts[: keys.size]
+        octets = self._words.of(keys).view(np.uint8)[:, : counts.shape[1]]
+        counts[:] = 0
+        for threshold in _THRESHOLDS:
+            np.greater_equal(octets, threshold, out=above)
+            np.add(counts, above.view(np.uint8), out=counts)
+        weights = self._weights[: keys.size]
+        weights[:] = counts
+        return weights
+
+
+class Signs:
+    """Draws the signs of blocks of queries, for the same resamples."""
+
+    def __init__(self, first: int, last: int, most: int) -> None:
+        self._words = _Words(first, last, most, _BITS_PER_WORD, _SIGNS)
+        self._bits = last - first
+
+    def draw(self, keys: Keys) -> Floats:
+        octets = self._words.of(keys).view(np.uint8)
+        return np.unpackbits(octets, axis=1, bitorder="little", count=self._bits).astype(np.float64)
+
+
+class _Words:
+    """The words of each key's stream that hold the numbers ``first`` to ``last``, so many to a word."""
+
+    def __init__(self, first: int, last: int, most: int, per_word: int, kind: np.uint64) -> None:
+        places = np.arange(first // per_word + 1, -(-last // per_word) + 1, dtype=np.uint64)
+        self._steps = places * _GAMMA
+        self._kind = kind
+        self._held, self._spare = np.empty((2, most, places.size), dtype=np.uint64)
+
+    def of(self, keys: Keys) -> NDArray[np.uint64]:
+        """As keys × words, in little-endian order of bytes."""
+        words, spare = self._held[: keys.size], self._spare[: keys.size]
+        np.add((keys ^ self._kind)[:, None], self._steps[None, :], out=words)
+        for shift, factor in _MIX:
+            np.right_shift(words, shift, out=spare)
+            np.bitwise_xor(words, spare, out=words)
+            np.multiply(words, factor, out=words)
+        np.right_shift(words, _LAST_SHIFT, out=spare)
         np.bitwise_xor(words, spare, out=words)
-        np.multiply(words, factor, out=words)
-    np.right_shift(words, _LAST_SHIFT, out=spare)
-    np.bitwise_xor(words, spare, out=words)
-    return words.astype("<u8", copy=False)
+        return words.astype("<u8", copy=False)
