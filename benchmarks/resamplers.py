@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MEASURES = 10
-FEWEST_CALLS = 3
-SECONDS_OF_CALLS = 2.0
+CALLS = 3
 LEVEL = 0.95
 SEED = 7
 BATCHES = (1, 2, 5, 10, 20, 50, 100)
@@ -57,9 +56,9 @@ def draw_rival(scores: Floats) -> Floats:
 
 
 def time_calls(call: Callable[[], Output]) -> tuple[list[float], Output]:
-    """Give the seconds of each call, and what the last one gave: three calls, or two seconds of them."""
-    seconds: list[float] = []
-    while len(seconds) < FEWEST_CALLS or sum(seconds) < SECONDS_OF_CALLS:
+    """Give the seconds of each call, and what the last one gave."""
+    seconds = []
+    for _ in range(CALLS):
         start = time.perf_counter()
         output = call()
         seconds.append(time.perf_counter() - start)

@@ -11,21 +11,13 @@ from typing import Any
 
 import pytest
 
+from .comparing import COMPARE, RR, A, B, compare_files
 from .conftest import Karat
-from .made import QUERIES, RANKS, put_gold, put_run, shuffled, tree
+from .made import QUERIES, put_gold, put_run, shuffled, tree
 from .support import RUN, Outcome, check_failure, check_width, put, report_of
 
-A, B = RANKS, [2, 1, 1, 3, 1, 1, 1, 2] * 3
-COMPARE = ["compare", "g.qrels", "a.trec", "b.trec"]
-RR = [*COMPARE, "-m", "rr"]
-LONG = "a-system-with-a-name-of-more-than-forty-letters"
-
-
-@pytest.fixture(autouse=True)
-def _files(folder: Path) -> None:
-    put_gold()
-    put_run("a.trec", A)
-    put_run("b.trec", B)
+__all__ = ["compare_files"]
+pytestmark = pytest.mark.usefixtures("compare_files")
 
 
 def _row(outcome: Outcome, system: str = "b", measure: str = "rr") -> dict[str, Any]:

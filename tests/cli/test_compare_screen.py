@@ -11,22 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from .comparing import COMPARE, LONG, RR, A, B, compare_files
 from .conftest import Karat
-from .made import RANKS, put_gold, put_run, tree
+from .made import put_run, tree
 from .support import check_width
 from .terminal import in_terminal
 
-A, B = RANKS, [2, 1, 1, 3, 1, 1, 1, 2] * 3
-COMPARE = ["compare", "g.qrels", "a.trec", "b.trec"]
-RR = [*COMPARE, "-m", "rr"]
-LONG = "a-system-with-a-name-of-more-than-forty-letters"
-
-
-@pytest.fixture(autouse=True)
-def _files(folder: Path) -> None:
-    put_gold()
-    put_run("a.trec", A)
-    put_run("b.trec", B)
+__all__ = ["compare_files"]
+pytestmark = pytest.mark.usefixtures("compare_files")
 
 
 # --- the screen ---------------------------------------------------------------------------------------------------
