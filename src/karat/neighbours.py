@@ -1,0 +1,269 @@
+"""Exact nearest neighbours: the k items most alike to each query, equal scores by id.
+
+Tiles of 32-bit products say which items can be among the k; only those are scored, in float64 (``similarity``). Where
+the products leave open who is the last of the k, all who may be are scored. So the order is the same to the last place
+whatever the size of a tile and the number of threads, and no more is held than a tile.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from karat.blocks import cut_rows, in_threads
+from karat.selection import NOBODY, PARTS, Best, Tile, buffer_of, taken
+from karat.similarity import Matrix, Similarity, Singles, similarity_of
+from karat.types import Floats, Ints
+
+__all__ = ["NOBODY", "Neighbours", "nearest", "score_listed"]
+
+Progress = Callable[[int, int], None]
+"""Called with how many steps are done, of how many."""
+
+TILE_BYTES = 1 << 26
+_ITEMS_IN_A_TILE = 1 << 15
+_FEWEST_QUERIES_IN_A_TILE = 64
+_MOST_QUERIES_IN_A_TILE = 4096
+_PAIRS_AT_ONCE = 1 << 18
+_QUERIES_AT_ONCE = 64
+"""Of those that the products left open."""
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """For each query the items, best first, and their scores; ``NOBODY`` where there are fewer than k."""
+
+    items: Ints
+    scores: Floats
+
+    def __post_init__(self) -> None:
+        self.items.flags.writeable = self.scores.flags.writeable = False
+
+    @property
+    def found(self) -> Ints:
+        """How many items each query has."""
+        return np.asarray(np.count_nonzero(self.items != NOBODY, axis=1), dtype=np.int64)
+
+
+def nearest(
+    queries: Matrix,
+    items: Matrix,
+    k: int,
+    *,
+    metric: str = "cosine",
+    places: Ints | None = None,
+    own: Ints | None = None,
+    tile_bytes: int | None = None,
+    progress: Progress | None = None,
+) -> Neighbours:
+    """The k items most alike to each query, or all of them where there are fewer.
+
+    ``places`` is each item's place in the order of ids, for equal scores (their order as given where it is None);
+    ``own`` is the item that is the query itself, to be left out, or ``NOBODY``.
+    """
+    similarity = similarity_of(metric, queries, items)
+    search = _Search(similarity, k, places, own, tile_bytes or TILE_BYTES, progress or (lambda done, of: None))
+    return search.run()
+
+
+class _Search:
+    """One search: its inputs, and the steps from tiles to neighbours."""
+
+    def __init__(
+        self,
+        similarity: Similarity,
+        k: int,
+        places: Ints | None,
+        own: Ints | None,
+        tile_bytes: int,
+        progress: Progress,
+    ) -> None:
+        self.similarity = similarity
+        self.n_queries, self.n_items = len(similarity.queries), len(similarity.items)
+        self.places = places if places is not None else np.arange(self.n_items)
+        self.own = own if own is not None and (own != NOBODY).any() else None
+        self.k = min(k, self.n_items)
+        self.keep = min(self.k + max(4, self.k // 16), self.n_items)
+        self.tile_bytes = tile_bytes
+        self.progress = progress
+
+    def run(self) -> Neighbours:
+        items = np.full((self.n_queries, self.k), NOBODY, dtype=np.int64)
+        scores = np.full((self.n_queries, self.k), -np.inf)
+        if self.n_queries == 0 or self.k == 0:
+            return Neighbours(items, scores)
+        if 2 * self.keep >= self.n_items:
+            self._score_all(items, scores)
+        else:
+            roughly, standing = self._candidates()
+            open_ = self._settle(roughly, standing, items, scores)
+            self._score_open(open_, items, scores)
+        return Neighbours(items, scores)
+
+    def _candidates(self) -> tuple[Ints, Singles]:
+        """Of every query the items whose stand-ins are highest, and these stand-ins; in no order."""
+        best = Best(self.n_queries, self.keep)
+        itself = self.similarity.symmetric and self.similarity.queries is self.similarity.items and self._own_is_own
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for tile in self._triangle() if itself else self._rectangles():
+                self._leave_out_own(tile)
+                best.add(tile, pool, across=False)
+                if itself and tile.first != tile.low:
+                    best.add(tile, pool, across=True)
+        return best.items, best.standing
+
+    @property
+    def _own_is_own(self) -> bool:
+        return self.own is None or bool(((self.own == np.arange(self.n_items)) | (self.own == NOBODY)).all())
+
+    def _rectangles(self) -> Iterator[Tile]:
+        """Every query with every item."""
+        parts = -(-self.n_items // _ITEMS_IN_A_TILE)
+        width = -(-self.n_items // parts)
+        fitting = self.tile_bytes // (4 * width)
+        height = int(np.clip(fitting, _FEWEST_QUERIES_IN_A_TILE, _MOST_QUERIES_IN_A_TILE))
+        across, down = cut_rows(self.n_items, width), cut_rows(self.n_queries, height)
+        buffer = buffer_of(min(height, self.n_queries), width)
+        for number, (low, high) in enumerate(across):
+            right = self.similarity.item_tile(low, high)
+            for row, (first, last) in enumerate(down):
+                self.progress(number * len(down) + row, len(across) * len(down))
+                yield Tile.product(self.similarity.query_tile(first, last), right, buffer, first, low)
+
+    def _triangle(self) -> Iterator[Tile]:
+        """A set with itself: each pair once."""
+        side = int(max((self.tile_bytes // 4) ** 0.5, _FEWEST_QUERIES_IN_A_TILE))
+        parts = -(-self.n_items // side)
+        blocks = cut_rows(self.n_items, -(-self.n_items // parts))
+        buffer = buffer_of(blocks[0][1], blocks[0][1])
+        steps = len(blocks) * (len(blocks) + 1) // 2
+        for number, (low, high) in enumerate(blocks):
+            right = self.similarity.item_tile(low, high)
+            for row, (first, last) in enumerate(blocks[: number + 1]):
+                self.progress(number * (number + 1) // 2 + row, steps)
+                left = right if row == number else self.similarity.item_tile(first, last)
+                yield Tile.product(left, right, buffer, first, low)
+
+    def _leave_out_own(self, tile: Tile) -> None:
+        if self.own is not None:
+            own = self.own[tile.first : tile.first + tile.rows] - tile.low
+            inside = np.flatnonzero((own >= 0) & (own < tile.columns))
+            tile.values[inside, own[inside]] = -np.inf
+
+    def _settle(self, roughly: Ints, standing: Singles, items: Ints, scores: Floats) -> Ints:
+        """Score the candidates; returns the queries whose k-th neighbour may be another."""
+
+        def of_rows(first: int, last: int) -> Ints:
+            rows = np.arange(first, last)
+            by_standing = np.argpartition(-standing[first:last], self.k - 1, axis=1)
+            columns, stand_ins = (taken(both[first:last], by_standing) for both in (roughly, standing))
+            found = self.similarity.scores(rows, columns[:, : self.k])
+            # Nobody beyond the first k can come in where the best of them is certainly below the lowest of the k.
+            open_ = self._may_come_in(rows, found.min(axis=1), stand_ins[:, self.k :].max(axis=1, initial=-np.inf))
+            items[first:last], scores[first:last] = self._in_order(columns[:, : self.k], found)
+            again = np.concatenate(
+                [found[open_], self.similarity.scores(rows[open_], columns[open_, self.k :])], axis=1
+            )
+            items[rows[open_]], scores[rows[open_]] = self._in_order(columns[open_], again)
+            still = self._may_come_in(rows[open_], scores[rows[open_], -1], stand_ins[open_].min(axis=1))
+            return rows[open_][still]
+
+        size = min(-(-self.n_queries // PARTS), max(1, _PAIRS_AT_ONCE // self.keep))
+        return np.concatenate(list(in_threads(of_rows, cut_rows(self.n_queries, size))))
+
+    def _may_come_in(self, rows: Ints, lowest: Floats, others: Singles) -> NDArray[np.bool_]:
+        """Whether one whose stand-in is no higher than ``others`` may score as high as ``lowest``."""
+        return self.similarity.stand_in(rows, lowest) <= others + self.similarity.slack
+
+    def _in_order(self, columns: Ints, values: Floats) -> tuple[Ints, Floats]:
+        """The k best of each row, by score, then by id."""
+        by_id = np.argsort(self.places[columns], axis=1)
+        columns, values = (taken(both, by_id) for both in (columns, values))
+        order = np.argsort(-values, axis=1, kind="stable")[:, : self.k]
+        return taken(columns, order), taken(values, order)
+
+    def _score_open(self, rows: Ints, items: Ints, scores: Floats) -> None:
+        """Score all who may be among the k of these queries: those whose stand-in is not certainly below the k-th's."""
+        for first, last in cut_rows(rows.size, _QUERIES_AT_ONCE):
+            block = rows[first:last]
+            kth = self.similarity.stand_in(block, scores[block, -1])
+            left = np.concatenate([self.similarity.query_tile(row, row + 1) for row in block.tolist()])
+            held = _Held(self, block)
+            for low, high in cut_rows(self.n_items, _ITEMS_IN_A_TILE):
+                product = left @ self.similarity.item_tile(low, high).T
+                row, column = np.nonzero(product >= (kth - self.similarity.slack)[:, None])
+                held.add(row, column + low)
+            items[block], scores[block] = held.best()
+
+    def _score_all(self, items: Ints, scores: Floats) -> None:
+        """Of every query all the items, where most of them are wanted."""
+        everyone = np.arange(self.n_items)
+        blocks = cut_rows(self.n_queries, max(1, _PAIRS_AT_ONCE // self.n_items))
+
+        def of_rows(first: int, last: int) -> None:
+            rows = np.arange(first, last)
+            columns = np.tile(everyone, (rows.size, 1))
+            found = self.similarity.scores(rows, columns)
+            if self.own is not None:
+                own = self.own[first:last]
+                inside = np.flatnonzero(own != NOBODY)
+                found[inside, own[inside]] = -np.inf
+            ordered, values = self._in_order(columns, found)
+            items[first:last] = np.where(np.isneginf(values), NOBODY, ordered)
+            scores[first:last] = values
+            self.progress(last, self.n_queries)
+
+        _all_done(in_threads(of_rows, blocks))
+
+
+class _Held:
+    """The best of a few queries while candidates come in, a bounded number at a time."""
+
+    def __init__(self, search: _Search, queries: Ints) -> None:
+        self.search = search
+        self.queries = queries
+        self.row = self.column = np.empty(0, dtype=np.int64)
+        self.value = np.empty(0)
+
+    def add(self, row: Ints, column: Ints) -> None:
+        for first, last in cut_rows(row.size, _PAIRS_AT_ONCE):
+            self._add(row[first:last], column[first:last])
+
+    def _add(self, row: Ints, column: Ints) -> None:
+        search = self.search
+        if search.own is not None:
+            others = search.own[self.queries][row] != column
+            row, column = row[others], column[others]
+        value = search.similarity.scores(self.queries[row], column[:, None])[:, 0]
+        row, column = np.concatenate([self.row, row]), np.concatenate([self.column, column])
+        value = np.concatenate([self.value, value])
+        order = np.lexsort((search.places[column], -value, row))
+        row, column, value = row[order], column[order], value[order]
+        starts = np.searchsorted(row, np.arange(self.queries.size))
+        kept = np.arange(row.size) - starts[row] < search.k
+        self.row, self.column, self.value = row[kept], column[kept], value[kept]
+
+    def best(self) -> tuple[Ints, Floats]:
+        shape = (self.queries.size, self.search.k)
+        items, scores = np.full(shape, NOBODY, dtype=np.int64), np.full(shape, -np.inf)
+        place = np.arange(self.row.size) - np.searchsorted(self.row, np.arange(shape[0]))[self.row]
+        items[self.row, place], scores[self.row, place] = self.column, self.value
+        return items, scores
+
+
+def _all_done(results: Iterator[None]) -> None:
+    for _ in results:
+        pass
+
+
+def score_listed(queries: Matrix, items: Matrix, rows: Ints, columns: Ints, *, metric: str = "cosine") -> Floats:
+    """The scores of the pairs (rows[i], columns[i]): for queries that have candidates of their own."""
+    similarity = similarity_of(metric, queries, items)
+    parts = cut_rows(rows.size, _PAIRS_AT_ONCE)
+    found = list(
+        in_threads(lambda first, last: similarity.scores(rows[first:last], columns[first:last, None])[:, 0], parts)
+    )
+    return np.concatenate([np.empty(0), *found])
