@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from karat.blocks import cut_rows, in_threads
 from karat.selection import NOBODY, PARTS, Best, Tile, buffer_of, taken
-from karat.similarity import Matrix, Similarity, Singles, similarity_of
-from karat.types import Floats, Ints
+from karat.similarity import Similarity, Singles, similarity_of
+from karat.types import Floats, Ints, Matrix
 
 __all__ = ["NOBODY", "Neighbours", "nearest", "score_listed"]
 

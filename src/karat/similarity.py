@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.errors import DataError, UnknownName
-from karat.types import Floats, Ints
+from karat.types import Floats, Ints, Matrix
 
-__all__ = ["METRICS", "Matrix", "Similarity", "Singles", "norms_of", "similarity_of"]
+__all__ = ["METRICS", "Similarity", "Singles", "norms_of", "similarity_of"]
 
-Matrix = NDArray[np.floating]
 Singles = NDArray[np.float32]
 
 _ELEMENTS_AT_ONCE = 1 << 18

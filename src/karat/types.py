@@ -1,6 +1,6 @@
-"""Gold, Ranking and Judged: what should have come back, what did, and the two laid on each other.
+"""Gold, Ranking and Judged: what should have come back, what did, and the two laid on each other; and Vectors.
 
-All three are frozen and their arrays read-only. Rows are grouped by query (CSR: the rows of the i-th query are
+All are frozen and their arrays read-only. Rows are grouped by query (CSR: the rows of the i-th query are
 ``starts[i]:starts[i + 1]``). Ids are compared as strings; whole-number ids are kept as such and stand for their
 decimal form.
 """
@@ -12,11 +12,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["Bools", "Floats", "Gold", "Ints", "Judged", "Ranking", "TieGroups", "segments_within"]
+__all__ = ["Bools", "Floats", "Gold", "Ints", "Judged", "Matrix", "Ranking", "TieGroups", "Vectors", "segments_within"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Matrix = NDArray[np.floating]
 
 
 def _freeze(instance: object) -> None:
@@ -85,6 +86,38 @@ class Ranking:
         if scores is None:
             scores = -1.0 - segments_within(self.starts).astype(np.float64)
         return pl.DataFrame({"query_id": _repeat(self.queries, self.starts), "item_id": self.items, "score": scores})
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """One vector an id: row i of ``values`` belongs to the i-th id."""
+
+    ids: pl.Series
+    values: Matrix
+    source: str = "vectors"
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Vectors({self.source}: {len(self):,} × {self.dimensions:,}, {self.values.dtype})"
+
+    @property
+    def dimensions(self) -> int:
+        return int(self.values.shape[1])
+
+    def rows_of(self, ids: pl.Series) -> Ints:
+        """The row of each of these ids, −1 where there is none."""
+        known = pl.DataFrame({"id": self.ids, "row": np.arange(len(self))})
+        found = ids.to_frame("id").join(known, on="id", how="left", maintain_order="left")
+        return found["row"].fill_null(-1).cast(pl.Int64).to_numpy()
+
+    def take(self, rows: Ints) -> "Vectors":
+        """Some of them."""
+        return Vectors(self.ids.gather(rows), self.values[rows], self.source)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,67 @@
+"""Files of vectors → Vectors, checked at the door. A file may hold several spaces: ``movies.npz:anchor`` is one."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+
+from karat.errors import DataError, UsageError
+from karat.formats.source import Source, plain_suffix
+from karat.formats.vectors import arrays, tables, tensors
+from karat.formats.vectors.checks import Raw, checked
+from karat.formats.vectors.ids import beside, read_ids
+from karat.types import Vectors
+
+__all__ = ["VECTOR_SUFFIXES", "read_vectors", "split_off_key"]
+
+_READERS: dict[str, Callable[[Source, str | None], Raw]] = {
+    ".npy": arrays.read_npy,
+    ".npz": arrays.read_npz,
+    ".safetensors": tensors.read,
+    ".parquet": tables.read_parquet,
+    ".pq": tables.read_parquet,
+    ".json": tables.read_json,
+    ".jsonl": tables.read_jsonl,
+    ".ndjson": tables.read_jsonl,
+}
+VECTOR_SUFFIXES = tuple(_READERS)
+
+
+def read_vectors(given: str | Path, *, ids: str | None = None) -> Vectors:
+    """Read ``FILE`` or ``FILE:KEY``; the key names an array or a column where there are several.
+
+    ``ids`` is a file of ids for vectors that come without: one a line, a JSON list, an array of strings, or a column
+    of a table (``papers.parquet:paper_id``). Where it is None, a file of ids beside the vectors is looked for; without
+    one, the rows are numbered from 0.
+    """
+    path, key = split_off_key(str(given))
+    source = Source.open(path)
+    reader = _READERS.get(plain_suffix(path))
+    if reader is None:
+        raise UsageError(
+            f"cannot tell from the name {Path(path).name!r} how the vectors are stored",
+            expected=f"a suffix among {', '.join(VECTOR_SUFFIXES)}",
+        )
+    raw = reader(source, key)
+    name = f"{path}:{key}" if key else path
+    if ids is not None and raw.ids is not None:
+        raise UsageError(f"{name} has ids of its own", hint=f"Leave {ids} away.")
+    if raw.ids is not None:
+        return checked(raw.ids, raw.values, name)
+    found = ids or beside(Path(path))
+    if found is None:
+        return checked(pl.int_range(len(raw.values), eager=True).cast(pl.String), raw.values, name)
+    listed = read_ids(found)
+    if len(listed) != len(raw.values):
+        raise DataError(
+            f"found {len(raw.values):,} vectors and {len(listed):,} ids in {found}", where=name, expected="an id a row"
+        )
+    return checked(listed, raw.values, name)
+
+
+def split_off_key(text: str) -> tuple[str, str | None]:
+    """``movies.npz:anchor`` → the file and the key; a colon that belongs to the name of a file is left alone."""
+    path, colon, key = text.rpartition(":")
+    if colon and path and key and "/" not in key and plain_suffix(path) in VECTOR_SUFFIXES and not Path(text).exists():
+        return path, key
+    return text, None

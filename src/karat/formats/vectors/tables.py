@@ -1,0 +1,129 @@
+"""Vectors as a column of lists: Parquet, JSON and JSONL."""
+
+import json
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from karat.columns import find_id_column
+from karat.errors import DataError
+from karat.formats.source import Source
+from karat.formats.vectors.checks import Raw, listed, the_only_one
+
+__all__ = ["read_json", "read_jsonl", "read_parquet"]
+
+
+def read_parquet(source: Source, key: str | None) -> Raw:
+    """A column of lists or fixed-size arrays, and one of ids."""
+    try:
+        schema = pl.read_parquet_schema(source.polars)
+        chosen = _vector_column(schema, key, source.name)
+        id_column = _id_column(list(schema), source.name)
+        frame = pl.read_parquet(source.polars, columns=[id_column, chosen], glob=False)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"cannot be read as Parquet: {error}", where=source.name, expected="a whole file") from error
+    return _from_frame(frame, id_column, chosen, source.name)
+
+
+def read_jsonl(source: Source, key: str | None) -> Raw:
+    """An object a line: {"id": …, "vector": [numbers]}."""
+    try:
+        frame = pl.read_ndjson(source.text().encode(), infer_schema_length=None)
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).partition("\n")[0]
+        raise DataError(f"cannot be read as JSONL: {reason}", where=source.name, expected=_OBJECTS) from error
+    id_column = _id_column(frame.columns, source.name)
+    return _from_frame(frame, id_column, _vector_column(frame.schema, key, source.name), source.name)
+
+
+_OBJECTS = '{"id": …, "vector": [numbers]} for each vector'
+
+
+def read_json(source: Source, key: str | None) -> Raw:
+    """{id: [numbers]}, or a list of objects with an id and a vector; {name: {id: [numbers]}} with a key."""
+    try:
+        tree: Any = json.loads(source.text(), object_pairs_hook=_once(source.name))
+    except ValueError as error:
+        raise DataError(f"not JSON: {error}", where=source.name, expected="{id: [numbers]}") from error
+    if isinstance(tree, dict) and tree and all(isinstance(value, dict) for value in tree.values()):
+        tree = tree[the_only_one(list(tree), key, "space", source.name)]
+        key = None
+    if isinstance(tree, dict) and key is None:
+        return _from_lists(list(tree), list(tree.values()), source.name)
+    if isinstance(tree, list) and tree and all(isinstance(one, dict) for one in tree):
+        id_column = _id_column(list(tree[0]), source.name)
+        names = [name for name, value in tree[0].items() if isinstance(value, list)]
+        chosen = the_only_one(names, key, "field", source.name)
+        for number, one in enumerate(tree, 1):
+            if id_column not in one or chosen not in one:
+                lacking = chosen if id_column in one else id_column
+                raise DataError(f"object {number} has no {lacking}", where=source.name, expected=_OBJECTS)
+        return _from_lists([one[id_column] for one in tree], [one[chosen] for one in tree], source.name)
+    raise DataError(f"found {type(tree).__name__}", where=source.name, expected="{id: [numbers]}, or " + _OBJECTS)
+
+
+def _once(where: str) -> Any:
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = pl.Series(list(dict.fromkeys(name for name in names if names.count(name) > 1)))
+            raise DataError(f"ids that stand more than once: {listed(twice)}", where=where, expected="each id once")
+        return found
+
+    return members
+
+
+def _id_column(names: list[str], where: str) -> str:
+    try:
+        return find_id_column(names, "item", where)
+    except DataError:
+        return find_id_column(names, "query", where)
+
+
+def _vector_column(schema: Any, key: str | None, where: str) -> str:
+    lists = [name for name, dtype in schema.items() if isinstance(dtype, pl.List | pl.Array) and _holds_numbers(dtype)]
+    return the_only_one(lists, key, "column", where)
+
+
+def _holds_numbers(dtype: Any) -> bool:
+    return bool(dtype.inner.is_numeric())
+
+
+def _from_frame(frame: pl.DataFrame, id_column: str, chosen: str, where: str) -> Raw:
+    column, ids = frame[chosen], frame[id_column]
+    if column.null_count():
+        raise DataError(f"no vector for {listed(ids.filter(column.is_null()))}", where=where, expected="one a row")
+    if isinstance(column.dtype, pl.Array):
+        return Raw(column.to_numpy(), ids)
+    lengths = column.list.len()
+    usual = _check_lengths(lengths.to_numpy(), ids, where)
+    return Raw(column.list.to_array(usual).to_numpy(), ids)
+
+
+def _check_lengths(lengths: Any, ids: pl.Series, where: str) -> int:
+    """The length that most have; an error that names those of another."""
+    found, counts = np.unique(lengths, return_counts=True)
+    usual = int(found[counts.argmax()]) if len(found) else 0
+    if len(found) > 1:
+        odd = ids.filter(pl.Series(lengths != usual))
+        raise DataError(
+            f"vectors of unequal length: {listed(odd)} of other than {usual:,} numbers",
+            where=where,
+            expected="one length for all",
+        )
+    return usual
+
+
+def _from_lists(ids: list[Any], vectors: list[Any], where: str) -> Raw:
+    odd = next((one for one in ids if not isinstance(one, str | int)), None)
+    if odd is not None:
+        raise DataError(f"found the id {odd!r}", where=where, expected="strings or whole numbers")
+    names = pl.Series([str(one) for one in ids], dtype=pl.String)
+    not_lists = [isinstance(one, list) and all(type(number) in (int, float) for number in one) for one in vectors]
+    if not all(not_lists):
+        bad = names.filter(~pl.Series(not_lists, dtype=pl.Boolean))
+        raise DataError(f"no list of numbers for {listed(bad)}", where=where, expected="{id: [numbers]}")
+    usual = _check_lengths(np.array([len(one) for one in vectors], dtype=np.int64), names, where)
+    return Raw(np.array(vectors, dtype=np.float64).reshape(len(vectors), usual), names)

@@ -1,0 +1,138 @@
+"""Rankings from vectors: for each query the items most alike."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from karat.columns import ITEM, QUERY
+from karat.engines import ENGINES
+from karat.errors import DataError, UnknownName, UsageError
+from karat.hygiene import Hygiene, inspect
+from karat.neighbours import NOBODY, Neighbours, Progress, score_listed
+from karat.similarity import METRICS, norms_of
+from karat.types import Ints, Ranking, Vectors
+
+__all__ = ["Space", "rank_listed", "rank_vectors"]
+
+_LISTED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """A ranking, and what is to be known of the vectors it came from."""
+
+    ranking: Ranking
+    hygiene: Hygiene
+
+
+def rank_vectors(
+    corpus: Vectors,
+    queries: Vectors | None = None,
+    *,
+    k: int | None = None,
+    metric: str = "cosine",
+    engine: str = "exact",
+    wanted: pl.Series | None = None,
+    candidates: pl.Series | None = None,
+    cuts: Sequence[int] = (),
+    source: str | None = None,
+    progress: Progress | None = None,
+) -> Space:
+    """Rank the corpus for each query, the item of the query's own id left out.
+
+    Without ``queries`` the corpus's own items are; ``wanted`` says which, and must be there. ``candidates`` restricts
+    what can be found. ``k`` is how many to find; None: all. ``cuts`` are the cut-offs at which ties are counted.
+    """
+    _check_request(k, metric)
+    asked = queries if queries is not None else corpus
+    if wanted is not None:
+        asked = _those(asked, wanted, "query")
+    pool = corpus if candidates is None else _those(corpus, candidates, "candidate")
+    if asked.dimensions != pool.dimensions:
+        raise DataError(
+            f"queries of {asked.dimensions:,} dimensions and a corpus of {pool.dimensions:,}",
+            where=f"{asked.source}, {pool.source}",
+            expected="vectors of one model",
+        )
+    for vectors in {id(one): one for one in (asked, pool)}.values():
+        _check_norms(vectors, metric)
+    own = pool.rows_of(asked.ids)
+    itself = len(asked) == len(pool) and bool((own == np.arange(len(pool))).all()) and queries is None
+    # One more than asked for shows whether the last ties with the next.
+    deep = len(pool) if k is None else k + 1
+    found = ENGINES.get(engine)(pool, metric).search(
+        pool.values if itself else asked.values, deep, own=own, progress=progress
+    )
+    hygiene = inspect(pool, found, itself=itself, metric=metric, cuts=cuts)
+    return Space(_ranking_of(asked.ids, pool.ids, found, k, source or corpus.source), hygiene)
+
+
+def rank_listed(corpus: Vectors, queries: Vectors | None, pairs: pl.DataFrame, *, metric: str = "cosine") -> Ranking:
+    """Rank each query's own candidates: ``pairs`` has the columns query_id and item_id."""
+    _check_request(None, metric)
+    asked = queries if queries is not None else corpus
+    rows, columns = asked.rows_of(pairs[QUERY]), corpus.rows_of(pairs[ITEM])
+    for what, names, found, where in (
+        ("query", pairs[QUERY], rows, asked.source),
+        ("candidate", pairs[ITEM], columns, corpus.source),
+    ):
+        if (found < 0).any():
+            raise _unknown(names.filter(pl.Series(found < 0)).unique(maintain_order=True), what, where)
+    for vectors in (asked, corpus):
+        _check_norms(vectors, metric)
+    pairs = pairs.select(QUERY, ITEM, pl.Series("row", rows), pl.Series("column", columns)).filter(
+        pl.col(QUERY) != pl.col(ITEM)
+    )
+    scores = score_listed(
+        asked.values, corpus.values, pairs["row"].to_numpy(), pairs["column"].to_numpy(), metric=metric
+    )
+    ordered = pairs.with_columns(pl.Series("score", scores)).sort(QUERY, "score", ITEM, descending=[False, True, False])
+    lengths = ordered.group_by(QUERY, maintain_order=True).len()
+    starts = np.concatenate(([0], np.cumsum(lengths["len"].to_numpy()))).astype(np.int64)
+    return Ranking(lengths[QUERY], starts, ordered[ITEM], ordered["score"].to_numpy(), corpus.source)
+
+
+def _check_request(k: int | None, metric: str) -> None:
+    if k is not None and k < 1:
+        raise UsageError(f"k is {k}", expected="1 or more")
+    if metric not in METRICS:
+        raise UnknownName("similarity", metric, METRICS)
+
+
+def _those(vectors: Vectors, wanted: pl.Series, what: str) -> Vectors:
+    rows = vectors.rows_of(wanted)
+    if (rows < 0).any():
+        raise _unknown(wanted.filter(pl.Series(rows < 0)), what, vectors.source)
+    if len(rows) == len(vectors) and (rows == np.arange(len(vectors))).all():
+        return vectors
+    return vectors.take(rows)
+
+
+def _unknown(ids: pl.Series, what: str, where: str) -> DataError:
+    names = ", ".join(ids[:_LISTED]) + (" …" if len(ids) > _LISTED else "")
+    many = f"{len(ids):,} {what} ids have" if len(ids) > 1 else f"the {what} id has"
+    return DataError(f"{many} no vector: {names}", where=where, expected="a vector for each")
+
+
+def _check_norms(vectors: Vectors, metric: str) -> None:
+    with np.errstate(over="ignore"):
+        norms = norms_of(vectors.values)
+    for bad, what, hint in (
+        (~np.isfinite(norms), "too long to be squared", "Scale the vectors down."),
+        ((norms == 0) & (metric == "cosine"), "zero, which has no direction", "Leave them out, or compare with l2."),
+    ):
+        if bad.any():
+            names = vectors.ids.filter(pl.Series(bad))
+            shown = ", ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")
+            verb = "the vector of" if len(names) == 1 else f"{len(names):,} vectors are"
+            found = f"{verb} {shown} is {what}" if len(names) == 1 else f"{verb} {what}: {shown}"
+            raise DataError(found, where=vectors.source, expected=f"vectors for {metric}", hint=hint)
+
+
+def _ranking_of(queries: pl.Series, items: pl.Series, found: Neighbours, k: int | None, source: str) -> Ranking:
+    kept = Neighbours(found.items[:, :k].copy(), found.scores[:, :k].copy()) if k is not None else found
+    present = kept.items != NOBODY
+    starts: Ints = np.concatenate(([0], np.cumsum(kept.found))).astype(np.int64)
+    return Ranking(queries.rename(QUERY), starts, items.gather(kept.items[present]), kept.scores[present], source)
