@@ -8,9 +8,10 @@ import numpy as np
 import polars as pl
 
 from karat.breakdown import Slice, break_down, correct_slices, pairs_of, signs_for, slice_of_items
+from karat.chance import Chance, expected_scores, has_expectation
 from karat.changes import Change, Trace, changes_between
 from karat.dialects import Asked
-from karat.errors import UnknownName, UsageError
+from karat.errors import DataError, UnknownName, UsageError
 from karat.evaluation import Evaluation
 from karat.judging import DuplicateRule
 from karat.report import Report
@@ -20,12 +21,13 @@ from karat.statistics.comparison import Comparison, compare_pairs, correct
 from karat.statistics.estimates import FEW_QUERIES, Estimate, estimate_all
 from karat.statistics.intervals import Resampling
 from karat.statistics.streams import keys_of
+from karat.tops import first_items
 from karat.types import Bools, Gold, Ranking
 from karat.wording import count
 
 __all__ = ["Rankings", "assess"]
 
-Rankings = Mapping[str, Callable[[], Ranking]]
+Rankings = Mapping[str, Callable[[], Ranking | Chance]]
 """Systems by name, each loaded when its turn comes."""
 
 _CHANGES_KEPT = 10
@@ -42,6 +44,9 @@ class _System:
     present: Bools
     of_items: list[Scores]
     """With the gold restricted to each group of items."""
+    top: tuple[tuple[str, ...], ...] = ()
+    """Of every query the first items, where they are to be kept."""
+    by_chance: bool = False
 
 
 def assess(
@@ -49,45 +54,73 @@ def assess(
     rankings: Rankings,
     asked: Sequence[Asked],
     *,
+    golds: Mapping[str, Gold] | None = None,
     how: Resampling | None = None,
     baseline: str | None = None,
     slices: Iterable[Cuts] = (),
     item_slices: Iterable[Cuts] = (),
     duplicates: DuplicateRule = "error",
+    keep_top: int = 0,
 ) -> Report:
-    """Score every ranking; with ``how``, say how far to trust it; with ``baseline``, compare with that system."""
-    if baseline is not None and baseline not in rankings:
-        raise UnknownName("system", baseline, rankings)
-    if baseline is not None and how is None:
-        raise UsageError("a comparison needs resampling", hint="Leave --no-ci away.")
+    """Score every ranking; with ``how``, say how far to trust it; with ``baseline``, compare with that system.
+
+    ``golds`` are of systems that are held against another gold than ``gold``, over the same queries; only systems with
+    the baseline's gold are compared with it. ``keep_top`` keeps so many items of every query in the report.
+    """
+    golds = {name: (golds or {}).get(name, gold) for name in rankings}
+    _check_request(golds, rankings, how, baseline)
     slices, item_slices = list(slices), list(item_slices)
     if how is None and (slices or item_slices):
         raise UsageError("slices need resampling to be told apart", hint="Leave --no-ci or --slices away.")
     notes: list[str] = []
     groups = [group for cuts in slices for group in cuts.groups(gold.queries.sort(), notes)]
-    item_groups = list(_restricted(gold, item_slices, notes))
-    _check_names([group.name for group in (*groups, *(group for group, _ in item_groups))])
-    systems = {
-        name: _score(gold, load(), asked, [part for _, part in item_groups], duplicates, traced=baseline is not None)
-        for name, load in rankings.items()
-    }
+    restricted = {id(one): list(_restricted(one, item_slices, notes)) for one in golds.values()}
+    item_groups = [group for group, _ in restricted[id(next(iter(golds.values())))]]
+    _check_names([group.name for group in (*groups, *item_groups)])
+    systems = {}
+    for name, load in rankings.items():
+        parts = [part for _, part in restricted[id(golds[name])]]
+        systems[name] = _score(golds[name], load(), asked, parts, duplicates, baseline is not None, keep_top)
     scores = {name: system.scores for name, system in systems.items()}
-    report = Report(scores, _estimates(scores, how), how, baseline)
+    report = Report(scores, _estimates(scores, how), how, baseline, top=_tops(systems) if keep_top else {})
     warnings = [f"{name}: {warning}" for name, one in scores.items() for warning in one.warnings] + notes
     if how is None:
         return replace(report, warnings=tuple(warnings))
+    compared = [name for name in systems if baseline and golds[name] is golds[baseline] and not systems[name].by_chance]
     signs = signs_for((len(groups) + len(item_groups)) * (len(scores) - 1), how)
-    found = [*break_down(scores, groups, how, baseline, signs)] if groups else []
-    for number, (group, _) in enumerate(item_groups):
+    found = [*break_down(scores, groups, how, baseline, signs, compared)] if groups else []
+    for number, group in enumerate(item_groups):
         of_items = {name: system.of_items[number] for name, system in systems.items()}
-        found.append(slice_of_items(group, of_items, how, baseline, signs))
-    report = replace(report, comparisons=tuple(_compare(scores, baseline, how)) if baseline else ())
+        found.append(slice_of_items(group, of_items, how, baseline, signs, compared))
+    if baseline is not None:
+        beside = {name: systems[name] for name in compared}
+        report = replace(
+            report,
+            comparisons=tuple(_compare({name: scores[name] for name in compared}, baseline, how)),
+            changes=tuple(_changes(beside, baseline, asked)),
+        )
     return replace(
-        report,
-        changes=tuple(_changes(systems, baseline, asked)) if baseline else (),
-        slices=tuple(correct_slices(found)),
-        warnings=(*warnings, *_cautions(systems, report, found)),
+        report, slices=tuple(correct_slices(found)), warnings=(*warnings, *_cautions(systems, report, found))
     )
+
+
+def _check_request(golds: Mapping[str, Gold], rankings: Rankings, how: Resampling | None, baseline: str | None) -> None:
+    if baseline is not None and baseline not in rankings:
+        raise UnknownName("system", baseline, rankings)
+    if baseline is not None and how is None:
+        raise UsageError("a comparison needs resampling", hint="Leave --no-ci away.")
+    first = next(iter(golds.values()))
+    for one in golds.values():
+        if one is not first and not one.queries.sort().equals(first.queries.sort()):
+            raise DataError(
+                f"{one.source} has other queries than {first.source}",
+                expected="golds over the same queries",
+                hint="Evaluate them apart.",
+            )
+
+
+def _tops(systems: Mapping[str, _System]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    return {name: system.top for name, system in systems.items() if not system.by_chance}
 
 
 def _check_names(names: Sequence[str]) -> None:
@@ -119,13 +152,17 @@ def _restricted(gold: Gold, item_slices: Iterable[Cuts], notes: list[str]) -> It
 
 def _score(
     gold: Gold,
-    ranking: Ranking,
+    ranking: Ranking | Chance,
     asked: Sequence[Asked],
     restricted: Sequence[Gold],
     duplicates: DuplicateRule,
-    *,
     traced: bool,
+    keep_top: int,
 ) -> _System:
+    if isinstance(ranking, Chance):
+        of_items = [_by_chance(part, ranking, asked, duplicates) for part in restricted]
+        scores = _by_chance(gold, ranking, asked, duplicates)
+        return _System(scores, {}, np.ones(len(scores.queries), dtype=bool), of_items, by_chance=True)
     evaluation = Evaluation(gold, ranking, duplicates=duplicates)
     traces = {}
     if traced:
@@ -135,6 +172,27 @@ def _score(
         traces,
         evaluation.bench.present,
         [Evaluation(part, ranking, duplicates=duplicates, may_be_apart=True).scores(asked) for part in restricted],
+        first_items(ranking, evaluation.bench.queries, keep_top) if keep_top else (),
+    )
+
+
+def _by_chance(gold: Gold, chance: Chance, asked: Sequence[Asked], duplicates: DuplicateRule) -> Scores:
+    """Expectations; undefined where a measure's is not known."""
+    known = [one for one in asked if has_expectation(one.measure)]
+    scores = expected_scores(gold, chance, known, duplicates=duplicates)
+    values = np.full((len(scores.queries), len(asked)), np.nan)
+    for place, one in enumerate(asked):
+        if one in known:
+            values[:, place] = scores[one.label]
+    without = [one.label for one in asked if one not in known]
+    return replace(
+        scores,
+        labels=tuple(one.label for one in asked),
+        conventions=tuple(str(one.measure) for one in asked),
+        aggregates=tuple(one.measure.metric.aggregate for one in asked),
+        values=values,
+        warnings=(f"no expectation is known of {', '.join(without)}: left undefined",) if without else (),
+        lower_is_better=frozenset(one.label for one in asked if one.measure.metric.lower_is_better),
     )
 
 
@@ -190,6 +248,8 @@ def _cautions(systems: Mapping[str, _System], report: Report, slices: Sequence[S
         return
     ours = systems[report.baseline].present
     for name, system in systems.items():
+        if system.by_chance:
+            continue
         apart = int((ours != system.present).sum())
         if apart:
             yield (

@@ -104,8 +104,13 @@ def break_down(
     how: Resampling,
     baseline: str | None,
     signs: int | None = None,
+    compared: Iterable[str] | None = None,
 ) -> Iterator[Slice]:
-    """Every system in every group of queries; p-values are not yet corrected."""
+    """Every system in every group of queries; p-values are not yet corrected.
+
+    ``compared`` are the systems to hold against the baseline; None: all.
+    """
+    beside_it = {name: systems[name] for name in (systems if compared is None else compared)}
     keys = keys_of(next(iter(systems.values())).queries, how.seed)
     whole = _Prepared.of(systems, keys, how)
     for group in groups:
@@ -117,20 +122,26 @@ def break_down(
         if baseline is None:
             beside = whole.gaps(part, group.members)
         else:
-            beside = compare_pairs(pairs_of(systems, baseline, group.members), keys[group.members], how, signs=signs)
+            beside = compare_pairs(pairs_of(beside_it, baseline, group.members), keys[group.members], how, signs=signs)
         rows = tuple(np.flatnonzero(group.members).tolist())
         yield Slice(group.name, group.note, "queries", len(rows), estimates, rows, tuple(beside))
 
 
 def slice_of_items(
-    group: Group, systems: Mapping[str, Scores], how: Resampling, baseline: str | None, signs: int | None = None
+    group: Group,
+    systems: Mapping[str, Scores],
+    how: Resampling,
+    baseline: str | None,
+    signs: int | None = None,
+    compared: Iterable[str] | None = None,
 ) -> Slice:
     """Every system scored with the gold restricted to a group of items; p-values are not yet corrected."""
+    beside_it = {name: systems[name] for name in (systems if compared is None else compared)}
     estimates = {name: scores.estimates(how) for name, scores in systems.items()}
     queries = next(iter(systems.values())).queries
-    pairs = pairs_of(systems, baseline) if baseline else []
-    compared = compare_pairs(pairs, keys_of(queries, how.seed), how, signs=signs)
-    return Slice(group.name, group.note, "items", len(queries), estimates, beside=tuple(compared))
+    pairs = pairs_of(beside_it, baseline) if baseline else []
+    found = compare_pairs(pairs, keys_of(queries, how.seed), how, signs=signs)
+    return Slice(group.name, group.note, "items", len(queries), estimates, beside=tuple(found))
 
 
 def pairs_of(systems: Mapping[str, Scores], baseline: str, members: Bools | slice = slice(None)) -> list[Paired]:

@@ -35,7 +35,7 @@ _QUERY_NAMES = (
 )
 _ITEM_NAMES = (
     *(ITEM, "item", "doc_id", "docid", "docno", "document_id", "doc", "corpus_id", "pid", "passage_id"),
-    *("product_id", "movie_id", "itemid", "movieid"),
+    *("product_id", "movie_id", "paper_id", "clip_id", "slice_id", "video_id", "itemid", "movieid"),
 )
 _GRADE_NAMES = (
     *(GRADE, "relevance", "rel", "rating", "label", "relevance_label", "judgment", "judgement", "score"),
@@ -61,8 +61,11 @@ def looks_like_header(names: Iterable[str]) -> bool:
 
 
 def find_id_column(names: Sequence[str], kind: str, where: str) -> str:
-    """Which column holds the ids in a table of attributes; ``kind`` is ``query`` or ``item``."""
-    known = (*(_QUERY_NAMES if kind == "query" else _ITEM_NAMES), "id", "_id")
+    """Which column holds the ids in a table of attributes; ``kind`` is ``query`` or ``item``.
+
+    Queries may be items themselves, as in a search for what is alike.
+    """
+    known = (*(_QUERY_NAMES if kind == "query" else _ITEM_NAMES), "id", "_id", *_ITEM_NAMES)
     folded = {_folded(name): name for name in reversed(names)}
     found = next((folded[name] for name in known if name in folded), None)
     if found is None:

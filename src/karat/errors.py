@@ -9,7 +9,7 @@
 Each says what was found, where, what was expected and what to do, in that order.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 __all__ = ["DataError", "KaratError", "MissingExtra", "UnknownName", "UsageError"]
@@ -21,12 +21,20 @@ class KaratError(Exception):
     exit_code = 1
 
     def __init__(
-        self, found: str, *, where: str | None = None, expected: str | None = None, hint: str | None = None
+        self,
+        found: str,
+        *,
+        where: str | None = None,
+        expected: str | None = None,
+        hint: str | None = None,
+        details: Sequence[str] = (),
     ) -> None:
         self.found = found
         self.where = where
         self.expected = expected
         self.hint = hint
+        self.details = tuple(details)
+        """Single faults, a line each, where several are reported together."""
         super().__init__(found, where, expected, hint)
 
     def __str__(self) -> str:
@@ -35,7 +43,7 @@ class KaratError(Exception):
             text += f"; expected {self.expected}"
         if self.hint:
             text += f". {self.hint}"
-        return text
+        return "\n  ".join([text, *self.details])
 
 
 class UsageError(KaratError):

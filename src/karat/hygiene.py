@@ -92,7 +92,8 @@ class Hygiene:
             yield f"vectors of outlying length: {', '.join(self.norm_outliers[:_LISTED])}"
         if self.duplicates:
             groups = "; ".join(" = ".join(group) for group in self.duplicate_examples[:2])
-            yield f"{count(self.duplicates, 'vector equals', 'vectors equal')} another ({groups}): these tie, and go by id"
+            equal = count(self.duplicates, "vector equals", "vectors equal")
+            yield f"{equal} another ({groups}): they tie, and go by id"
         if self.near_duplicates:
             pairs = ", ".join(f"{one} ~ {other}" for one, other, _ in self.near_examples[:2])
             yield f"{count(self.near_duplicates, 'vector is', 'vectors are')} nearly equal to another ({pairs})"

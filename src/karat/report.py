@@ -9,6 +9,7 @@ import polars as pl
 from karat._version import __version__
 from karat.breakdown import Slice, worst_slices
 from karat.changes import Change
+from karat.hygiene import Hygiene
 from karat.results import Scores
 from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
@@ -37,6 +38,14 @@ class Report:
     slices: tuple[Slice, ...] = ()
     figures: dict[str, dict[str, float]] = field(default_factory=dict)
     """What else was recorded of a system, such as a latency."""
+    golds: dict[str, str] = field(default_factory=dict)
+    """By system, which gold it was held against, where there are several."""
+    spaces: dict[str, Hygiene] = field(default_factory=dict)
+    """By system, what is to be known of its vectors."""
+    fusions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By system, how it was fused from others."""
+    top: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    """By system, the first items of every query, where they were kept."""
     detect: float = 0.01
     """A difference of interest: how many queries would show it is said."""
     warnings: tuple[str, ...] = ()
@@ -92,8 +101,13 @@ class Report:
         measures = {}
         for label, convention in zip(scores.labels, scores.conventions, strict=True):
             measures[label] = {**self.estimates[name][label].as_json(), "convention": convention}
-        figures = self.figures.get(name)
-        return {"measures": measures} | ({"figures": figures} if figures else {})
+        beside = {
+            "gold": self.golds.get(name),
+            "fusion": self.fusions.get(name),
+            "space": self.spaces[name].as_json() if name in self.spaces else None,
+            "figures": self.figures.get(name),
+        }
+        return {"measures": measures} | {key: value for key, value in beside.items() if value}
 
     def _comparison(self, one: Comparison) -> dict[str, Any]:
         detect = {"difference": self.detect, "queries": one.needed_for(self.detect, self.level)}
@@ -107,7 +121,8 @@ class Report:
         """Enough for another report to be compared with this one query by query."""
         scores = {name: {label: _without_nan(one[label]) for label in one.labels} for name, one in self.systems.items()}
         slices = {part.name: list(part.rows) for part in self.slices if part.of == "queries"}
-        return {"ids": [str(query) for query in self._queries], "scores": scores, "slices": slices}
+        tops = {"top": {name: [list(items) for items in top] for name, top in self.top.items()}} if self.top else {}
+        return {"ids": [str(query) for query in self._queries], "scores": scores, "slices": slices} | tops
 
 
 def _without_nan(values: Floats) -> list[float | None]:

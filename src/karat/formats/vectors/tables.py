@@ -19,7 +19,7 @@ def read_parquet(source: Source, key: str | None) -> Raw:
     try:
         schema = pl.read_parquet_schema(source.polars)
         chosen = _vector_column(schema, key, source.name)
-        id_column = _id_column(list(schema), source.name)
+        id_column = find_id_column(list(schema), "query", source.name)
         frame = pl.read_parquet(source.polars, columns=[id_column, chosen], glob=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"cannot be read as Parquet: {error}", where=source.name, expected="a whole file") from error
@@ -33,7 +33,7 @@ def read_jsonl(source: Source, key: str | None) -> Raw:
     except pl.exceptions.PolarsError as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"cannot be read as JSONL: {reason}", where=source.name, expected=_OBJECTS) from error
-    id_column = _id_column(frame.columns, source.name)
+    id_column = find_id_column(frame.columns, "query", source.name)
     return _from_frame(frame, id_column, _vector_column(frame.schema, key, source.name), source.name)
 
 
@@ -52,7 +52,7 @@ def read_json(source: Source, key: str | None) -> Raw:
     if isinstance(tree, dict) and key is None:
         return _from_lists(list(tree), list(tree.values()), source.name)
     if isinstance(tree, list) and tree and all(isinstance(one, dict) for one in tree):
-        id_column = _id_column(list(tree[0]), source.name)
+        id_column = find_id_column(list(tree[0]), "query", source.name)
         names = [name for name, value in tree[0].items() if isinstance(value, list)]
         chosen = the_only_one(names, key, "field", source.name)
         for number, one in enumerate(tree, 1):
@@ -73,13 +73,6 @@ def _once(where: str) -> Any:
         return found
 
     return members
-
-
-def _id_column(names: list[str], where: str) -> str:
-    try:
-        return find_id_column(names, "item", where)
-    except DataError:
-        return find_id_column(names, "query", where)
 
 
 def _vector_column(schema: Any, key: str | None, where: str) -> str:

@@ -1,0 +1,123 @@
+"""The random baseline: what a ranker that knows nothing is to be expected to score, exactly.
+
+Every query has n candidates, all of its judged items among them, and its ranking is one of their n! orders, each as
+likely as the others. Conventions, cut-offs and policies are those of the measures.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+import polars as pl
+
+from karat.dialects import Asked
+from karat.errors import DataError, UsageError
+from karat.evaluation import measure_values
+from karat.expectations import EXPECTATIONS
+from karat.judging import Bench, DuplicateRule
+from karat.measure import Measure
+from karat.metrics.common import relevant_count
+from karat.results import Scores
+from karat.types import Floats, Gold, Ints, Judged, Ranking
+from karat.wording import count
+
+__all__ = ["Chance", "expected_scores", "has_expectation"]
+
+
+@dataclass(frozen=True, eq=False)
+class Chance:
+    """A ranker that orders the candidates of every query at random: scored by its exact expectation."""
+
+    candidates: int | Mapping[str, int]
+    """How many candidates a query has: the same for all, or by query id. Judged items are among them."""
+    source: str = "random"
+
+
+def has_expectation(measure: Measure) -> bool:
+    """Whether the measure's expectation under a random order is known in closed form."""
+    return measure.name in EXPECTATIONS
+
+
+def expected_scores(
+    gold: Gold, chance: Chance, asked: Sequence[Asked], *, duplicates: DuplicateRule = "error"
+) -> Scores:
+    """All measures for every query, each the mean over all orders of the query's candidates."""
+    for one in asked:
+        if not has_expectation(one.measure):
+            raise _no_closed_form(one.measure)
+    # Ranked by itself the gold is matched, checked and grouped as any ranking is; where items stand does not count.
+    itself = Ranking(gold.queries, gold.starts, gold.items, gold.grades, chance.source)
+    bench = Bench(gold, itself, duplicates=duplicates)
+    candidates = _candidates(bench, chance)
+    rules = {str(one.measure["self"]) for one in asked}
+    judgings = {rule: _judged(bench, candidates, rule) for rule in rules}
+    columns = [_expected(judgings[str(one.measure["self"])], one.measure, chance.source) for one in asked]
+    return Scores(
+        queries=bench.queries,
+        labels=tuple(one.label for one in asked),
+        conventions=tuple(str(one.measure) for one in asked),
+        aggregates=tuple(one.measure.metric.aggregate for one in asked),
+        values=np.column_stack(columns) if columns else np.empty((len(bench.queries), 0)),
+        source=chance.source,
+        lower_is_better=frozenset(one.label for one in asked if one.measure.metric.lower_is_better),
+    )
+
+
+def _expected(judged: Judged, measure: Measure, source: str) -> Floats:
+    """One measure for every query; one with nothing relevant gets what the measure's policy gives it in any order."""
+    in_one_order = measure_values(judged, measure, source)
+    if measure["gold"] == "k" and measure.k is not None:
+        judged = judged.cut_gold(measure.k)
+    values = EXPECTATIONS[measure.name](judged, measure.k, **measure.own_options())
+    if not measure.metric.needs_relevant:
+        return values
+    empty = relevant_count(judged, cast(float | None, measure["rel"])) == 0
+    return np.where(empty, in_one_order, values)
+
+
+def _judged(bench: Bench, candidates: Ints, self_matches: str) -> Judged:
+    """The gold's items as found among the candidates; a judged item that is the query itself may be dropped."""
+    judged = bench.judge(self_matches=self_matches, places=True)
+    dropped = np.diff(judged.gold_starts) - judged.depth
+    return replace(judged, depth=candidates - dropped)
+
+
+def _candidates(bench: Bench, chance: Chance) -> Ints:
+    """How many candidates each query has, checked to be enough for its judged items."""
+    if isinstance(chance.candidates, Mapping):
+        given = [chance.candidates.get(query) for query in bench.queries]
+        if None in given:
+            raise _unknown_candidates(bench.queries, given, chance.source)
+        candidates = np.array(given, dtype=np.int64)
+    else:
+        candidates = np.full(len(bench.queries), chance.candidates, dtype=np.int64)
+    judged = bench.judge().depth
+    short = candidates < judged
+    if short.any():
+        at = int(np.argmax(short))
+        raise DataError(
+            f"query {bench.queries[at]!r} has {count(int(candidates[at]), 'candidate', 'candidates')}, but "
+            f"{count(int(judged[at]), 'judged item', 'judged items')} "
+            f"({count(int(short.sum()), 'such query', 'such queries')})",
+            where=f"{bench.gold.source} × {chance.source}",
+            expected="judged items to be among the candidates",
+            hint="Count every item that could have been ranked for the query.",
+        )
+    return candidates
+
+
+def _unknown_candidates(queries: pl.Series, given: Sequence[int | None], source: str) -> DataError:
+    lacking = count(given.count(None), "such query", "such queries")
+    return DataError(
+        f"the number of candidates of query {queries[given.index(None)]!r} is not given ({lacking})",
+        where=source,
+        expected="one for every query of the gold",
+    )
+
+
+def _no_closed_form(measure: Measure) -> UsageError:
+    return UsageError(
+        f"no closed form for {measure} under a random order",
+        hint=f"Measures that have one: {', '.join(sorted(EXPECTATIONS))}.",
+    )

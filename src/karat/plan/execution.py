@@ -1,0 +1,198 @@
+"""A checked plan → Report and verdicts."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from karat.assessment import assess
+from karat.chance import Chance
+from karat.errors import KaratError, UnknownName, UsageError
+from karat.formats.attributes import read_attributes
+from karat.gates import Gate, check_targets, measures_of
+from karat.hygiene import Hygiene, notes_of
+from karat.plan.reading import Checked
+from karat.plan.tables import Loaded
+from karat.report import Report
+from karat.saved import Saved
+from karat.slices import Cuts, parse_attributes
+from karat.statistics.intervals import Resampling
+from karat.targets import Target
+from karat.types import Gold, Ranking
+
+__all__ = ["Outcome", "Steps", "rankings_of", "run_plan"]
+
+Steps = Callable[[str, int, int], None]
+"""Told what is being done, how many steps of it are done, and of how many."""
+_TOP = 10
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a plan."""
+
+    report: Report
+    gate: Gate | None
+    """None where the plan has no targets."""
+
+
+def run_plan(checked: Checked, steps: Steps | None = None) -> Outcome:
+    """Load, rank, score, compare, and hold against the targets."""
+    plan = checked.plan
+    work = Work(checked, steps or (lambda what, done, of: None))
+    how = Resampling(**plan.statistics.model_dump())
+    report = assess(
+        work.gold_of(next(iter(plan.systems))),
+        {name: partial(work.load, name) for name in plan.systems},
+        checked.asked,
+        golds={name: work.gold_of(name) for name in plan.systems},
+        how=how,
+        baseline=plan.baseline,
+        slices=list(_cuts(work, plan.slices, "queries")),
+        item_slices=list(_cuts(work, plan.item_slices, "items")),
+        duplicates=plan.conventions.duplicates,
+        keep_top=max([*checked.cuts, _TOP]) if checked.cuts else _TOP,
+    )
+    report = replace(
+        report,
+        figures={name: dict(found) for name, found in plan.figures.items()},
+        golds={name: work.aspect_of(name) for name in plan.systems} if len(work.loaded.golds) > 1 else {},
+        spaces=work.spaces,
+        fusions=work.fusions,
+        warnings=(*report.warnings, *work.notes, *notes_of(work.spaces)),
+        provenance=_provenance(checked),
+    )
+    return Outcome(report, _gate(checked.targets, report, checked.where) if checked.targets else None)
+
+
+def rankings_of(checked: Checked, system: str, steps: Steps | None = None) -> tuple[Gold, dict[str, Ranking]]:
+    """The gold of a system, and the rankings that it is made from."""
+    work = Work(checked, steps or (lambda what, done, of: None))
+    needed = checked.plan.systems[system].needs()
+    return work.gold_of(system), {name: work.ranking(name) for name in needed}
+
+
+class Work:
+    """What is loaded while a plan runs, each once."""
+
+    def __init__(self, checked: Checked, steps: Steps) -> None:
+        self.checked = checked
+        self.steps = steps
+        self.spaces: dict[str, Hygiene] = {}
+        self.fusions: dict[str, dict[str, object]] = {}
+        self.notes: list[str] = []
+        self._made: dict[str, Ranking | Chance] = {}
+        self._used = {name for table in checked.plan.systems.values() for name in table.needs()}
+        self._doing = "Reading the gold"
+        self.loaded: Loaded = checked.plan.gold.load(self)
+
+    def path(self, text: str) -> str:
+        return text if text == "-" or Path(text).is_absolute() else str(self.checked.folder / text)
+
+    def progress(self, done: int, of: int) -> None:
+        self.steps(self._doing, done, of)
+
+    def aspect_of(self, system: str) -> str:
+        """The aspect of the gold that a system is held against."""
+        golds = self.loaded.golds
+        chosen = self.checked.plan.systems[system].gold
+        where = f"{self.checked.where}, systems.{system}.gold"
+        if chosen is None and len(golds) > 1:
+            known = ", ".join(f'"{name}"' for name in golds)
+            raise UsageError("the gold has several aspects", where=where, expected=f"gold = one of {known}")
+        if chosen is not None and chosen not in golds:
+            raise UnknownName("aspect of the gold", chosen, golds, where=where)
+        return chosen or next(iter(golds))
+
+    def gold_of(self, system: str) -> Gold:
+        return self.loaded.golds[self.aspect_of(system)]
+
+    def load(self, name: str) -> Ranking | Chance:
+        """A system's ranking; kept where another is made from it."""
+        if name in self._made:
+            return self._made[name]
+        self._doing = f"Ranking {name}"
+        self.progress(0, 1)
+        made = self.checked.plan.systems[name].load(_Bench(self, name, self.gold_of(name)))
+        if name in self._used:
+            self._made[name] = made
+        return made
+
+    def ranking(self, name: str) -> Ranking:
+        made = self.load(name)
+        if isinstance(made, Chance):
+            raise UsageError(f"{name} is a random order, which has no ranking", where=self.checked.where)
+        return made
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """What one system may use."""
+
+    work: Work
+    name: str
+    gold: Gold
+    closed: bool = field(init=False)
+    cuts: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "closed", self.work.loaded.closed)
+        object.__setattr__(self, "cuts", self.work.checked.cuts)
+
+    def path(self, text: str) -> str:
+        return self.work.path(text)
+
+    def ranking(self, name: str) -> Ranking:
+        return self.work.ranking(name)
+
+    def progress(self, done: int, of: int) -> None:
+        self.work.progress(done, of)
+
+    def note(self, text: str) -> None:
+        self.work.notes.append(f"{self.name}: {text}")
+
+    def keep_space(self, hygiene: Hygiene) -> None:
+        self.work.spaces[self.name] = hygiene
+
+    def keep_fusion(self, how: Mapping[str, object]) -> None:
+        self.work.fusions[self.name] = dict(how)
+
+
+def _cuts(work: Work, given: str | list[str], of: str) -> Iterable[Cuts]:
+    for text in [given] if isinstance(given, str) else given:
+        path, attributes = text, ""
+        if not Path(work.path(text)).exists() and ":" in text:
+            path, _, attributes = text.rpartition(":")
+        table, id_column = read_attributes(work.path(path), "query" if of == "queries" else "item")
+        yield Cuts(table, id_column, of, parse_attributes(attributes) if attributes else None, work.path(path))
+
+
+def _gate(targets: tuple[Target, ...], report: Report, where: str) -> Gate:
+    recorded = [name for figures in report.figures.values() for name in figures]
+    measures_of(targets, recorded, where)
+    try:
+        return check_targets(targets, Saved(report.as_json(), where))
+    except KaratError as error:
+        raise type(error)(
+            f"{error.found}", where=error.where or where, expected=error.expected, hint=error.hint
+        ) from error
+
+
+def _provenance(checked: Checked) -> dict[str, object]:
+    plan = checked.plan
+    return {
+        "plan": Path(checked.where).name,
+        "name": plan.name,
+        "made": timestamp(),
+        "dialect": plan.conventions.dialect,
+        "meta": dict(plan.meta),
+    }
+
+
+def timestamp() -> str:
+    """Now, or what SOURCE_DATE_EPOCH says, for results that are the same to the byte."""
+    fixed = os.environ.get("SOURCE_DATE_EPOCH")
+    now = datetime.fromtimestamp(int(fixed), UTC) if fixed and fixed.isdigit() else datetime.now(UTC)
+    return now.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,147 @@
+"""Where in a TOML text a key stands: the line of each table, key and element of a list, by its path.
+
+``tomllib`` reads the values and tells no lines. This only looks for keys, in a text that ``tomllib`` has read.
+"""
+
+import re
+from collections.abc import Iterator
+
+__all__ = ["Path", "line_of", "lines_of"]
+
+Path = tuple[str | int, ...]
+
+_KEY_PART = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*""")
+_TOKEN = re.compile(
+    r'''"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|'''  # texts
+    r"""#[^\n]*|[\[\]{},=\n]|[^\s\[\]{},=#"']+|[ \t\r]+""",  # comments, signs, words and blanks
+    re.DOTALL,
+)
+
+
+def line_of(path: Path, lines: dict[Path, int]) -> int | None:
+    """The line of a key, or of what it would stand in."""
+    for end in range(len(path), 0, -1):
+        if path[:end] in lines:
+            return lines[path[:end]]
+    return None
+
+
+def lines_of(text: str) -> dict[Path, int]:
+    """The line, from 1, of everything that has a path."""
+    return _Reader(text).read()
+
+
+class _Reader:
+    """Walks over the tokens once."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = list(_tokens(text))
+        self.at = 0
+        self.lines: dict[Path, int] = {}
+        self.counts: dict[Path, int] = {}
+        """How often a table of a list was opened."""
+
+    def read(self) -> dict[Path, int]:
+        table: Path = ()
+        while self.at < len(self.tokens):
+            token, line = self.tokens[self.at]
+            if token == "[":
+                table = self._header(line)
+            elif token == "\n":
+                self.at += 1
+            else:
+                self._pair(table)
+        return self.lines
+
+    def _header(self, line: int) -> Path:
+        """``[a.b]`` or ``[[a.b]]``."""
+        listed = self._next_is("[", 1)
+        self.at += 2 if listed else 1
+        path = self._resolved(self._key())
+        self.at += 2 if listed else 1
+        if listed:
+            self.counts[path] = self.counts.get(path, -1) + 1
+            self.lines.setdefault(path, line)
+            path = (*path, self.counts[path])
+        self.lines.setdefault(path, line)
+        return path
+
+    def _resolved(self, names: list[str]) -> Path:
+        """A header below a list of tables means its last table."""
+        path: Path = ()
+        for place, name in enumerate(names):
+            path = (*path, name)
+            if path in self.counts and place < len(names) - 1:
+                path = (*path, self.counts[path])
+        return path
+
+    def _pair(self, table: Path) -> None:
+        line = self.tokens[self.at][1]
+        path = table
+        for name in self._key():
+            path = (*path, name)
+            self.lines.setdefault(path, line)
+        self.at += 1  # the equals sign
+        self._value(path)
+
+    def _key(self) -> list[str]:
+        """The parts of a dotted key; stops before what follows it."""
+        text = ""
+        while self.at < len(self.tokens) and self.tokens[self.at][0] not in ("=", "]", "\n"):
+            text += self.tokens[self.at][0]
+            self.at += 1
+        parts, place = [], 0
+        while match := _KEY_PART.match(text, place):
+            parts.append(next(group for group in match.groups() if group is not None))
+            place = match.end() + 1  # the dot
+        return parts
+
+    def _value(self, path: Path) -> None:
+        while self.at < len(self.tokens) and self.tokens[self.at][0].isspace() and self.tokens[self.at][0] != "\n":
+            self.at += 1
+        if self.at >= len(self.tokens):
+            return
+        token = self.tokens[self.at][0]
+        if token == "[":
+            self._list(path)
+        elif token == "{":
+            self._inline_table(path)
+        else:
+            while self.at < len(self.tokens) and self.tokens[self.at][0] not in (",", "]", "}", "\n"):
+                self.at += 1
+
+    def _list(self, path: Path) -> None:
+        self.at += 1
+        number = 0
+        while self.at < len(self.tokens) and self.tokens[self.at][0] != "]":
+            token, line = self.tokens[self.at]
+            if token.isspace() or token == ",":
+                self.at += 1
+                continue
+            self.lines.setdefault((*path, number), line)
+            self._value((*path, number))
+            number += 1
+        self.at += 1
+
+    def _inline_table(self, path: Path) -> None:
+        self.at += 1
+        while self.at < len(self.tokens) and self.tokens[self.at][0] != "}":
+            if self.tokens[self.at][0].isspace() or self.tokens[self.at][0] == ",":
+                self.at += 1
+            else:
+                self._pair(path)
+        self.at += 1
+
+    def _next_is(self, token: str, ahead: int) -> bool:
+        return self.at + ahead < len(self.tokens) and self.tokens[self.at + ahead][0] == token
+
+
+def _tokens(text: str) -> Iterator[tuple[str, int]]:
+    """Tokens with their line; comments and blanks at the start of a line are left out."""
+    line, at_start = 1, True
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        if not token.startswith("#") and not (at_start and token.isspace() and token != "\n"):
+            yield token, line
+            at_start = token == "\n"
+        line += token.count("\n")

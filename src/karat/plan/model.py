@@ -1,0 +1,101 @@
+"""What a plan may say, table by table. Its JSON Schema is made from this."""
+
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, create_model
+
+from karat.evaluation import DEFAULT_MEASURES
+from karat.plan import GOLD_KINDS, SYSTEM_KINDS
+from karat.plan.tables import GoldTable, SystemTable, Table
+from karat.statistics.intervals import Resampling
+
+__all__ = ["Conventions", "OutputTable", "Plan", "Statistics", "TargetTable", "plan_model", "plan_schema"]
+
+_USUAL = Resampling()
+
+
+class Statistics(Table):
+    """How intervals and tests are made."""
+
+    resamples: Annotated[int, Field(ge=1)] = Field(_USUAL.resamples, description="Resamples for intervals and tests.")
+    level: Annotated[float, Field(gt=0, lt=1)] = Field(_USUAL.level, description="The level of the intervals.")
+    seed: Annotated[int, Field(ge=0)] = Field(_USUAL.seed, description="Same seed, same digits.")
+    interval: Literal["auto", "bca", "percentile"] = Field("auto", description="The kind of interval.")
+
+
+class Conventions(Table):
+    """Conventions of all measures that do not say otherwise."""
+
+    dialect: str | None = Field(None, description="Reproduce a tool: trec_eval, ranx, beir …")
+    ties: Literal["id", "id-desc", "order"] | None = Field(None, description="Equal scores.")
+    missing: Literal["zero", "skip", "error"] | None = Field(None, description="Gold queries that a system lacks.")
+    empty: Literal["skip", "zero", "error"] | None = Field(None, description="Queries with nothing relevant.")
+    rel: float | None = Field(None, description="The grade from which an item is relevant.")
+    duplicates: Literal["error", "first", "last", "max"] = Field("error", description="A pair that stands twice.")
+
+
+class TargetTable(Table):
+    """Something that must hold."""
+
+    require: str = Field(description='Such as "ndcg@10 >= 0.85" or "recall@100 drop <= 0.005".')
+    slice: str | None = Field(None, description="Only in this slice, such as cluster=horror.")
+    system: str | None = Field(None, description="Only of this system.")
+    name: str | None = Field(None, description="What to call it.")
+
+
+class OutputTable(Table):
+    """A file to write, and its form where the suffix does not tell."""
+
+    file: str = Field(description="Relative to the plan, or to the folder of karat run -o.")
+    form: str | None = Field(None, description="report, queries (every query's scores), or retrievers; unset: report.")
+    k: Annotated[int, Field(ge=1)] | None = Field(None, description="The cut-off of the form retrievers.")
+
+
+class Plan(Table):
+    """An evaluation: gold, systems, measures, and what to make of them."""
+
+    version: Literal[1] = Field(1, description="The version of this form.")
+    name: str | None = Field(None, description="What to call the evaluation.")
+    gold: GoldTable = Field(description="What should come back.")
+    systems: Annotated[dict[str, SystemTable], Field(min_length=1)] = Field(description="What does, by name.")
+    baseline: str | None = Field(None, description="The system that the others are compared with.")
+    measures: Annotated[list[str], Field(min_length=1)] = Field(
+        list(DEFAULT_MEASURES), description="Measures such as ndcg@10; those without a cut-off take all cutoffs."
+    )
+    cutoffs: list[Annotated[int, Field(ge=1)]] = Field([], description="Cut-offs of measures that have none.")
+    slices: str | list[str] = Field([], description="Attributes of queries: queries.csv:type,length(quantiles=3).")
+    item_slices: str | list[str] = Field([], description="Attributes of items: items.csv:category.")
+    targets: str | list[str] = Field([], description='What must hold: "ndcg@10 >= 0.85".')
+    target: list[TargetTable] = Field([], description="The same with a slice, a system or a name.")
+    outputs: str | list[str] = Field([], description="Files to write: .json, .csv or .md.")
+    output: list[OutputTable] = Field([], description="The same with a form.")
+    statistics: Statistics = Field(Statistics(), description="How intervals and tests are made.")
+    conventions: Conventions = Field(Conventions(), description="Conventions of all measures.")
+    figures: dict[str, dict[str, float]] = Field({}, description="Figures of a system measured elsewhere: latency.")
+    meta: dict[str, str | int | float | bool] = Field(
+        {}, description="What to record with the results: model, dataset_version, index_params …"
+    )
+
+
+def plan_model() -> type[Plan]:
+    """``Plan`` with all kinds of gold and systems that are known, plug-ins included."""
+
+    def one_of(kinds: Any) -> Any:
+        return Annotated[reduce(or_, list(kinds)), Field(discriminator="kind")]
+
+    by_name: Any = dict[str, one_of(SYSTEM_KINDS)]  # type: ignore[misc]
+    return create_model(
+        "Plan",
+        __base__=Plan,
+        __doc__=Plan.__doc__,
+        gold=(one_of(GOLD_KINDS), Field(description="What should come back.")),
+        systems=(by_name, Field(description="What does, by name.", min_length=1)),
+    )
+
+
+def plan_schema() -> dict[str, Any]:
+    """The JSON Schema of a plan, for editors."""
+    schema = plan_model().model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A plan of karat", **schema}

@@ -1,0 +1,236 @@
+"""A plan's text → a checked Plan; every fault with its key and its line, all together."""
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from karat.dialects import Asked
+from karat.errors import KaratError, UnknownName, UsageError
+from karat.evaluation import resolve_all
+from karat.formats.source import Source
+from karat.measure import COMMON_OPTIONS
+from karat.metrics.common import REL
+from karat.plan import GOLD_KINDS, SYSTEM_KINDS, lines
+from karat.plan.model import Conventions, OutputTable, Plan, Statistics, TargetTable, plan_model
+from karat.slices import parse_attributes
+from karat.targets import Target, parse_target
+
+__all__ = ["Checked", "read_plan"]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A plan whose names are known and whose parts fit together, and where it stands."""
+
+    plan: Plan
+    where: str
+    folder: Path
+    asked: tuple[Asked, ...]
+    targets: tuple[Target, ...]
+
+    @property
+    def cuts(self) -> tuple[int, ...]:
+        return tuple(sorted({one.measure.k for one in self.asked if one.measure.k is not None}))
+
+
+Fault = tuple[lines.Path, str]
+
+
+def read_plan(given: str | Path) -> Checked:
+    """Read and check a plan; nothing that it names is opened yet."""
+    path = Path(given)
+    text = Source.open(path).text()
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"not TOML: {error}", where=str(path)) from error
+    places = lines.lines_of(text)
+    plan = _validated(content, str(path), places)
+    faults: list[Fault] = []
+    asked = _asked(plan, faults)
+    targets = _targets(plan, faults)
+    faults += _misfits(plan)
+    if faults:
+        raise _fault_error(faults, str(path), places)
+    return Checked(plan, str(path), path.parent, tuple(asked), tuple(targets))
+
+
+def _validated(content: dict[str, Any], where: str, places: dict[lines.Path, int]) -> Plan:
+    _fill_in_kinds(content)
+    model = plan_model()
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        faults = [_fault_of(one, content, model) for one in error.errors()]
+        raise _fault_error(list(dict.fromkeys(faults)), where, places) from error
+
+
+def _fill_in_kinds(content: dict[str, Any]) -> None:
+    """A gold is of labels and a system a run, unless they say otherwise."""
+    if isinstance(content.get("gold"), str):
+        content["gold"] = {"path": content["gold"]}
+    if isinstance(content.get("gold"), dict):
+        content["gold"].setdefault("kind", "labels")
+    if isinstance(content.get("systems"), dict):
+        for name, table in content["systems"].items():
+            if isinstance(table, str):
+                content["systems"][name] = table = {"path": table}
+            if isinstance(table, dict):
+                table.setdefault("kind", "run")
+
+
+def _fault_error(faults: list[Fault], where: str, places: dict[lines.Path, int]) -> UsageError:
+    told = []
+    for path, message in faults:
+        line = lines.line_of(path, places)
+        told.append(
+            f"{where}{f':{line}' if line else ''}, {_spelled(path)}: {message}" if path else f"{where}: {message}"
+        )
+    if len(told) == 1:
+        return UsageError(told[0])
+    return UsageError(f"{len(told)} faults in the plan", where=where, details=told)
+
+
+def _spelled(path: lines.Path) -> str:
+    """``systems.dense.path``, ``measures[1]``."""
+    text = ""
+    for part in path:
+        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def _fault_of(error: Any, content: dict[str, Any], model: type[BaseModel]) -> Fault:
+    path = _path_within(error["loc"], content)
+    kind = error["type"]
+    if kind == "extra_forbidden":
+        return path, str(UnknownName("key", str(path[-1]), _known_keys(path[:-1], content, model)))
+    if kind == "missing":
+        return path, "missing"
+    if kind == "union_tag_invalid":
+        registry = GOLD_KINDS if path[:1] == ("gold",) else SYSTEM_KINDS
+        return (*path, "kind"), str(UnknownName(registry.kind, error["ctx"]["tag"], registry.names()))
+    message = error["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ")
+    found = error.get("input")
+    shown = f"found {found!r}, " if isinstance(found, str | int | float | bool) else ""
+    return path, shown + message[:1].lower() + message[1:]
+
+
+def _path_within(location: tuple[Any, ...], content: Any) -> lines.Path:
+    """The location without the names of kinds and types, which are no keys of the plan."""
+    path: list[str | int] = []
+    for place, part in enumerate(location):
+        listed = isinstance(content, list) and isinstance(part, int) and part < len(content)
+        if listed or (isinstance(content, dict) and part in content):
+            content = content[part]
+            path.append(part)
+        elif isinstance(content, dict) and place == len(location) - 1 and isinstance(part, str):
+            path.append(part)
+    return tuple(path)
+
+
+def _known_keys(path: lines.Path, content: dict[str, Any], model: type[BaseModel]) -> list[str]:
+    """The keys that the table at this path may have."""
+    table: Any = content
+    for part in path:
+        table = table[part]
+    if path[:1] == ("gold",):
+        kind = GOLD_KINDS.get(table["kind"])
+    elif path[:1] == ("systems",) and len(path) == 2:
+        kind = SYSTEM_KINDS.get(table["kind"])
+    else:
+        kind = _TABLES.get(str(path[0]), OutputTable) if path else model
+    return list(kind.model_fields)
+
+
+_TABLES: dict[str, type[BaseModel]] = {
+    "statistics": Statistics,
+    "conventions": Conventions,
+    "target": TargetTable,
+    "output": OutputTable,
+}
+
+
+def _asked(plan: Plan, faults: list[Fault]) -> list[Asked]:
+    """The measures, those without a cut-off at every cut-off."""
+    conventions = plan.conventions
+    known = {option.name: option for option in (*COMMON_OPTIONS, REL)}
+    overrides = {
+        name: known[name].read(str(value), where=f"conventions.{name}")
+        for name in ("ties", "missing", "empty", "rel")
+        if (value := getattr(conventions, name)) is not None
+    }
+    asked: list[Asked] = []
+    for number, measure in enumerate(plan.measures):
+        try:
+            for spelling in _at_cutoffs(measure, plan.cutoffs):
+                asked += resolve_all([spelling], conventions.dialect, overrides)
+        except KaratError as error:
+            faults.append((("measures", number), str(error)))
+    return list({one.label: one for one in asked}.values())
+
+
+def _at_cutoffs(measure: str, cutoffs: list[int]) -> list[str]:
+    if not cutoffs or "@" in measure:
+        return [measure]
+    try:
+        return [str(resolve_all([f"{measure}@{k}"])[0].label) for k in cutoffs]
+    except KaratError:
+        return [measure]  # one that knows no cut-off
+
+
+def _targets(plan: Plan, faults: list[Fault]) -> list[Target]:
+    found = []
+    for number, text in enumerate([plan.targets] if isinstance(plan.targets, str) else plan.targets):
+        try:
+            found.append(parse_target(text))
+        except KaratError as error:
+            faults.append((("targets", number), str(error)))
+    for number, table in enumerate(plan.target):
+        chosen = {key: value for key, value in table.model_dump().items() if value is not None and key != "require"}
+        try:
+            found.append(parse_target(table.require, chosen))
+        except KaratError as error:
+            faults.append((("target", number, "require"), str(error)))
+    return found
+
+
+def _misfits(plan: Plan) -> Iterator[Fault]:
+    """Names of systems that are not there, and circles."""
+    if plan.baseline is not None and plan.baseline not in plan.systems:
+        yield ("baseline",), str(UnknownName("system", plan.baseline, plan.systems))
+    for name in plan.figures:
+        if name not in plan.systems:
+            yield ("figures", name), str(UnknownName("system", name, plan.systems))
+    for name, system in plan.systems.items():
+        for number, other in enumerate(system.needs()):
+            if other not in plan.systems:
+                yield ("systems", name, "of", number), str(UnknownName("system", other, plan.systems))
+        if name in _all_needs(plan, name):
+            yield ("systems", name, "of"), "made from itself"
+        yield from ((("systems", name, key), message) for key, message in system.faults())
+    for number, target in enumerate(plan.target):
+        if target.system is not None and target.system not in plan.systems:
+            yield ("target", number, "system"), str(UnknownName("system", target.system, plan.systems))
+    for key, given in (("slices", plan.slices), ("item_slices", plan.item_slices)):
+        for number, text in enumerate([given] if isinstance(given, str) else given):
+            attributes = text.rpartition(":")[2] if ":" in text else ""
+            try:
+                if attributes:
+                    parse_attributes(attributes)
+            except KaratError as error:
+                yield (key, number), str(error)
+
+
+def _all_needs(plan: Plan, name: str) -> set[str]:
+    found: set[str] = set()
+    waiting = list(plan.systems[name].needs())
+    while waiting:
+        other = waiting.pop()
+        if other not in found and other in plan.systems:
+            found.add(other)
+            waiting += plan.systems[other].needs()
+    return found

@@ -1,0 +1,166 @@
+"""The kinds of system that a plan may name."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import polars as pl
+from pydantic import Field
+
+from karat.chance import Chance
+from karat.engines import ENGINES
+from karat.errors import UnknownName, UsageError
+from karat.formats.candidates import read_candidates
+from karat.formats.vectors import read_vectors
+from karat.plan import SYSTEM_KINDS
+from karat.plan.tables import Shop, SystemTable
+from karat.rankers.fusion import METHODS as FUSIONS
+from karat.rankers.fusion import Fusion, fuse
+from karat.rankers.runs import read_run
+from karat.rankers.vectors import rank_listed, rank_vectors
+from karat.similarity import METRICS
+from karat.types import Ranking, Vectors
+from karat.wording import count
+
+__all__ = ["FusionSystem", "RandomSystem", "RunSystem", "VectorsSystem"]
+
+_FULL_UP_TO = 2_000
+_USUAL_DEPTH = 1_000
+
+
+@SYSTEM_KINDS.register("run")
+class RunSystem(SystemTable):
+    """A saved ranking."""
+
+    kind: Literal["run"] = "run"
+    path: str = Field(description="A run: TREC, JSON, JSONL, CSV, TSV or Parquet, also .gz and .zst.")
+    format: str | None = Field(None, description="The format, where the file does not tell.")
+
+    def load(self, shop: Shop) -> Ranking:
+        return read_run(shop.path(self.path), self.format)
+
+
+@SYSTEM_KINDS.register("vectors")
+class VectorsSystem(SystemTable):
+    """An embedding space, searched exactly."""
+
+    kind: Literal["vectors"]
+    path: str = Field(description="The items' vectors: FILE or FILE:KEY (.npy, .npz, .parquet, .json, .safetensors).")
+    ids: str | None = Field(None, description="A file of ids, where the vectors come without: ids.txt, items.csv:id.")
+    queries: str | None = Field(None, description="The queries' vectors, where they are not items of the corpus.")
+    queries_ids: str | None = Field(None, description="A file of the queries' ids.")
+    metric: str = Field("cosine", description="cosine, ip (inner product) or l2.")
+    engine: str = Field("exact", description="How neighbours are found.")
+    depth: Annotated[int, Field(ge=1)] | None = Field(
+        None, description=f"How many to find; unset: all of up to {_FULL_UP_TO:,} items, else {_USUAL_DEPTH:,}."
+    )
+    candidates: str | None = Field(
+        None,
+        description="all, gold (the gold's queries), a file of ids, or a table of query_id and item_id; unset: gold "
+        "where the gold is closed, else all.",
+    )
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if self.metric not in METRICS:
+            yield "metric", str(UnknownName("similarity", self.metric, METRICS))
+        if ENGINES.find(self.engine) is None:
+            yield "engine", str(UnknownName("engine", self.engine, ENGINES.names()))
+
+    def load(self, shop: Shop) -> Ranking:
+        corpus = read_vectors(shop.path(self.path), ids=self.ids and shop.path(self.ids))
+        queries = None
+        if self.queries is not None:
+            queries = read_vectors(shop.path(self.queries), ids=self.queries_ids and shop.path(self.queries_ids))
+        candidates = self._candidates(corpus, shop)
+        if isinstance(candidates, pl.DataFrame):
+            return rank_listed(corpus, queries, candidates, metric=self.metric)
+        size = len(corpus) if candidates is None else len(candidates)
+        depth = self.depth or (None if size <= _FULL_UP_TO else _USUAL_DEPTH)
+        space = rank_vectors(
+            corpus,
+            queries,
+            k=depth,
+            metric=self.metric,
+            engine=self.engine,
+            wanted=shop.gold.queries.cast(pl.String).sort(),
+            candidates=candidates,
+            cuts=shop.cuts,
+            progress=shop.progress,
+        )
+        shop.keep_space(space.hygiene)
+        return space.ranking
+
+    def _candidates(self, corpus: Vectors, shop: Shop) -> pl.Series | pl.DataFrame | None:
+        chosen = self.candidates or ("gold" if shop.closed and self.queries is None else "all")
+        if chosen == "all":
+            return None
+        if chosen == "gold":
+            wanted = shop.gold.queries.cast(pl.String).sort()
+            extra = corpus.ids.filter(~corpus.ids.is_in(wanted.implode())).sort()
+            if len(extra):
+                names = ", ".join(extra[:5]) + (" …" if len(extra) > 5 else "")
+                shop.note(f"{count(len(extra), 'vector is', 'vectors are')} of no query, and no candidate: {names}")
+            return wanted
+        return read_candidates(shop.path(chosen))
+
+
+@SYSTEM_KINDS.register("fusion")
+class FusionSystem(SystemTable):
+    """Other systems' rankings in one."""
+
+    kind: Literal["fusion"]
+    of: Annotated[list[str], Field(min_length=1)] = Field(description="The systems to fuse.")
+    method: str = Field("rrf", description="rrf, combsum, combmnz, combmax, isr, borda or condorcet.")
+    weights: dict[str, float] | None = Field(None, description="By system; unset: equal.")
+    c: float = Field(60.0, description="The constant of rrf: weight / (c + rank).")
+    depth: Annotated[int, Field(ge=1)] | None = Field(None, description="Only so many of each list count.")
+    normalise: str | None = Field(None, description="none, min-max, z-score, sum or rank.")
+
+    def load(self, shop: Shop) -> Ranking:
+        fusion = self.fusion()
+        shop.keep_fusion(
+            {
+                "of": list(self.of),
+                "method": self.method,
+                "weights": dict(zip(self.of, fusion.weights_of(len(self.of)), strict=True)),
+                "c": fusion.c if FUSIONS.get(self.method).has_c else None,
+                "depth": self.depth,
+                "normalise": fusion.normalise,
+            }
+        )
+        return fuse([shop.ranking(name) for name in self.of], fusion, source=" + ".join(self.of))
+
+    def fusion(self) -> Fusion:
+        weights = None
+        if self.weights is not None:
+            strange = [name for name in self.weights if name not in self.of]
+            lacking = [name for name in self.of if name not in self.weights]
+            if strange or lacking:
+                found = f"no weight for {lacking[0]}" if lacking else f"a weight for {strange[0]}, which is not fused"
+                raise UsageError(found, expected=f"a weight for each of {', '.join(self.of)}")
+            weights = tuple(self.weights[name] for name in self.of)
+        return Fusion(self.method, weights, self.c, self.depth, self.normalise)
+
+    def needs(self) -> tuple[str, ...]:
+        return tuple(self.of)
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        try:
+            self.fusion()
+        except UsageError as error:
+            keys = ("weights", "normalise", "depth", "method")
+            yield next((key for key in keys if key.removesuffix("s") in str(error)), "c"), str(error)
+
+
+@SYSTEM_KINDS.register("random")
+class RandomSystem(SystemTable):
+    """Candidates in a random order: the exact expectation of every measure that has one."""
+
+    kind: Literal["random"]
+    candidates: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="How many candidates a query has; unset: the gold's queries, less one where they are items."
+    )
+
+    def load(self, shop: Shop) -> Chance:
+        if self.candidates is None and not shop.closed:
+            raise UsageError("how many candidates a query has is not known", expected="candidates = NUMBER")
+        return Chance(self.candidates or len(shop.gold) - 1)

@@ -1,0 +1,93 @@
+"""What all tables of a plan share, and what a gold and a system must be able to do."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from karat.chance import Chance
+from karat.hygiene import Hygiene
+from karat.types import Gold, Ranking
+
+__all__ = ["GoldTable", "Loaded", "Shop", "SystemTable", "Table"]
+
+
+class Table(BaseModel):
+    """A table of the plan: an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Loaded(BaseModel):
+    """Golds by aspect."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
+
+    golds: dict[str, Gold]
+    closed: bool = False
+    """The queries are the candidates: a set compared with itself."""
+
+
+class Shop(Protocol):
+    """What a system may use to make its ranking."""
+
+    gold: Gold
+    """What it will be held against."""
+    closed: bool
+    cuts: tuple[int, ...]
+    """The cut-offs of the measures."""
+
+    def path(self, text: str) -> str:
+        """A path of the plan, which is relative to the plan's folder."""
+
+    def ranking(self, name: str) -> Ranking:
+        """Another system's."""
+
+    def progress(self, done: int, of: int) -> None: ...
+
+    def note(self, text: str) -> None:
+        """Something to be warned of."""
+
+    def keep_space(self, hygiene: Hygiene) -> None:
+        """What is to be known of the system's vectors."""
+
+    def keep_fusion(self, how: Mapping[str, object]) -> None:
+        """How the system was fused."""
+
+
+class GoldTable(Table, ABC):
+    """Where truth comes from."""
+
+    several: ClassVar[bool] = False
+    """Whether it may have several aspects, of which a system names one."""
+
+    @abstractmethod
+    def load(self, folder: "Folder") -> Loaded:
+        """Read it."""
+
+
+class Folder(Protocol):
+    """Resolves the paths of a plan."""
+
+    def path(self, text: str) -> str: ...
+
+    def progress(self, done: int, of: int) -> None: ...
+
+
+class SystemTable(Table, ABC):
+    """Where a ranking comes from."""
+
+    gold: str | None = Field(None, description="Which aspect of the gold it is held against, where there are several.")
+
+    @abstractmethod
+    def load(self, shop: Shop) -> Ranking | Chance:
+        """Make it."""
+
+    def needs(self) -> tuple[str, ...]:
+        """The systems it is made from."""
+        return ()
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """Keys whose values do not fit together, and why."""
+        yield from ()

@@ -1,0 +1,63 @@
+"""One entry a retriever: mean hits, reciprocal rank and nDCG at K, and every query's figures and first K items."""
+
+from collections.abc import Mapping
+from json import dumps
+from typing import Any
+
+from karat.dialects import resolve
+from karat.errors import UsageError
+from karat.report import Report
+from karat.types import Floats
+
+__all__ = ["to_retrievers"]
+
+_MEASURES = {"hits": "recall", "rr": "rr", "ndcg": "ndcg(gain=exp)"}
+_MEANS = {"hits": "mean_hits", "rr": "mean_mrr", "ndcg": "mean_ndcg"}
+
+
+def to_retrievers(report: Report, k: int) -> str:
+    """As JSON. A fused system is called NAME_weighted_METHOD among the means, and NAME among the queries."""
+    names = [name for name in report.systems if name in report.top]
+    columns = {
+        name: {short: _column(report, name, measure, k) for short, measure in _MEASURES.items()} for name in names
+    }
+    queries = [str(query) for query in report.systems[names[0]].queries]
+    form: dict[str, Any] = {"K": k, **_metadata(report)}
+    for name in names:
+        means = {_MEANS[short]: report.estimates[name][label].mean for short, (label, _) in columns[name].items()}
+        form[_title(name, report.fusions)] = means
+    form["per_query"] = {
+        query: {name: _entry(columns[name], report.top[name][row][:k], row) for name in names}
+        for row, query in enumerate(queries)
+    }
+    return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _title(name: str, fusions: Mapping[str, Mapping[str, Any]]) -> str:
+    return f"{name}_weighted_{fusions[name]['method']}" if name in fusions else name
+
+
+def _metadata(report: Report) -> dict[str, Any]:
+    """Of the first fusion the weights and c; the time and the model, where they are known."""
+    fusion = next(iter(report.fusions.values()), {})
+    return {
+        "weights": fusion.get("weights"),
+        "c": fusion.get("c"),
+        "timestamp": report.provenance.get("made"),
+        "model_tag": (report.provenance.get("meta") or {}).get("model"),
+    }
+
+
+def _column(report: Report, system: str, measure: str, k: int) -> tuple[str, Floats]:
+    """The label under which the report has the measure, and its values."""
+    scores = report.systems[system]
+    wanted = str(resolve(f"{measure}@{k}").measure)
+    for label, convention in zip(scores.labels, scores.conventions, strict=True):
+        if convention == wanted:
+            return label, scores[label]
+    needed = ", ".join(f"{one}@{k}" for one in _MEASURES.values())
+    raise UsageError(f"the form retrievers needs {wanted}", expected=f"the measures {needed}")
+
+
+def _entry(columns: Mapping[str, tuple[str, Floats]], top: tuple[str, ...], row: int) -> dict[str, Any]:
+    return {short: float(values[row]) for short, (_, values) in columns.items()} | {"topK": list(top)}
