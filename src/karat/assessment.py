@@ -59,13 +59,15 @@ def assess(
     baseline: str | None = None,
     slices: Iterable[Cuts] = (),
     item_slices: Iterable[Cuts] = (),
+    tested: Sequence[str] | None = None,
     duplicates: DuplicateRule = "error",
     keep_top: int = 0,
 ) -> Report:
     """Score every ranking; with ``how``, say how far to trust it; with ``baseline``, compare with that system.
 
     ``golds`` are of systems that are held against another gold than ``gold``, over the same queries; only systems with
-    the baseline's gold are compared with it. ``keep_top`` keeps so many items of every query in the report.
+    the baseline's gold are compared with it, under the measures ``tested`` (None: all). ``keep_top`` keeps so many of
+    every query's items in the report.
     """
     golds = {name: (golds or {}).get(name, gold) for name in rankings}
     _check_request(golds, rankings, how, baseline)
@@ -82,22 +84,29 @@ def assess(
         parts = [part for _, part in restricted[id(golds[name])]]
         systems[name] = _score(golds[name], load(), asked, parts, duplicates, baseline is not None, keep_top)
     scores = {name: system.scores for name, system in systems.items()}
-    report = Report(scores, _estimates(scores, how), how, baseline, top=_tops(systems) if keep_top else {})
+    estimates = _estimates(scores, how)
+    for name, system in systems.items():
+        if system.by_chance:  # exact: nothing was drawn that an interval could be about
+            estimates[name] = {label: replace(one, ci=None) for label, one in estimates[name].items()}
+    report = Report(scores, estimates, how, baseline, top=_tops(systems) if keep_top else {})
     warnings = [f"{name}: {warning}" for name, one in scores.items() for warning in one.warnings] + notes
     if how is None:
         return replace(report, warnings=tuple(warnings))
-    compared = [name for name in systems if baseline and golds[name] is golds[baseline] and not systems[name].by_chance]
+    comparable = [
+        name for name in systems if baseline and golds[name] is golds[baseline] and not systems[name].by_chance
+    ]
+    compared = {name: scores[name].only(tested) for name in comparable}
     signs = signs_for((len(groups) + len(item_groups)) * (len(scores) - 1), how)
     found = [*break_down(scores, groups, how, baseline, signs, compared)] if groups else []
     for number, group in enumerate(item_groups):
         of_items = {name: system.of_items[number] for name, system in systems.items()}
-        found.append(slice_of_items(group, of_items, how, baseline, signs, compared))
+        beside = {name: of_items[name].only(tested) for name in comparable}
+        found.append(slice_of_items(group, of_items, how, baseline, signs, beside))
     if baseline is not None:
-        beside = {name: systems[name] for name in compared}
         report = replace(
             report,
-            comparisons=tuple(_compare({name: scores[name] for name in compared}, baseline, how)),
-            changes=tuple(_changes(beside, baseline, asked)),
+            comparisons=tuple(_compare(compared, baseline, how)),
+            changes=tuple(_changes({name: systems[name] for name in comparable}, baseline, asked)),
         )
     return replace(
         report, slices=tuple(correct_slices(found)), warnings=(*warnings, *_cautions(systems, report, found))

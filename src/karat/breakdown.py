@@ -104,13 +104,13 @@ def break_down(
     how: Resampling,
     baseline: str | None,
     signs: int | None = None,
-    compared: Iterable[str] | None = None,
+    compared: Mapping[str, Scores] | None = None,
 ) -> Iterator[Slice]:
     """Every system in every group of queries; p-values are not yet corrected.
 
-    ``compared`` are the systems to hold against the baseline; None: all.
+    ``compared`` are the systems and measures to hold against the baseline; None: all.
     """
-    beside_it = {name: systems[name] for name in (systems if compared is None else compared)}
+    beside_it = systems if compared is None else compared
     keys = keys_of(next(iter(systems.values())).queries, how.seed)
     whole = _Prepared.of(systems, keys, how)
     for group in groups:
@@ -133,10 +133,10 @@ def slice_of_items(
     how: Resampling,
     baseline: str | None,
     signs: int | None = None,
-    compared: Iterable[str] | None = None,
+    compared: Mapping[str, Scores] | None = None,
 ) -> Slice:
     """Every system scored with the gold restricted to a group of items; p-values are not yet corrected."""
-    beside_it = {name: systems[name] for name in (systems if compared is None else compared)}
+    beside_it = systems if compared is None else compared
     estimates = {name: scores.estimates(how) for name, scores in systems.items()}
     queries = next(iter(systems.values())).queries
     pairs = pairs_of(beside_it, baseline) if baseline else []

@@ -135,12 +135,13 @@ def _warnings(bench: Bench, judged: Judged, measures: Sequence[Measure]) -> Iter
     if bench.dropped:
         yield f"{count(bench.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
     cuts = sorted({measure.k for measure in measures if measure.k is not None})
-    yield from _warnings_at_cuts(judged, cuts or [10])
+    yield from _warnings_at_cuts(judged, cuts or [10], lists=bench.gold.ordered)
 
 
-def _warnings_at_cuts(judged: Judged, cuts: Sequence[int]) -> Iterable[str]:
+def _warnings_at_cuts(judged: Judged, cuts: Sequence[int], *, lists: bool) -> Iterable[str]:
+    """``lists``: the gold is of ordered lists, of which whatever is not listed is not relevant."""
     shares = {}
-    for k in cuts:
+    for k in cuts if not lists else ():
         retrieved = np.minimum(judged.depth, k).sum()
         share = 1 - within(judged, k).sum() / retrieved if retrieved else 0.0
         if share > 0:

@@ -1,6 +1,7 @@
 """Report: all that was found, in one versioned form. Every writer, and the gate, reads only this."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import Any
 
@@ -46,6 +47,8 @@ class Report:
     """By system, how it was fused from others."""
     top: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     """By system, the first items of every query, where they were kept."""
+    names: dict[str, str] = field(default_factory=dict)
+    """What ids are called, for people."""
     detect: float = 0.01
     """A difference of interest: how many queries would show it is said."""
     warnings: tuple[str, ...] = ()
@@ -55,6 +58,28 @@ class Report:
     def labels(self) -> tuple[str, ...]:
         """The measures, in the order asked."""
         return tuple(dict.fromkeys(label for scores in self.systems.values() for label in scores.labels))
+
+    def only(self, labels: Sequence[str]) -> "Report":
+        """Some of the measures, for showing."""
+
+        def kept(estimates: dict[str, dict[str, Estimate]]) -> dict[str, dict[str, Estimate]]:
+            return {name: {label: of[label] for label in labels} for name, of in estimates.items()}
+
+        return replace(
+            self,
+            systems={name: scores.only(labels) for name, scores in self.systems.items()},
+            estimates=kept(self.estimates),
+            comparisons=tuple(one for one in self.comparisons if one.measure in labels),
+            changes=tuple(one for one in self.changes if one.measure in labels),
+            slices=tuple(
+                replace(
+                    part,
+                    estimates=kept(part.estimates),
+                    beside=tuple(one for one in part.beside if one.measure in labels),
+                )
+                for part in self.slices
+            ),
+        )
 
     @property
     def keeps_queries(self) -> bool:
@@ -76,6 +101,10 @@ class Report:
                 rows.append((label, name, estimate_shown(estimates[label]), *(beside if self.baseline else ())))
         title = f"Report on {count(len(self.systems), 'system', 'systems')}{against}"
         return "\n".join([title, *aligned(rows, left=2), *(f"warning: {warning}" for warning in self.warnings)])
+
+    def name_of(self, id_: str) -> str:
+        """What people call it."""
+        return self.names.get(id_, id_)
 
     def as_json(self, *, queries: bool = False) -> dict[str, Any]:
         """The versioned form; what is undefined is null. With ``queries``, every query's scores as well."""

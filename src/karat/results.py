@@ -1,7 +1,7 @@
 """Scores: per query and measure, what came out."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -45,6 +45,19 @@ class Scores:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.labels)
+
+    def only(self, labels: Sequence[str] | None) -> "Scores":
+        """Some of the measures; None: all."""
+        if labels is None:
+            return self
+        places = [self._column(label) for label in labels]
+        return replace(
+            self,
+            labels=tuple(self.labels[place] for place in places),
+            conventions=tuple(self.conventions[place] for place in places),
+            aggregates=tuple(self.aggregates[place] for place in places),
+            values=self.values[:, places],
+        )
 
     def summary(self, label: str) -> Estimate:
         """Mean, spread, n and the number of undefined queries of one measure; no interval."""

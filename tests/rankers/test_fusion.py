@@ -1,6 +1,7 @@
 """Fusion by hand: each way of fusing with its numbers written out, ties, cuts, spelling."""
 
 import math
+from itertools import permutations
 
 import numpy as np
 import polars as pl
@@ -180,6 +181,16 @@ def test_sums_that_are_equal_on_paper_tie() -> None:
     found = dict(of_q(Fusion(), {"q": first}, {"q": second}))
     assert found["later"] == found["earlier"] == 1 / 36
     assert len({s for _, s in of_q(Fusion(weights=(0.1, 0.2, 0.3)), {"q": ["b"]}, {"q": ["b"]}, {"q": ["a"]})}) == 1
+
+
+def test_the_order_of_lists_changes_no_sum_even_where_digits_are_lost() -> None:
+    """Too far apart for twice the digits of a float: what comes out is less than exact, but always the same."""
+    far_apart = (1e200, 1e100, 1.0, -1e100, -1e200)
+    found = {
+        of_q(Fusion("combsum", normalise="none"), *({"q": {"a": score}} for score in order))[0]
+        for order in permutations(far_apart)
+    }
+    assert len(found) == 1
 
 
 def test_queries_and_items_are_those_of_any_list() -> None:

@@ -24,7 +24,8 @@ few_scores = st.sampled_from((0.0, -0.0, 0.1, 0.2, 0.3, 1.0, -2.5))
 scores = st.one_of(few_scores, st.floats(-10, 10, allow_subnormal=False).map(lambda number: round(number, 6)))
 runs = st.dictionaries(st.sampled_from(QUERIES), st.dictionaries(st.sampled_from(ITEMS), scores), max_size=4)
 weight = st.sampled_from((0.0, 0.1, 0.2, 0.3, 1 / 3, 1.0, 2.0, 7.0))
-thorough = settings(max_examples=150, deadline=None, derandomize=True)
+thorough = settings(max_examples=100, deadline=None, derandomize=True)
+brief = settings(thorough, max_examples=50)
 
 
 @st.composite
@@ -93,7 +94,7 @@ def test_no_digit_hangs_on_the_order_of_lists_queries_or_rows(case: tuple[list[R
     assert same(fuse(as_rankings(given_runs), fusion), other)
 
 
-@thorough
+@brief
 @given(cases((*BY_RANK, *BY_SCORE)))
 def test_names_that_order_alike_change_nothing_else(case: tuple[list[Run], Fusion]) -> None:
     given_runs, fusion = case
@@ -106,7 +107,7 @@ def test_names_that_order_alike_change_nothing_else(case: tuple[list[Run], Fusio
     assert spread_out(fuse(as_rankings(renamed), fusion)) == expected
 
 
-@thorough
+@brief
 @given(cases(("rrf", "combsum")), runs)
 def test_a_list_of_no_weight_changes_no_score(case: tuple[list[Run], Fusion], idle: Run) -> None:
     given_runs, fusion = case
@@ -119,7 +120,7 @@ def test_a_list_of_no_weight_changes_no_score(case: tuple[list[Run], Fusion], id
         assert all(score == 0 for item, score in pairs if item not in known)
 
 
-@thorough
+@brief
 @given(cases(BY_RANK), cases(BY_SCORE))
 def test_aligned_once_fuses_as_if_for_the_first_time(left: tuple[list[Run], Fusion], right: Any) -> None:
     given_runs, fusion = left
@@ -129,7 +130,7 @@ def test_aligned_once_fuses_as_if_for_the_first_time(left: tuple[list[Run], Fusi
         assert same(aligned.fuse(each), fuse(as_rankings(given_runs), each))
 
 
-@thorough
+@brief
 @given(runs.filter(bool))
 def test_rrf_of_one_list_is_that_list(run: Run) -> None:
     found = spread_out(fuse(as_rankings([run]), Fusion()))

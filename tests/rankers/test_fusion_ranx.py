@@ -10,7 +10,7 @@ Where they do not:
 - Normalisation: ranx divides by no less than 1e-9, so scores that lie closer together are not stretched to 0 … 1;
   karat divides by what there is. Of equal scores both make 0.
 - combmax: to ranx an item that a run lacks has -1e9 there; karat looks at the lists that hold it only.
-- borda: ranx takes a query for which a run found nothing as a vote for all alike; karat as no vote. The order is the same.
+- borda: a query for which a run found nothing is to ranx a vote for all alike, to karat no vote. The order is the same.
 - condorcet: ranx sorts by majority, with a draw won by whichever the sort looks at first, a vote for the second
   of two items that a run lacks, and the places as scores. karat counts the items that are beaten. The two agree where
   all lists hold the same items and the majorities make one order.
@@ -29,7 +29,10 @@ from karat.rankers.fusion import Fusion, fuse
 
 from .naive_fusion import Run, spread_out
 
-pytestmark = pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaTypeSafetyWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaTypeSafetyWarning"),
+]
 
 QUERIES = ("q1", "q2", "q3")
 # ranx compiles itself anew for every length of the longest id, so all have one length.

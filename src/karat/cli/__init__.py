@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import typer
 
 from karat._version import __version__
-from karat.cli import compare, convert, demo, evaluate, explain, gate, metrics
+from karat.cli import compare, convert, demo, evaluate, explain, gate, init, metrics, neighbours, run_plan, schema, tune
 from karat.errors import KaratError
 
 __all__ = ["app", "main", "run"]
@@ -16,14 +16,14 @@ __all__ = ["app", "main", "run"]
 app = typer.Typer(
     name="karat",
     help="How pure is your ranking? karat assays it against gold.\n\n"
-    "Start with: karat demo · karat evaluate QRELS RUN · karat compare QRELS OLD NEW · karat gate TARGETS QRELS RUN",
+    "Start with: karat demo · karat init, then karat run · karat evaluate QRELS RUN · karat compare QRELS OLD NEW",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (evaluate, compare, gate, explain, metrics, convert, demo):
+for module in (run_plan, init, evaluate, compare, gate, tune, neighbours, explain, metrics, convert, schema, demo):
     module.add_to(app)
 
 
@@ -32,6 +32,8 @@ _PARSER_ERROR: Any = next(base for base in typer.BadParameter.__mro__ if base.__
 
 
 _INTERRUPTED = 130
+_MULTIPLY = frozenset(("run", "neighbours", "demo", "tune"))
+"""Commands that multiply matrices."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -56,7 +58,8 @@ def main() -> None:
     # A short life: collecting cycles among the modules being loaded, and threads of a BLAS that is not called, would
     # cost more than they give.
     gc.disable()
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if not _MULTIPLY.intersection(arguments[:2]):
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         ended = app(arguments, prog_name="karat", standalone_mode=False)
     except KaratError as error:

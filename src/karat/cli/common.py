@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +26,7 @@ __all__ = [
     "progress",
     "say",
     "split_measures",
+    "steps",
     "unless_unread",
     "warn",
 ]
@@ -139,21 +140,33 @@ def unless_unread() -> Iterator[None]:
 @contextmanager
 def progress(what: str, *, quiet: bool = False) -> Iterator[None]:
     """A sign of life on standard error while something takes more than two seconds."""
-    if quiet or not sys.stderr.isatty():
+    with steps(quiet=quiet) as tell:
+        tell(what, 0, 0)
         yield
+
+
+@contextmanager
+def steps(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """Tell what is being done, how much of it is done, and of how much (0: not known); with the time left.
+
+    It is shown on standard error, on a terminal, from the third second on.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda what, done, of: None
         return
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     from karat.reports.console import console
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    known = (BarColumn(bar_width=20), TimeRemainingColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), *known)
     bar = Progress(*columns, console=console(stderr=True), transient=True)
-    bar.add_task(what, total=None)
+    task = bar.add_task("", total=None)
     timer = Timer(_SECONDS_BEFORE_PROGRESS, bar.start)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield lambda what, done, of: bar.update(task, description=what, completed=done, total=of or None)
     finally:
         timer.cancel()
         timer.join()

@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+
+import polars as pl
 
 from karat.assessment import assess
 from karat.chance import Chance
@@ -52,6 +54,7 @@ def run_plan(checked: Checked, steps: Steps | None = None) -> Outcome:
         baseline=plan.baseline,
         slices=list(_cuts(work, plan.slices, "queries")),
         item_slices=list(_cuts(work, plan.item_slices, "items")),
+        tested=checked.headline,
         duplicates=plan.conventions.duplicates,
         keep_top=max([*checked.cuts, _TOP]) if checked.cuts else _TOP,
     )
@@ -59,6 +62,7 @@ def run_plan(checked: Checked, steps: Steps | None = None) -> Outcome:
         report,
         figures={name: dict(found) for name, found in plan.figures.items()},
         golds={name: work.aspect_of(name) for name in plan.systems} if len(work.loaded.golds) > 1 else {},
+        names=_names(work, plan.names),
         spaces=work.spaces,
         fusions=work.fusions,
         warnings=(*report.warnings, *work.notes, *notes_of(work.spaces)),
@@ -115,7 +119,7 @@ class Work:
             return self._made[name]
         self._doing = f"Ranking {name}"
         self.progress(0, 1)
-        made = self.checked.plan.systems[name].load(_Bench(self, name, self.gold_of(name)))
+        made = self.checked.plan.systems[name].load(_Bench(self, name))
         if name in self._used:
             self._made[name] = made
         return made
@@ -127,19 +131,15 @@ class Work:
         return made
 
 
-@dataclass(frozen=True)
 class _Bench:
     """What one system may use."""
 
-    work: Work
-    name: str
-    gold: Gold
-    closed: bool = field(init=False)
-    cuts: tuple[int, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "closed", self.work.loaded.closed)
-        object.__setattr__(self, "cuts", self.work.checked.cuts)
+    def __init__(self, work: Work, name: str) -> None:
+        self.work = work
+        self.name = name
+        self.gold = work.gold_of(name)
+        self.closed = work.loaded.closed
+        self.cuts = work.checked.cuts
 
     def path(self, text: str) -> str:
         return self.work.path(text)
@@ -167,6 +167,22 @@ def _cuts(work: Work, given: str | list[str], of: str) -> Iterable[Cuts]:
             path, _, attributes = text.rpartition(":")
         table, id_column = read_attributes(work.path(path), "query" if of == "queries" else "item")
         yield Cuts(table, id_column, of, parse_attributes(attributes) if attributes else None, work.path(path))
+
+
+def _names(work: Work, given: str | None) -> dict[str, str]:
+    """``items.jsonl:title``: what each id is called."""
+    if given is None:
+        return {}
+    path, _, column = given.rpartition(":")
+    if not path or Path(work.path(given)).exists():
+        raise UsageError(
+            f"names is {given!r}", where=work.checked.where, expected="FILE:COLUMN, such as items.csv:title"
+        )
+    table, id_column = read_attributes(work.path(path), "item")
+    if column not in table.columns:
+        raise UnknownName("column", column, table.columns, where=work.path(path))
+    ids, names = table[id_column].cast(pl.String), table[column].cast(pl.String)
+    return {str(id_): name for id_, name in zip(ids, names, strict=True) if name}
 
 
 def _gate(targets: tuple[Target, ...], report: Report, where: str) -> Gate:

@@ -65,8 +65,10 @@ class Plan(Table):
         list(DEFAULT_MEASURES), description="Measures such as ndcg@10; those without a cut-off take all cutoffs."
     )
     cutoffs: list[Annotated[int, Field(ge=1)]] = Field([], description="Cut-offs of measures that have none.")
+    headline: list[str] = Field([], description="The measures to print and to test; unset: all. Fewer tests show more.")
     slices: str | list[str] = Field([], description="Attributes of queries: queries.csv:type,length(quantiles=3).")
     item_slices: str | list[str] = Field([], description="Attributes of items: items.csv:category.")
+    names: str | None = Field(None, description="Names to print instead of ids: items.jsonl:title.")
     targets: str | list[str] = Field([], description='What must hold: "ndcg@10 >= 0.85".')
     target: list[TargetTable] = Field([], description="The same with a slice, a system or a name.")
     outputs: str | list[str] = Field([], description="Files to write: .json, .csv or .md.")

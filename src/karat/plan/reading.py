@@ -31,6 +31,8 @@ class Checked:
     folder: Path
     asked: tuple[Asked, ...]
     targets: tuple[Target, ...]
+    headline: tuple[str, ...]
+    """Labels of the measures to print and to test."""
 
     @property
     def cuts(self) -> tuple[int, ...]:
@@ -53,10 +55,11 @@ def read_plan(given: str | Path) -> Checked:
     faults: list[Fault] = []
     asked = _asked(plan, faults)
     targets = _targets(plan, faults)
+    headline = _headline(plan, asked, faults)
     faults += _misfits(plan)
     if faults:
         raise _fault_error(faults, str(path), places)
-    return Checked(plan, str(path), path.parent, tuple(asked), tuple(targets))
+    return Checked(plan, str(path), path.parent, tuple(asked), tuple(targets), headline)
 
 
 def _validated(content: dict[str, Any], where: str, places: dict[lines.Path, int]) -> Plan:
@@ -180,6 +183,21 @@ def _at_cutoffs(measure: str, cutoffs: list[int]) -> list[str]:
         return [str(resolve_all([f"{measure}@{k}"])[0].label) for k in cutoffs]
     except KaratError:
         return [measure]  # one that knows no cut-off
+
+
+def _headline(plan: Plan, asked: list[Asked], faults: list[Fault]) -> tuple[str, ...]:
+    """Of the measures, those to print and to test; spelled in whatever way."""
+    found = []
+    for number, spelling in enumerate(plan.headline):
+        try:
+            same = {str(one.measure): one.label for one in asked} | {one.label: one.label for one in asked}
+            wanted = spelling if spelling in same else str(resolve_all([spelling], plan.conventions.dialect)[0].measure)
+            if wanted not in same:
+                raise UnknownName("measure of this plan:", spelling, [one.label for one in asked])
+            found.append(same[wanted])
+        except KaratError as error:
+            faults.append((("headline", number), str(error)))
+    return tuple(found) or tuple(one.label for one in asked)
 
 
 def _targets(plan: Plan, faults: list[Fault]) -> list[Target]:

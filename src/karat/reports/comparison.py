@@ -91,23 +91,25 @@ def losses_of(report: Report, system: str) -> list[Change]:
     return losses[:_LOSSES_SHOWN]
 
 
-def changes_table(changes: Sequence[Change]) -> Table:
+def changes_table(changes: Sequence[Change], report: Report) -> Table:
     """Queries with their scores before and after, and where their relevant items went."""
     rows = [
         [
-            change.query,
+            report.name_of(change.query),
             f"{change.before:.3f} → {change.after:.3f}",
             difference_shown(change.difference, None, decimals=3),
-            _moves_shown(change.moves),
+            _moves_shown(change.moves, report),
         ]
         for change in changes
     ]
     return ["query", "before → after", "change", "relevant items (grade): rank before → after"], rows
 
 
-def _moves_shown(moves: Sequence[Move]) -> str:
+def _moves_shown(moves: Sequence[Move], report: Report) -> str:
     moved = sorted((move for move in moves if move.before != move.after), key=_prominence)
-    shown = [f"{m.item} ({m.grade:g}): {_rank(m.before)} → {_rank(m.after)}" for m in moved[:_MOVES_SHOWN]]
+    shown = [
+        f"{report.name_of(m.item)} ({m.grade:g}): {_rank(m.before)} → {_rank(m.after)}" for m in moved[:_MOVES_SHOWN]
+    ]
     more = len(moved) - _MOVES_SHOWN
     return ", ".join(shown) + (f", {more} more" if more > 0 else "")
 
@@ -124,7 +126,8 @@ def _rank(rank: int | None) -> str:
 def slices_table(report: Report, measure: str) -> Table:
     """Every slice under one measure, those that lose most first; what was compared with nothing comes last."""
     found = {(part.name, one.system): one for part in report.slices for one in part.beside if one.measure == measure}
-    systems = [name for name in report.systems if name != report.baseline]
+    compared = {system for _, system in found}
+    systems = [name for name in report.systems if name != report.baseline and (name in compared or not found)]
     pairs = [(part, system) for part in report.slices for system in systems]
     pairs.sort(key=lambda pair: _rank_of(found.get(_names(*pair)), _names(*pair), report.level))
     several = len(systems) > 1

@@ -13,14 +13,23 @@ from karat.reports.comparison import (
     stacked_comparison_table,
     tally,
 )
-from karat.reports.table import by_measure, by_system, caption, one_by_one
+from karat.reports.spaces import spaces_table
+from karat.reports.table import by_measure, by_system, by_system_only, caption, one_by_one, queries_averaged
 from karat.wording import count
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["console", "print_comparison", "print_report", "print_slices", "print_table", "verdict_style"]
+__all__ = [
+    "console",
+    "print_comparison",
+    "print_report",
+    "print_slices",
+    "print_spaces",
+    "print_table",
+    "verdict_style",
+]
 
 _MOST_SYSTEMS_ACROSS = 4
 _GAP = 2
@@ -32,16 +41,30 @@ _STYLES = {"better": "#56B4E9", "pass": "#56B4E9", "worse": "#E69F00", "fail": "
 def print_report(report: Report) -> None:
     """The headline table on standard output, in the first layout that fits its width."""
     layouts = [by_measure, by_system] if len(report.systems) <= _MOST_SYSTEMS_ACROSS else [by_system, by_measure]
+    layouts += [by_system_only] if queries_averaged(report) else []
+    chosen = one_by_one
     screen = console()
     for layout in layouts:
         header, rows = layout(report)
         if _width(header, rows) <= screen.width:
             screen.print(_table(header, rows, text=(0,)))
+            chosen = layout
             break
     else:
         screen.print(_table(*one_by_one(report), text=(0, 1), folding=(0, 1, 3)))
-    if caption(report):
-        screen.print(caption(report))
+    told = caption(report, count_of_queries=chosen is by_system_only)
+    if told:
+        screen.print(told)
+    if report.golds:
+        screen.print(_golds_told(report))
+
+
+def _golds_told(report: Report) -> str:
+    """``against overall: a, b · content: c``"""
+    by_gold: dict[str, list[str]] = {}
+    for name, gold in report.golds.items():
+        by_gold.setdefault(gold, []).append(name)
+    return "against " + " · ".join(f"{gold}: {', '.join(names)}" for gold, names in by_gold.items())
 
 
 def print_comparison(report: Report) -> None:
@@ -79,7 +102,7 @@ def _styles_of_differences(report: Report, rows: Sequence[Sequence[str]], place:
 def _print_losses(screen: "Console", report: Report, system: str) -> None:
     losses = losses_of(report, system)
     if losses:
-        screen.print(_table(*changes_table(losses), text=(0, 3), folding=(0, 3)))
+        screen.print(_table(*changes_table(losses, report), text=(0, 3), folding=(0, 3)))
         screen.print()
 
 
@@ -98,6 +121,11 @@ def print_slices(report: Report) -> None:
     if "p" in header:
         tested = sum(one.p is not None for part in report.slices for one in part.beside if one.measure == measure)
         screen.print(f"p: Holm's correction for {count(tested, 'test', 'tests')} · noise: chance alone would do")
+
+
+def print_spaces(report: Report) -> None:
+    """What is to be known of the vectors that systems searched."""
+    console().print(_table(*spaces_table(report), text=(0, 7), folding=(0, 7)))
 
 
 def verdict_style(verdict: str) -> str:

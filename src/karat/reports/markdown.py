@@ -39,7 +39,7 @@ def _changed(report: Report) -> Iterator[tuple[str, Table]]:
     for system in report.systems:
         losses = losses_of(report, system)
         if losses:
-            table = changes_table(losses)
+            table = changes_table(losses, report)
             yield f"Largest losses of {system} on {report.labels[0]}", table
 
 

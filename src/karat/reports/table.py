@@ -4,15 +4,16 @@ from karat.report import Report
 from karat.statistics.estimates import Estimate
 from karat.wording import estimate_shown, percent
 
-__all__ = ["Table", "by_measure", "by_system", "caption", "one_by_one"]
+__all__ = ["Table", "by_measure", "by_system", "by_system_only", "caption", "one_by_one", "queries_averaged"]
 
 Table = tuple[list[str], list[list[str]]]
 
 
-def caption(report: Report) -> str:
-    """What the brackets mean; nothing where there are none."""
+def caption(report: Report, *, count_of_queries: bool = False) -> str:
+    """What the brackets mean, and over how many queries; nothing where there are none."""
     found = any(estimate.ci for measures in report.estimates.values() for estimate in measures.values())
-    return f"[{percent(report.level)} interval over queries]" if found else ""
+    over = f"{queries_averaged(report)} queries" if count_of_queries and queries_averaged(report) else "queries"
+    return f"[{percent(report.level)} interval over {over}]" if found else ""
 
 
 def by_measure(report: Report) -> Table:
@@ -31,6 +32,18 @@ def by_system(report: Report) -> Table:
         estimates = [measures[label] for label in report.labels]
         rows.append([name, *map(estimate_shown, estimates), _counts(estimates)])
     return ["system", *report.labels, "n"], rows
+
+
+def by_system_only(report: Report) -> Table:
+    """The same without the number of queries, which the caption then tells."""
+    header, rows = by_system(report)
+    return header[:-1], [row[:-1] for row in rows]
+
+
+def queries_averaged(report: Report) -> str | None:
+    """How many queries every estimate is over; None where they differ."""
+    found = {_counts([one]) for measures in report.estimates.values() for one in measures.values()}
+    return found.pop() if len(found) == 1 else None
 
 
 def one_by_one(report: Report) -> Table:

@@ -1,0 +1,58 @@
+"""karat init: a plan to start from."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from karat.cli.common import QuietOption, check_folder, exists, say
+from karat.cli.run_plan import PLAN_FILE
+from karat.errors import UsageError
+
+__all__ = ["add_to"]
+
+_EPILOG = (
+    "Kinds: runs (saved runs against labels), spaces or movies (embedding spaces against ordered lists), reference or "
+    "papers (models against a reference model), search or fashion (vectors of queries against labels). Without one, "
+    "the files of the folder decide.\n\n"
+    "Examples:\n\n"
+    "  karat init\n\n"
+    "  karat init movies -o plans/movies.toml"
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("init", epilog=_EPILOG)(init_command)
+
+
+def init_command(
+    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="What the plan is for.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The plan to write.")] = Path(
+        PLAN_FILE
+    ),
+    force: Annotated[bool, typer.Option("--force", help="Replace a plan that is there.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write a commented plan, filled in with the gold, runs, vectors and tables of its folder."""
+    from karat.cli.schema import schema_text
+    from karat.formats.atomic import writing_texts
+    from karat.plan.drafting import SCHEMA_FILE, draft, kind_for
+    from karat.plan.looking import look
+    from karat.plan.reading import read_plan
+
+    check_folder(output)
+    if exists(output) and not force:
+        raise UsageError(f"{output} is there already", hint="Name another with -o, or replace it with --force.")
+    found = look(output.parent)
+    chosen = kind or kind_for(found)
+    text = draft(chosen, found, output.parent.resolve().name)
+    with writing_texts({output: text, output.parent / SCHEMA_FILE: schema_text()}):
+        pass
+    read_plan(output)
+    say(f"Wrote {output} ({chosen}) and {output.parent / SCHEMA_FILE}", quiet=quiet)
+    named = [*found.golds, *found.ordered, *found.runs, *found.vectors, *found.query_vectors, *found.tables]
+    if found.anything:
+        say(f"Found {', '.join(named[:6])}{' …' if len(named) > 6 else ''}", quiet=quiet)
+        say(f"Next: look it over, then karat run{'' if output == Path(PLAN_FILE) else f' {output}'}", quiet=quiet)
+    else:
+        say("Found no gold, runs or vectors here: the paths in the plan are examples, put yours in", quiet=quiet)

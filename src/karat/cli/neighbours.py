@@ -1,0 +1,137 @@
+"""karat neighbours: what is most alike, exactly."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from karat.cli.common import QuietOption, check_folder, progress, say, steps, warn
+from karat.errors import UsageError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from karat.rankers.vectors import Space
+    from karat.types import Ranking
+
+__all__ = ["add_to"]
+
+_EPILOG = (
+    "Examples:\n\n"
+    "  karat neighbours vectors.npz:anchor -k 5\n\n"
+    "  karat neighbours corpus.npy --ids ids.txt --queries queries.npy -k 100 -o run.parquet\n\n"
+    "  karat neighbours items.parquet:embedding --metric ip --candidates in-stock.txt -o run.trec\n\n"
+    "Reads .npy, .npz, .parquet, .json, .jsonl and .safetensors; FILE:KEY names one of several arrays or columns. "
+    "Equal scores go by id; the item of the query's own id is left out."
+)
+_SHOWN = 5
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("neighbours", epilog=_EPILOG)(neighbours_command)
+
+
+def neighbours_command(
+    vectors: Annotated[str, typer.Argument(metavar="VECTORS", help="The items' vectors: FILE or FILE:KEY.")],
+    ids: Annotated[
+        str | None, typer.Option("--ids", metavar="FILE", help="Ids of the rows, where the vectors come without.")
+    ] = None,
+    queries: Annotated[
+        str | None,
+        typer.Option("--queries", metavar="VECTORS", help="Vectors to search with; the items where not given."),
+    ] = None,
+    queries_ids: Annotated[
+        str | None, typer.Option("--queries-ids", metavar="FILE", help="Ids of the queries' rows.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="How many to find for each query; 0: all.")] = 10,
+    metric: Annotated[str, typer.Option("--metric", help="cosine, ip (inner product) or l2.")] = "cosine",
+    candidates: Annotated[
+        str | None,
+        typer.Option(
+            "--candidates",
+            metavar="FILE",
+            help="Find only these ids, or each query's own: a table of query_id, item_id.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write the run: .parquet, .trec, .csv, .jsonl, .json, .gz."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what is to be known of the space as JSON.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Find the exact nearest neighbours of vectors, and look at the space they are in."""
+    if k < 0:
+        raise UsageError(f"-k is {k}", expected="1 or more, or 0 for all")
+    if output is not None:
+        from karat.formats import FORMATS, form_to_write
+
+        check_folder(output)
+        form_to_write(output, None, FORMATS)
+    from karat.formats.candidates import read_candidates
+    from karat.formats.vectors import read_vectors
+    from karat.rankers.vectors import rank_listed, rank_vectors
+
+    with progress(f"Reading {vectors}", quiet=quiet):
+        corpus = read_vectors(vectors, ids=ids)
+        asked = None if queries is None else read_vectors(queries, ids=queries_ids)
+        pool = None if candidates is None else read_candidates(candidates)
+    import polars as pl
+
+    with steps(quiet=quiet) as tell:
+        if isinstance(pool, pl.DataFrame):
+            space, ranking = None, rank_listed(corpus, asked, pool, metric=metric)
+        else:
+            space = rank_vectors(
+                corpus,
+                asked,
+                k=k or None,
+                metric=metric,
+                candidates=pool,
+                cuts=[k] if k else [],
+                progress=lambda done, of: tell("Searching", done, of),
+            )
+            ranking = space.ranking
+    if output is not None:
+        from karat.formats import write
+
+        with progress(f"Writing {output}", quiet=quiet):
+            write(ranking.frame(), output, "run")
+    _tell(space, ranking, as_json=as_json)
+    if space is not None:
+        warn(space.hygiene.notes(), quiet=quiet)
+    if output is not None:
+        say(f"Wrote {output}: {len(ranking.items):,} rows. Next: karat evaluate GOLD {output}", quiet=quiet)
+    elif not as_json:
+        say("Next: keep the run with -o run.parquet", quiet=quiet)
+
+
+def _tell(space: "Space | None", ranking: "Ranking", *, as_json: bool) -> None:
+    if as_json:
+        from json import dumps
+
+        form = {"schema": "karat.neighbours/1", "queries": len(ranking), "rows": len(ranking.items)}
+        print(dumps(form | ({"space": space.hygiene.as_json()} if space else {}), indent=2, ensure_ascii=False))
+        return
+    from karat.reports.console import print_table
+    from karat.reports.spaces import hygiene_rows
+
+    if space is not None:
+        print_table(["space", ""], hygiene_rows(space.hygiene), text=(0, 1))
+    print()
+    frame = ranking.frame()
+    rows = []
+    for number in range(min(_SHOWN, len(ranking))):
+        part = frame.slice(int(ranking.starts[number]), int(ranking.starts[number + 1] - ranking.starts[number]))
+        rows.append([ranking.queries[number], _listed(part)])
+    print_table(["query", "nearest (score)"], rows, text=(0, 1))
+
+
+def _listed(part: "pl.DataFrame") -> str:
+    shown = [
+        f"{item} ({score:.4f})"
+        for item, score in zip(part["item_id"].head(_SHOWN), part["score"].head(_SHOWN), strict=True)
+    ]
+    return ", ".join(shown) + (" …" if part.height > _SHOWN else "")

@@ -1,0 +1,115 @@
+"""karat run: one plan, start to end."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from karat.cli.common import QuietOption, exists, say, steps, unless_unread, warn
+from karat.cli.options import JsonOption
+from karat.errors import DataError
+
+if TYPE_CHECKING:
+    from karat.gates import Gate
+    from karat.report import Report
+
+__all__ = ["PLAN_FILE", "add_to", "carry_out"]
+
+PLAN_FILE = "karat.toml"
+_EPILOG = (
+    "Examples:\n\n"
+    "  karat run\n\n"
+    "  karat run movies.toml -o results\n\n"
+    "A plan names gold, systems, measures, slices, targets and outputs; karat init writes one. Paths are relative to "
+    "the plan. Exit code: 4 a target failed, 5 unsure under --strict."
+)
+_FAILED, _UNSURE = 4, 5
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("run", epilog=_EPILOG)(run_command)
+
+
+def run_command(
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="The plan file.")] = PLAN_FILE,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the plan's outputs into this folder.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Unsure is not good enough: exit code 5.")] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Carry out a plan: rank, score, compare, break down, hold against targets, write."""
+    if plan == PLAN_FILE and not exists(plan):
+        raise DataError(
+            "no such file", where=plan, hint="karat init writes a plan; karat demo movies shows one at work."
+        )
+    carry_out(plan, output, strict=strict, as_json=as_json, quiet=quiet)
+
+
+def carry_out(
+    plan: str,
+    output: Path | None,
+    *,
+    strict: bool,
+    as_json: bool,
+    quiet: bool,
+    next_step: str = "",
+    tell_files: bool = True,
+) -> None:
+    """Read, run, write and tell."""
+    from dataclasses import replace
+
+    from karat.plan.execution import run_plan
+    from karat.plan.outputs import check_outputs, write_outputs
+    from karat.plan.reading import read_plan
+
+    checked = read_plan(plan)
+    check_outputs(checked)
+    with steps(quiet=quiet) as tell:
+        outcome = run_plan(checked, tell)
+    gate = None if outcome.gate is None else replace(outcome.gate, strict=strict)
+    written = write_outputs(checked, outcome.report, output)
+    with unless_unread():
+        if as_json:
+            from karat.reports.json import summary_to_json
+
+            print(summary_to_json(outcome.report), end="")
+        else:
+            show(outcome.report.only(checked.headline), gate, checked.plan.name)
+    warn(outcome.report.warnings, quiet=quiet)
+    if written and tell_files:
+        say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
+    say(next_step or _next_step(plan, written), quiet=quiet or as_json)
+    if gate is not None and (gate.outcome == "fail" or (gate.outcome == "unsure" and strict)):
+        raise typer.Exit(_FAILED if gate.outcome == "fail" else _UNSURE)
+
+
+def show(report: "Report", gate: "Gate | None", name: str | None) -> None:
+    """On standard output: means, comparisons, slices, spaces, verdicts."""
+    from karat.reports.console import print_comparison, print_report, print_slices, print_spaces
+    from karat.reports.gate import print_gate
+    from karat.wording import count
+
+    queries = len(next(iter(report.systems.values())).queries)
+    about = f"{count(queries, 'query', 'queries')}, {count(len(report.systems), 'system', 'systems')}"
+    print(f"{name}: {about}\n" if name else f"{about[0].upper()}{about[1:]}\n")
+    print_report(report)
+    if report.comparisons:
+        print()
+        print_comparison(report)
+    if report.slices:
+        print_slices(report)
+    if report.spaces:
+        print()
+        print_spaces(report)
+    if gate is not None:
+        print()
+        print_gate(gate)
+
+
+def _next_step(plan: str, written: list[Path]) -> str:
+    report = next((path for path in written if path.suffix == ".json"), None)
+    if report is not None:
+        return f"Next: decide with karat gate targets.toml {report}"
+    return f'Next: keep the results with outputs = ["report.json"] in {plan}'

@@ -1,0 +1,46 @@
+"""karat schema: what a plan may say, for editors."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from karat.cli.common import QuietOption, check_folder, say
+
+__all__ = ["add_to", "schema_text"]
+
+_EPILOG = (
+    "Examples:\n\n"
+    "  karat schema -o karat.schema.json\n\n"
+    "A plan whose first line is #:schema karat.schema.json is then completed and checked by editors that know TOML "
+    "schemas (Even Better TOML, taplo)."
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("schema", epilog=_EPILOG)(schema_command)
+
+
+def schema_command(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it here instead of printing it.")
+    ] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Print the JSON Schema of plan files."""
+    if output is None:
+        print(schema_text(), end="")
+        return
+    from karat.formats.atomic import write_text
+
+    check_folder(output)
+    write_text(output, schema_text())
+    say(f"Wrote {output}", quiet=quiet)
+
+
+def schema_text() -> str:
+    from json import dumps
+
+    from karat.plan.model import plan_schema
+
+    return dumps(plan_schema(), indent=2, ensure_ascii=False) + "\n"

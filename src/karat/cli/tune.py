@@ -1,0 +1,192 @@
+"""karat tune: which weights fuse best, and do they hold?"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from karat.cli.common import QuietOption, check_folder, name_systems, say, split_measures, steps
+from karat.errors import UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from karat.dialects import Asked
+    from karat.plan.execution import Steps
+    from karat.rankers.fusion import Fusion
+    from karat.tuning import Tuning
+    from karat.types import Gold, Ranking
+
+__all__ = ["add_to"]
+
+_EPILOG = (
+    "Examples:\n\n"
+    "  karat tune qrels.txt bm25.trec dense.trec -m ndcg@10\n\n"
+    "  karat tune karat.toml --system combined\n\n"
+    "  karat tune qrels.txt a.trec b.trec c.trec --c 60 --folds 10 --json\n\n"
+    "Each query is scored with the weights that are best on the other folds' queries: that mean is the held-out "
+    "estimate, to be trusted; the in-sample one flatters. Its interval takes the chosen weights as given."
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("tune", epilog=_EPILOG)(tune_command)
+
+
+def tune_command(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="PLAN | GOLD RUN RUN…", help="A plan, or a gold and runs.", show_default=False),
+    ],
+    measure: Annotated[str | None, typer.Option("--measure", "-m", help="The measure to tune for.")] = None,
+    system: Annotated[
+        str | None, typer.Option("--system", help="The fused system of the plan; the only one where not given.")
+    ] = None,
+    method: Annotated[str | None, typer.Option("--method", help="rrf, combsum, combmnz …")] = None,
+    depth: Annotated[int | None, typer.Option("--depth", help="Only so many of each list count.")] = None,
+    normalise: Annotated[
+        str | None, typer.Option("--normalise", help="min-max, z-score, sum, rank or none, for combsum and the like.")
+    ] = None,
+    constants: Annotated[
+        str | None, typer.Option("--c", metavar="NUMBERS", help="Values of rrf's c to try, split by commas.")
+    ] = None,
+    folds: Annotated[int, typer.Option("--folds", help="Parts for cross-validation.")] = 5,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of folds and resampling.")] = 0,
+    level: Annotated[float, typer.Option("--level", help="Level of the intervals.")] = 0.95,
+    resamples: Annotated[int, typer.Option("--resamples", help="Resamples for intervals and tests.")] = 10_000,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result as JSON.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON instead of a table.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Tune the weights of a fusion by cross-validation, and say whether they beat equal weights."""
+    from karat.statistics.intervals import Resampling
+    from karat.tuning import CONSTANTS, tune
+
+    if output is not None:
+        if output.suffix != ".json":
+            raise UsageError(f"cannot write {output.name}", expected="a name that ends in .json")
+        check_folder(output)
+    how = Resampling(resamples, level, seed)
+    tried = CONSTANTS if constants is None else _numbers(constants)
+    with steps(quiet=quiet) as tell:
+        task = _from_plan(files[0], system, measure, tell) if len(files) == 1 else _from_files(files, measure)
+        found = tune(
+            task.gold,
+            task.rankings,
+            task.asked,
+            method=method or task.usual.method,
+            depth=depth or task.usual.depth,
+            normalise=normalise or (task.usual.normalise if method is None else None),
+            constants=tried,
+            folds=folds,
+            how=how,
+            progress=lambda done, of: tell("Trying weights", done, of),
+        )
+    _tell(found, output, as_json=as_json, quiet=quiet)
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise UsageError(f"--c is {text!r}", expected="numbers split by commas, such as 10,60") from None
+
+
+def _one(measure: str) -> list[str]:
+    measures = split_measures([measure])
+    if len(measures) != 1:
+        raise UsageError(f"found {len(measures)} measures", expected="one to tune for")
+    return measures
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What to tune, and how it is fused unless asked otherwise."""
+
+    gold: "Gold"
+    rankings: "dict[str, Ranking]"
+    asked: "Asked"
+    usual: "Fusion"
+
+
+def _from_files(files: list[str], measure: str | None) -> _Task:
+    from karat.evaluation import resolve_all
+    from karat.gold.labels import read_gold
+    from karat.rankers.fusion import Fusion
+    from karat.rankers.runs import read_run
+
+    gold, *runs = files
+    if len(runs) < 2:
+        raise UsageError("found one run", expected="two or more: karat tune GOLD RUN RUN…")
+    (asked,) = resolve_all(_one(measure or "ndcg@10"))
+    rankings = {name: read_run(run) for name, run in zip(name_systems(runs), runs, strict=True)}
+    return _Task(read_gold(gold), rankings, asked, Fusion())
+
+
+def _from_plan(path: str, system: str | None, measure: str | None, tell: "Steps") -> _Task:
+    from karat.evaluation import resolve_all
+    from karat.plan.execution import rankings_of
+    from karat.plan.reading import read_plan
+    from karat.plan.systems import FusionSystem
+
+    if not path.endswith(".toml"):
+        raise UsageError(f"found {path} alone", expected="a plan (.toml), or a gold and two runs or more")
+    checked = read_plan(path)
+    fused = {name: one for name, one in checked.plan.systems.items() if isinstance(one, FusionSystem)}
+    if system is None and len(fused) != 1:
+        raise UsageError(
+            f"the plan has {len(fused)} fused systems", where=path, expected="one, or --system NAME of one of them"
+        )
+    if system is not None and system not in fused:
+        raise UnknownName("fused system", system, fused, where=path)
+    name = system or next(iter(fused))
+    asked = next(one for one in checked.asked if one.label == checked.headline[0])
+    if measure is not None:
+        (asked,) = resolve_all(_one(measure))
+    gold, rankings = rankings_of(checked, name, tell)
+    return _Task(gold, rankings, asked, fused[name].fusion())
+
+
+def _tell(found: "Tuning", output: Path | None, *, as_json: bool, quiet: bool) -> None:
+    from json import dumps
+
+    text = dumps(found.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if output is not None:
+        from karat.formats.atomic import write_text
+
+        write_text(output, text)
+    if as_json:
+        print(text, end="")
+    else:
+        _show(found)
+    if output is not None:
+        say(f"Wrote {output}", quiet=quiet)
+    best = ", ".join(
+        f"{name} = {weight:g}" for name, weight in zip(found.systems, found.best.weights or (), strict=True)
+    )
+    if found.better and not as_json:
+        say(f"Next: put weights = {{ {best} }} into the plan", quiet=quiet)
+
+
+def _show(found: "Tuning") -> None:
+    from karat.reports.console import console, print_table
+    from karat.wording import count, difference_shown, estimate_shown, p_shown, percent
+
+    n = len(found.systems)
+    rows = [[f"{name} alone", "", "", estimate_shown(one)] for name, one in found.alone.items()]
+    for title, fusion, estimate in (
+        ("equal weights", found.equal, found.with_equal),
+        ("tuned, in sample", found.best, found.in_sample),
+    ):
+        weights = " ".join(f"{weight:.3g}" for weight in fusion.weights_of(n))
+        rows.append([title, weights, f"{fusion.c:g}", estimate_shown(estimate)])
+    rows.append([f"tuned, held out ({len(found.chosen)} folds)", "by fold", "by fold", estimate_shown(found.held_out)])
+    level = percent(found.how.level)
+    print_table(["fusion", "weights", "c", f"{found.measure} [{level}]"], rows, text=(0, 1))
+    one = found.comparison
+    out = console()
+    tried = f"{count(found.tried, 'setting', 'settings')} of {found.best.method} tried"
+    out.print(f"weights of {', '.join(found.systems)}; {tried}")
+    out.print(f"held out − equal: {difference_shown(one.difference, one.ci)}, p {p_shown(one.p)}")
+    out.print(f"{found.verdict[0].upper()}{found.verdict[1:]}.")

@@ -1,0 +1,182 @@
+"""A commented plan to start from, filled in with what lies in the folder."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from karat.errors import UnknownName
+from karat.plan.looking import Found
+from karat.registry import Registry
+
+__all__ = ["KINDS", "draft", "kind_for"]
+
+Draft = Callable[[Found], list[str]]
+KINDS: Registry[tuple[str, Draft]] = Registry("kind of plan", home="karat.plan.drafting", group="karat.plan.drafts")
+"""By name: what it is for, and the lines of its gold and systems."""
+ALIASES = {"movies": "spaces", "papers": "reference", "fashion": "search"}
+SCHEMA_FILE = "karat.schema.json"
+
+
+def kind_for(found: Found) -> str:
+    """The kind of plan that the files call for."""
+    if found.ordered:
+        return "spaces"
+    if found.runs and found.golds:
+        return "runs"
+    if found.golds and found.vectors:
+        return "search"
+    if len(found.vectors) > 1:
+        return "reference"
+    return "runs"
+
+
+def draft(kind: str, found: Found, name: str) -> str:
+    """The text of a plan."""
+    chosen = ALIASES.get(kind, kind)
+    if KINDS.find(chosen) is None:
+        raise UnknownName("kind of plan", kind, [*KINDS.names(), *ALIASES])
+    about, lines_of = KINDS.get(chosen)
+    return (
+        "\n".join([f"#:schema {SCHEMA_FILE}", f"# {about}", f'name = "{_quoted(name)}"', *lines_of(found), *_REST])
+        + "\n"
+    )
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+_REST = [
+    "",
+    "# [statistics]             # how intervals and tests are made",
+    "# resamples = 10000",
+    "# level = 0.95",
+    "# seed = 0",
+    "",
+    "# [[target]]               # something that must hold; karat run then exits with 4 where it does not",
+    '# require = "ndcg@10 >= 0.6"',
+    '# slice = "type=question"',
+    "",
+    "[meta]                     # what to record with the results",
+    '# model = "all-MiniLM-L6-v2"',
+    '# dataset_version = "2026-11"',
+]
+
+
+def _register(name: str, about: str) -> Callable[[Draft], Draft]:
+    def add(function: Draft) -> Draft:
+        KINDS.add(name, (about, function))
+        return function
+
+    return add
+
+
+def _top(measures: list[str], cutoffs: list[int], baseline: str | None, found: Found, outputs: list[str]) -> list[str]:
+    lines = [f'baseline = "{baseline}"      # the others are compared with it'] if baseline else ['# baseline = "…"']
+    lines += ["", f"measures = [{', '.join(_text(one) for one in measures)}]   # karat metrics lists them"]
+    if cutoffs:
+        lines.append(f"cutoffs = {cutoffs}           # of measures that have none")
+    table = next(iter(found.tables.items()), None)
+    attributes = ",".join(table[1][:2]) if table else "type"
+    slices = f'slices = "{table[0] if table else "queries.csv"}:{attributes}"'
+    lines.append(slices if table else f"# {slices}   # attributes of queries to break down by")
+    lines.append(f"outputs = [{', '.join(_text(one) for one in outputs)}]")
+    return lines
+
+
+def _text(value: str) -> str:
+    return f'"{_quoted(value)}"'
+
+
+def _name_of(path: str, taken: set[str]) -> str:
+    """A name for a system: the key of its array, or the stem of its file."""
+    file, _, key = path.partition(":")
+    base = key or Path(file).name.partition(".")[0]
+    name = "".join(character if character.isalnum() or character in "-_" else "-" for character in base) or "system"
+    while name in taken:
+        name += "-2"
+    taken.add(name)
+    return name
+
+
+@_register("runs", "Saved runs against graded labels.")
+def _runs(found: Found) -> list[str]:
+    taken: set[str] = set()
+    runs = {_name_of(path, taken): path for path in found.runs or ["bm25.trec", "dense.trec"]}
+    measures = ["ndcg@10", "ap", "rr", "recall@100", "precision@10"]
+    baseline = next(iter(runs)) if len(runs) > 1 else None
+    lines = _top(measures, [], baseline, found, ["report.json", "report.md"])
+    lines += ["", "[gold]", 'kind = "labels"', f"path = {_text(next(iter(found.golds), 'qrels.txt'))}"]
+    lines.append("# relevant_from = 2        # the grade from which an item is relevant")
+    for name, path in runs.items():
+        lines += ["", f"[systems.{name}]", 'kind = "run"', f"path = {_text(path)}"]
+    return lines
+
+
+@_register("spaces", "Embedding spaces of one set of items, fused, against ordered lists.")
+def _spaces(found: Found) -> list[str]:
+    gold, aspects = next(iter(found.ordered.items()), ("gold.json", ["overall"]))
+    taken = {"combined", "random"}
+    spaces = {_name_of(path, taken): path for path in found.vectors or ["vectors.npz:anchor", "vectors.npz:content"]}
+    lines = _top(["ndcg(gain=exp)", "hits", "rr"], [5, 10], next(iter(spaces)), found, ["karat.json", "scores.csv"])
+    lines += ["", "[gold]", 'kind = "ordered"', f"path = {_text(gold)}", f"# its aspects: {', '.join(aspects)}"]
+    for name, path in spaces.items():
+        aspect = next((one for one in aspects if one.rstrip("s") in name or name.rstrip("s") in one), aspects[0])
+        lines += ["", f"[systems.{name}]", 'kind = "vectors"', f"path = {_text(path)}", f"gold = {_text(aspect)}"]
+        lines += ['# metric = "cosine"        # or ip, l2'] if name == next(iter(spaces)) else []
+    if len(spaces) > 1:
+        lines += [
+            "",
+            "[systems.combined]",
+            'kind = "fusion"',
+            f"of = [{', '.join(map(_text, spaces))}]",
+            'method = "rrf"',
+        ]
+        lines += [f"weights = {{ {', '.join(f'{name} = 1' for name in spaces)} }}   # karat tune searches better ones"]
+        lines += [
+            "c = 60",
+            "# depth = 50               # only so many of each list count",
+            f"gold = {_text(aspects[0])}",
+        ]
+    lines += ["", "[systems.random]          # the exact expectation of a random order", 'kind = "random"']
+    return [*lines, f"gold = {_text(aspects[0])}"]
+
+
+@_register("reference", "Candidate models against a reference model's neighbours.")
+def _reference(found: Found) -> list[str]:
+    vectors = found.vectors or ["reference.npy", "candidate.npy"]
+    reference = found.reference or vectors[0]
+    taken: set[str] = set()
+    candidates = {_name_of(path, taken): path for path in vectors if path != reference} or {
+        "candidate": "candidate.npy"
+    }
+    measures = ["recall(over=k,gold=k)", "ndcg(gain=binary,gold=k)", "rr(gold=k)", "ap(over=found,gold=k)"]
+    baseline = next(iter(candidates)) if len(candidates) > 1 else None
+    lines = _top(measures, [1, 3, 5, 10], baseline, found, ["report.json", "scores.csv"])
+    lines += ["", "[gold]", 'kind = "reference"', f"path = {_text(reference)}", "depth = 10"]
+    lines += [
+        "# sample = 500             # ask only so many of the items",
+        '# ids = "items.csv:id"     # ids of the rows',
+    ]
+    for name, path in candidates.items():
+        lines += ["", f"[systems.{name}]", 'kind = "vectors"', f"path = {_text(path)}", "depth = 100"]
+    return lines
+
+
+@_register("search", "Search by vectors of queries, against graded labels.")
+def _search(found: Found) -> list[str]:
+    taken: set[str] = set()
+    spaces = {_name_of(path, taken): path for path in found.vectors or ["items.npz"]}
+    queries = next(iter(found.query_vectors), "queries.npz")
+    measures = ["ndcg(gain=exp)@10", "recall(rel=2)@10", "precision(rel=2)@10", "rr(rel=2)@10"]
+    baseline = next(iter(spaces)) if len(spaces) > 1 else None
+    lines = _top(measures, [], baseline, found, ["report.json", "scores.csv"])
+    lines += ["", "[gold]", 'kind = "labels"', f"path = {_text(next(iter(found.golds), 'labels.jsonl'))}"]
+    for name, path in spaces.items():
+        lines += ["", f"[systems.{name}]", 'kind = "vectors"', f"path = {_text(path)}", f"queries = {_text(queries)}"]
+    name = next(iter(spaces))
+    return [
+        *lines,
+        "",
+        f"# [figures.{name}]       # measured elsewhere, for targets such as latency_p95_ms <= 150",
+        "# latency_p95_ms = 12.5",
+    ]

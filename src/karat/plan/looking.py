@@ -1,0 +1,132 @@
+"""What lies in a folder: which file is a gold, which a run, which holds vectors, which describes queries."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from karat.errors import KaratError
+from karat.formats import kind_of
+from karat.formats.attributes import read_attributes
+from karat.formats.source import Source, plain_suffix
+from karat.formats.vectors import VECTOR_SUFFIXES
+from karat.gold.ordered import read_ordered
+from karat.slices import suitable_attributes
+
+__all__ = ["Found", "look"]
+
+_MOST_FILES = 200
+_MOST_BYTES = 64 << 20
+"""Larger files are not opened; their name tells."""
+_GOLD_NAMES = ("qrel", "gold", "label", "judg", "truth")
+_QUERY_NAMES = ("quer", "topic", "question")
+_REFERENCE_NAMES = ("reference", "ref", "teacher", "ada")
+_TEXTS = (".txt", ".trec", ".run", ".qrels", ".csv", ".tsv", ".jsonl", ".json", ".parquet", ".res", ".test")
+
+
+@dataclass
+class Found:
+    """By what they are; paths are relative to the folder."""
+
+    golds: list[str] = field(default_factory=list)
+    ordered: dict[str, list[str]] = field(default_factory=dict)
+    """With their aspects."""
+    runs: list[str] = field(default_factory=list)
+    vectors: list[str] = field(default_factory=list)
+    """``FILE`` or ``FILE:KEY``."""
+    query_vectors: list[str] = field(default_factory=list)
+    tables: dict[str, list[str]] = field(default_factory=dict)
+    """With the attributes that group."""
+
+    @property
+    def reference(self) -> str | None:
+        """The vectors that are named like a reference's."""
+        return next((one for one in self.vectors if any(name in one.lower() for name in _REFERENCE_NAMES)), None)
+
+    @property
+    def anything(self) -> bool:
+        return bool(self.golds or self.ordered or self.runs or self.vectors)
+
+
+def look(folder: Path) -> Found:
+    """Look at the files of a folder; what cannot be read is left aside."""
+    found = Found()
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    for path in files[:_MOST_FILES]:
+        try:
+            _sort_in(path, found)
+        except (KaratError, ValueError, OSError, pl.exceptions.PolarsError):
+            continue
+    return found
+
+
+def _sort_in(path: Path, found: Found) -> None:
+    suffix = plain_suffix(path.name)
+    if suffix in (".npy", ".npz", ".safetensors") or (suffix == ".parquet" and _list_columns(path)):
+        _sort_in_vectors(path, suffix, found)
+    elif suffix not in _TEXTS or path.stat().st_size == 0:
+        return
+    elif path.stat().st_size > _MOST_BYTES:
+        (found.golds if _named(path, _GOLD_NAMES) else found.runs).append(path.name)
+    elif suffix == ".json" and _is_ordered(path):
+        found.ordered[path.name] = list(read_ordered(path))
+    else:
+        _sort_in_table(path, suffix, found)
+
+
+def _named(path: Path, names: tuple[str, ...]) -> bool:
+    return any(name in path.name.lower() for name in names)
+
+
+def _list_columns(path: Path) -> list[str]:
+    schema = pl.read_parquet_schema(path)
+    return [
+        name for name, dtype in schema.items() if isinstance(dtype, pl.List | pl.Array) and dtype.inner.is_numeric()
+    ]
+
+
+def _sort_in_vectors(path: Path, suffix: str, found: Found) -> None:
+    if suffix == ".npz":
+        keys = _matrices(path)
+    elif suffix == ".parquet":
+        keys = _list_columns(path)
+    else:
+        keys = [""]
+        if suffix == ".npy" and _dimensions(path) != 2:
+            return
+    names = [path.name if len(keys) == 1 else f"{path.name}:{key}" for key in keys]
+    (found.query_vectors if _named(path, _QUERY_NAMES) else found.vectors).extend(names)
+
+
+def _matrices(path: Path) -> list[str]:
+    import numpy as np
+
+    with np.load(path, allow_pickle=False) as held:
+        return [name for name in held.files if held[name].ndim == 2]
+
+
+def _dimensions(path: Path) -> int:
+    import numpy as np
+
+    return int(np.load(path, allow_pickle=False, mmap_mode="r").ndim)
+
+
+def _is_ordered(path: Path) -> bool:
+    tree = json.loads(path.read_text(encoding="utf-8"))
+    return isinstance(tree, list) and any(
+        isinstance(value, list) for entry in tree[:1] if isinstance(entry, dict) for value in entry.values()
+    )
+
+
+def _sort_in_table(path: Path, suffix: str, found: Found) -> None:
+    try:
+        kind = kind_of(Source.open(path))
+        (found.golds if kind == "gold" else found.runs).append(path.name)
+    except KaratError:
+        if suffix not in (".csv", ".tsv", ".jsonl", ".parquet") or suffix in VECTOR_SUFFIXES[:3]:
+            raise
+        table, id_column = read_attributes(str(path), "query")
+        attributes = [one.name for (one,) in suitable_attributes(table.drop(id_column))]
+        if attributes:
+            found.tables[path.name] = attributes
