@@ -241,9 +241,9 @@ class TestTables:
         moves = (Move("a", 1.0, 5, 2), Move("b", 2.0, 2, None), Move("c", 3.0, None, None), Move("d", 1.0, 4, 4))
         more = (*moves, Move("e", 0.5, None, 1), Move("f", 1.0, 9, 8))
         changes = [Change("new", "ap", "q1", 0.25, 0.75, moves), Change("new", "ap", "q2", 0.5, 1 / 3, more)]
-        header, rows = changes_table(changes)
+        header, rows = changes_table(changes, Report({}, {}, names={"e": "The E"}))
         assert header == ["query", "before → after", "change", "relevant items (grade): rank before → after"]
         assert rows == [
             ["q1", "0.250 → 0.750", "+0.500", "b (2): 2 → –, a (1): 5 → 2"],
-            ["q2", "0.500 → 0.333", "−0.167", "e (0.5): – → 1, b (2): 2 → –, a (1): 5 → 2, 1 more"],
+            ["q2", "0.500 → 0.333", "−0.167", "The E (0.5): – → 1, b (2): 2 → –, a (1): 5 → 2, 1 more"],
         ]
