@@ -14,7 +14,7 @@ from karat.similarity import norms_of
 from karat.types import Floats, Ints, Matrix, Vectors
 from karat.wording import count
 
-__all__ = ["Hygiene", "inspect"]
+__all__ = ["HUB_K", "Hygiene", "inspect", "notes_of"]
 
 HUB_K = 10
 NEAR = 0.999

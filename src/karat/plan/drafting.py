@@ -75,10 +75,14 @@ def _top(measures: list[str], cutoffs: list[int], baseline: str | None, found: F
     lines += ["", f"measures = [{', '.join(_text(one) for one in measures)}]   # karat metrics lists them"]
     if cutoffs:
         lines.append(f"cutoffs = {cutoffs}           # of measures that have none")
+        main = [_text(f"{measure}@{cutoffs[0]}") for measure in measures[:3]]
+        lines.append(f"headline = [{', '.join(main)}]   # printed and tested; the others are in the files")
     table = next(iter(found.tables.items()), None)
-    attributes = ",".join(table[1][:2]) if table else "type"
+    attributes = table[1][0] if table else "type"
     slices = f'slices = "{table[0] if table else "queries.csv"}:{attributes}"'
     lines.append(slices if table else f"# {slices}   # attributes of queries to break down by")
+    if found.names:
+        lines.append(f"names = {_text(found.names)}   # printed instead of ids")
     lines.append(f"outputs = [{', '.join(_text(one) for one in outputs)}]")
     return lines
 
@@ -151,7 +155,7 @@ def _reference(found: Found) -> list[str]:
     }
     measures = ["recall(over=k,gold=k)", "ndcg(gain=binary,gold=k)", "rr(gold=k)", "ap(over=found,gold=k)"]
     baseline = next(iter(candidates)) if len(candidates) > 1 else None
-    lines = _top(measures, [1, 3, 5, 10], baseline, found, ["report.json", "scores.csv"])
+    lines = _top(measures, [10, 1, 3, 5], baseline, found, ["report.json", "scores.csv"])
     lines += ["", "[gold]", 'kind = "reference"', f"path = {_text(reference)}", "depth = 10"]
     lines += [
         "# sample = 500             # ask only so many of the items",

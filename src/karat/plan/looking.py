@@ -22,6 +22,7 @@ _MOST_BYTES = 64 << 20
 _GOLD_NAMES = ("qrel", "gold", "label", "judg", "truth")
 _QUERY_NAMES = ("quer", "topic", "question")
 _REFERENCE_NAMES = ("reference", "ref", "teacher", "ada")
+_TITLES = ("title", "name", "label")
 _TEXTS = (".txt", ".trec", ".run", ".qrels", ".csv", ".tsv", ".jsonl", ".json", ".parquet", ".res", ".test")
 
 
@@ -37,7 +38,9 @@ class Found:
     """``FILE`` or ``FILE:KEY``."""
     query_vectors: list[str] = field(default_factory=list)
     tables: dict[str, list[str]] = field(default_factory=dict)
-    """With the attributes that group."""
+    """With the attributes that group, categories before numbers."""
+    names: str | None = None
+    """``FILE:COLUMN`` with what items are called."""
 
     @property
     def reference(self) -> str | None:
@@ -128,5 +131,9 @@ def _sort_in_table(path: Path, suffix: str, found: Found) -> None:
             raise
         table, id_column = read_attributes(str(path), "query")
         attributes = [one.name for (one,) in suitable_attributes(table.drop(id_column))]
+        attributes.sort(key=lambda name: table[name].dtype.is_numeric())
+        title = next((name for name in _TITLES if name in table.columns and table[name].dtype == pl.String), None)
+        if title is not None and found.names is None:
+            found.names = f"{path.name}:{title}"
         if attributes:
             found.tables[path.name] = attributes

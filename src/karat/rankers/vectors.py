@@ -9,7 +9,7 @@ import polars as pl
 from karat.columns import ITEM, QUERY
 from karat.engines import ENGINES
 from karat.errors import DataError, UnknownName, UsageError
-from karat.hygiene import Hygiene, inspect
+from karat.hygiene import HUB_K, Hygiene, inspect
 from karat.neighbours import NOBODY, Neighbours, Progress, score_listed
 from karat.similarity import METRICS, norms_of
 from karat.types import Ints, Ranking, Vectors
@@ -60,8 +60,8 @@ def rank_vectors(
         _check_norms(vectors, metric)
     own = pool.rows_of(asked.ids)
     itself = len(asked) == len(pool) and bool((own == np.arange(len(pool))).all()) and queries is None
-    # One more than asked for shows whether the last ties with the next.
-    deep = len(pool) if k is None else k + 1
+    # One more than asked for shows whether the last ties with the next; hubs are looked for among ten.
+    deep = len(pool) if k is None else max(k, HUB_K) + 1
     found = ENGINES.get(engine)(pool, metric).search(
         pool.values if itself else asked.values, deep, own=own, progress=progress
     )
