@@ -10,7 +10,7 @@ BENCH := .venv-bench/bin
 .PHONY: demo test check bench format tables clean
 
 demo: .venv/.core
-	$(BIN)/karat demo
+	$(BIN)/karat demo movies
 
 test: .venv/.dev
 	$(BIN)/python -m pytest -n auto
@@ -33,6 +33,7 @@ bench: .venv/.core .venv-bench/.done
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/runs.py --part all
 	$(BIN)/python benchmarks/statistics.py --rounds 5
+	$(BIN)/python benchmarks/neighbours.py --part all --rounds 5
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -24,6 +24,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the demo's files, under the names that the README uses as well."""
     folder = tmp_path_factory.mktemp("desk")
     assert karat("demo", "--keep", "karat-demo", "-q", cwd=folder).returncode == 0
+    assert karat("demo", "movies", "--keep", "movies", "-q", cwd=folder).returncode == 0
     for name, source in (("qrels.txt", "qrels"), ("bm25.trec", "bm25"), ("dense.trec", "dense"), ("run.trec", "bm25")):
         (folder / name).write_bytes((folder / "karat-demo" / f"{source}.trec").read_bytes())
     (folder / "queries.jsonl").write_bytes((folder / "karat-demo" / "queries.jsonl").read_bytes())
@@ -66,7 +67,7 @@ def shown_output(command: str) -> list[str]:
 @pytest.mark.parametrize(
     "command",
     [
-        "karat demo",
+        "karat demo movies",
         "karat gate targets.toml qrels.txt dense.trec -b bm25.trec --record latency_p95_ms=31",
         "karat demo --keep karat-demo && karat explain karat-demo/qrels.trec karat-demo/bm25.trec -m ndcg@10",
     ],

@@ -8,40 +8,51 @@ from karat._version import __version__
 if TYPE_CHECKING:
     from karat.api import compare, evaluate, gate
     from karat.errors import DataError, KaratError, MissingExtra, UnknownName, UsageError
+    from karat.formats.vectors import read_vectors
     from karat.gold.labels import read_gold
+    from karat.gold.ordered import read_ordered
     from karat.intake import as_gold, as_ranking, ordered_gold
     from karat.judging import judge
     from karat.measure import Measure, Metric, Option, metric
+    from karat.plan.api import run_plan
+    from karat.rankers.fusion import Fusion, fuse
     from karat.rankers.runs import read_run
+    from karat.rankers.vectors import rank_vectors
     from karat.report import Report
     from karat.results import Scores
     from karat.statistics.comparison import Comparison
     from karat.statistics.estimates import Estimate
     from karat.statistics.intervals import Resampling
     from karat.targets import Target
-    from karat.types import Gold, Judged, Ranking
+    from karat.types import Gold, Judged, Ranking, Vectors
 
 _HOMES = {
     **dict.fromkeys(("compare", "evaluate", "gate"), "karat.api"),
     **dict.fromkeys(("DataError", "KaratError", "MissingExtra", "UnknownName", "UsageError"), "karat.errors"),
     "read_gold": "karat.gold.labels",
+    "read_ordered": "karat.gold.ordered",
+    "read_vectors": "karat.formats.vectors",
     **dict.fromkeys(("as_gold", "as_ranking", "ordered_gold"), "karat.intake"),
     "judge": "karat.judging",
     **dict.fromkeys(("Measure", "Metric", "Option", "metric"), "karat.measure"),
     "read_run": "karat.rankers.runs",
+    "rank_vectors": "karat.rankers.vectors",
+    "run_plan": "karat.plan.api",
+    **dict.fromkeys(("Fusion", "fuse"), "karat.rankers.fusion"),
     "Report": "karat.report",
     "Scores": "karat.results",
     "Comparison": "karat.statistics.comparison",
     "Estimate": "karat.statistics.estimates",
     "Resampling": "karat.statistics.intervals",
     "Target": "karat.targets",
-    **dict.fromkeys(("Gold", "Judged", "Ranking"), "karat.types"),
+    **dict.fromkeys(("Gold", "Judged", "Ranking", "Vectors"), "karat.types"),
 }
 
 __all__ = [
     "Comparison",
     "DataError",
     "Estimate",
+    "Fusion",
     "Gold",
     "Judged",
     "KaratError",
@@ -56,17 +67,23 @@ __all__ = [
     "Target",
     "UnknownName",
     "UsageError",
+    "Vectors",
     "__version__",
     "as_gold",
     "as_ranking",
     "compare",
     "evaluate",
+    "fuse",
     "gate",
     "judge",
     "metric",
     "ordered_gold",
+    "rank_vectors",
     "read_gold",
+    "read_ordered",
     "read_run",
+    "read_vectors",
+    "run_plan",
 ]
 
 

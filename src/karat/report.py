@@ -22,6 +22,7 @@ __all__ = ["SCHEMA", "Report"]
 
 SCHEMA = "karat.report/1"
 _MOST_QUERIES_KEPT = 50_000
+_LONGEST_NAME = 24
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,8 +104,9 @@ class Report:
         return "\n".join([title, *aligned(rows, left=2), *(f"warning: {warning}" for warning in self.warnings)])
 
     def name_of(self, id_: str) -> str:
-        """What people call it."""
-        return self.names.get(id_, id_)
+        """What people call it, cut short where a table could not hold it."""
+        name = self.names.get(id_, id_)
+        return name if len(name) <= _LONGEST_NAME or name == id_ else f"{name[: _LONGEST_NAME - 1].rstrip()}…"
 
     def as_json(self, *, queries: bool = False) -> dict[str, Any]:
         """The versioned form; what is undefined is null. With ``queries``, every query's scores as well."""

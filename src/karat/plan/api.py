@@ -1,0 +1,23 @@
+"""What a script calls to carry out a plan."""
+
+from pathlib import Path
+
+from karat.plan.execution import Outcome
+from karat.plan.execution import run_plan as run_checked
+from karat.plan.outputs import check_outputs, write_outputs
+from karat.plan.reading import read_plan
+
+__all__ = ["run_plan"]
+
+
+def run_plan(plan: str | Path, *, output: str | Path | None = None) -> Outcome:
+    """Carry out a plan file: ``karat.run_plan("karat.toml").report``.
+
+    With ``output`` the plan's files are written into that folder, without it nothing is written.
+    """
+    checked = read_plan(plan)
+    check_outputs(checked)
+    outcome = run_checked(checked)
+    if output is not None:
+        write_outputs(checked, outcome.report, Path(output))
+    return outcome
