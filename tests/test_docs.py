@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from karat.plan import GOLD_KINDS, SYSTEM_KINDS
+from karat.plan.model import Conventions, OutputTable, Statistics, TargetTable, plan_model
+from karat.plan.reading import read_plan
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [README, *(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md")))]
@@ -82,6 +86,22 @@ def test_outputs_of_the_readme_are_what_is_printed(command: str, desk: Path) -> 
 def test_tables_of_the_readme_are_made_from_the_code() -> None:
     ended = subprocess.run([sys.executable, str(ROOT / "scripts" / "make_tables.py"), "--check"], check=False)
     assert ended.returncode == 0, "run: make tables"
+
+
+def test_plans_of_the_pages_are_plans(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
+    plans = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    for plan in plans:
+        (tmp_path / "karat.toml").write_text(plan, encoding="utf-8")
+        assert read_plan(tmp_path / "karat.toml").plan.systems
+    assert plans
+
+
+def test_every_key_of_a_plan_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
+    tables = [plan_model(), Statistics, Conventions, TargetTable, OutputTable, *GOLD_KINDS, *SYSTEM_KINDS]
+    keys = {key for table in tables for key in table.model_fields} - {"version", "kind"}
+    assert {key for key in keys if not re.search(rf"\b{key}\b", page)} == set()
 
 
 def test_architecture_page_names_every_room() -> None:

@@ -19,11 +19,12 @@ __all__ = ["HUB_K", "Hygiene", "inspect", "notes_of"]
 HUB_K = 10
 NEAR = 0.999
 """Cosine from which two vectors that are not equal count as near duplicates."""
-_SAMPLE = 2_000
+_SAMPLE, _PAIRS_LOOKED_AT = 2_000, 500_000_000
 _LISTED = 5
 _ROWS_AT_ONCE = 4096
 _OUTLYING_SPREADS, _OUTLYING_SHARE = 5.0, 0.01
 _MUCH_SKEW = 2.0
+_OFTEN, _OFTEN_SHARE = 10, 0.02
 _MUCH_ALIKE = 0.5
 
 
@@ -49,6 +50,7 @@ class Hygiene:
     """How many vectors near duplicates were looked for among: all, or a sample."""
     mean_similarity: float
     """Mean cosine over all pairs: 0 where directions are even, near 1 where all vectors point the same way."""
+    queries: int
     hub_k: int
     hub_skew: float
     """Skewness of how often an item is among the k nearest."""
@@ -79,6 +81,7 @@ class Hygiene:
             "mean_similarity": None if isnan(self.mean_similarity) else self.mean_similarity,
             "hubness": {
                 "k": self.hub_k,
+                "queries": self.queries,
                 "skew": self.hub_skew,
                 "hubs": [{"id": name, "found_by": times} for name, times in self.hubs],
                 "never_found": self.never_found,
@@ -99,9 +102,9 @@ class Hygiene:
             yield f"{count(self.near_duplicates, 'vector is', 'vectors are')} nearly equal to another ({pairs})"
         if self.mean_similarity > _MUCH_ALIKE:
             yield f"all vectors point much the same way: mean cosine {self.mean_similarity:.2f}"
-        if self.hub_skew > _MUCH_SKEW and self.hubs:
-            name, times = self.hubs[0]
-            yield f"hubs: {name} is among the {self.hub_k} nearest of {count(times, 'query', 'queries')}"
+        name, times = self.hubs[0] if self.hubs else ("", 0)
+        if self.hub_skew > _MUCH_SKEW and times >= max(_OFTEN, _OFTEN_SHARE * self.queries):
+            yield f"hubs: {name} is among the {self.hub_k} nearest of {times:,} queries of {self.queries:,}"
 
 
 def inspect(
@@ -136,6 +139,7 @@ def inspect(
         near_examples=examples,
         looked_at=looked_at,
         mean_similarity=_mean_cosine(corpus.values, norms, np.argsort(places)),
+        queries=len(found.items),
         hub_k=hub_k,
         hub_skew=_skew(np.sort(occurrences).astype(np.float64)),
         hubs=tuple((corpus.ids[int(row)], int(occurrences[row])) for row in hubs if occurrences[row]),
@@ -205,7 +209,8 @@ def _near_duplicates(
     if found is None:
         # A sample that hangs on the ids alone, not on their order.
         hashed = corpus.ids.hash(0).to_numpy()
-        rows = np.sort(np.lexsort((rows, hashed))[:_SAMPLE])
+        size = min(_SAMPLE, max(1, _PAIRS_LOOKED_AT // len(corpus)))
+        rows = np.sort(np.lexsort((rows, hashed))[:size])
         found = nearest(corpus.values[rows], corpus.values, 2, own=rows, places=places)
     candidates = found.items[:, : min(2, found.items.shape[1])]
     scores = found.scores[:, : candidates.shape[1]]

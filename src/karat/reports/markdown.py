@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from karat.report import Report
 from karat.reports import FORMS
 from karat.reports.comparison import changes_table, comparison_table, losses_of, power_lines, slices_table
+from karat.reports.spaces import spaces_table
 from karat.reports.table import Table, by_measure, caption
 
 __all__ = ["escaped", "markdown_table", "to_markdown"]
@@ -29,6 +30,8 @@ def to_markdown(report: Report) -> str:
         header, rows = slices_table(report, label)
         text = (*range(header.index("n")), len(header) - 1)
         lines += ["", f"### {escaped(label)} by slice, worst first", "", *markdown_table(header, rows, text=text)]
+    if report.spaces:
+        lines += ["", "### Spaces", "", *markdown_table(*spaces_table(report), text=(0, 7))]
     if report.warnings:
         lines += ["", *(f"- warning: {escaped(warning)}" for warning in report.warnings)]
     return "\n".join(lines) + "\n"
