@@ -16,6 +16,7 @@ from karat.targets import Target
 __all__ = ["GATE_SCHEMA", "Gate", "Verdict", "check_targets", "measures_of"]
 
 GATE_SCHEMA = "karat.gate/1"
+_FAILED, _UNSURE = 4, 5
 Outcome = Literal["pass", "fail", "unsure"]
 
 
@@ -62,6 +63,11 @@ class Gate:
         """The worst of them."""
         found = {verdict.outcome for verdict in self.verdicts}
         return "fail" if "fail" in found else "unsure" if "unsure" in found else "pass"
+
+    @property
+    def exit_code(self) -> int:
+        """Of a command that decides: 4 where a target failed, 5 where one is unsure and that is not good enough."""
+        return _FAILED if self.outcome == "fail" else _UNSURE if self.outcome == "unsure" and self.strict else 0
 
     @property
     def notes(self) -> list[str]:

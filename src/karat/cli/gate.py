@@ -41,7 +41,6 @@ _EPILOG = (
     "A target passes when its whole interval holds, fails when none of it does, and is unsure between. "
     "Exit code: 0 passed (or unsure), 4 a target failed, 5 unsure under --strict."
 )
-_FAILED, _UNSURE = 4, 5
 
 
 def add_to(app: typer.Typer) -> None:
@@ -82,10 +81,11 @@ def gate_command(
             item_slices=[*(_beside(targets, text) for text in asked.item_slices), *(scoring.item_slices or ())],
         )
         gate, warnings = _check_files(asked, targets, files, chosen, scoring)
+    gate = replace(gate, strict=strict)
     with unless_unread():
-        _tell(replace(gate, strict=strict), output or [], warnings, as_json=as_json, quiet=scoring.quiet)
-    if gate.outcome == "fail" or (gate.outcome == "unsure" and strict):
-        raise typer.Exit(_FAILED if gate.outcome == "fail" else _UNSURE)
+        _tell(gate, output or [], warnings, as_json=as_json, quiet=scoring.quiet)
+    if gate.exit_code:
+        raise typer.Exit(gate.exit_code)
 
 
 def _read_targets(path: str) -> "Targets":

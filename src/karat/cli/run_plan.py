@@ -23,7 +23,6 @@ _EPILOG = (
     "A plan names gold, systems, measures, slices, targets and outputs; karat init writes one. Paths are relative to "
     "the plan. Exit code: 4 a target failed, 5 unsure under --strict."
 )
-_FAILED, _UNSURE = 4, 5
 
 
 def add_to(app: typer.Typer) -> None:
@@ -81,8 +80,8 @@ def carry_out(
     if written and tell_files:
         say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
     say(next_step or _next_step(plan, written), quiet=quiet or as_json)
-    if gate is not None and (gate.outcome == "fail" or (gate.outcome == "unsure" and strict)):
-        raise typer.Exit(_FAILED if gate.outcome == "fail" else _UNSURE)
+    if gate is not None and gate.exit_code:
+        raise typer.Exit(gate.exit_code)
 
 
 def show(report: "Report", gate: "Gate | None", name: str | None) -> None:

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from karat.formats.vectors import read_vectors
 from karat.gold.labels import read_gold
 from karat.gold.ordered import ONLY_ASPECT, read_ordered
 from karat.plan import GOLD_KINDS
 from karat.plan.tables import Folder, GoldTable, Loaded
+from karat.plan.vectors import VectorFiles
 from karat.rankers.vectors import rank_vectors
 from karat.types import Gold, segments_within
 
@@ -35,7 +35,6 @@ class LabelsGold(GoldTable):
 class OrderedGold(GoldTable):
     """Ordered lists, best first, of one aspect or several; the grade is the length + 1 − the position."""
 
-    several = True
     kind: Literal["ordered"]
     path: str = Field(description="A JSON array of objects with an id and a list for each aspect.")
     closed: bool | None = Field(
@@ -50,24 +49,16 @@ class OrderedGold(GoldTable):
 
 
 @GOLD_KINDS.register("reference")
-class ReferenceGold(GoldTable):
+class ReferenceGold(VectorFiles, GoldTable):
     """A reference model's neighbours: the k items it finds most alike, best first."""
 
     kind: Literal["reference"]
-    path: str = Field(description="The reference model's vectors: FILE or FILE:KEY.")
-    ids: str | None = Field(None, description="A file of ids, where the vectors come without.")
-    queries: str | None = Field(None, description="Vectors of the queries, where they are not items of the corpus.")
-    queries_ids: str | None = Field(None, description="A file of the queries' ids.")
-    metric: str = Field("cosine", description="cosine, ip or l2.")
     depth: Annotated[int, Field(ge=1)] = Field(100, description="How many neighbours to hold for true.")
     sample: Annotated[int, Field(ge=1)] | None = Field(None, description="Ask only so many of the items, by the seed.")
     seed: Annotated[int, Field(ge=0)] = Field(42, description="The seed of the sample.")
 
     def load(self, folder: Folder) -> Loaded:
-        corpus = read_vectors(folder.path(self.path), ids=self.ids and folder.path(self.ids))
-        queries = None
-        if self.queries is not None:
-            queries = read_vectors(folder.path(self.queries), ids=self.queries_ids and folder.path(self.queries_ids))
+        corpus, queries = self.read(folder)
         asked = (queries or corpus).ids
         if self.sample is not None and self.sample < len(asked):
             rows = np.random.default_rng(self.seed).choice(len(asked), self.sample, replace=False)

@@ -217,7 +217,8 @@ def _targets(plan: Plan, faults: list[Fault]) -> list[Target]:
 
 
 def _misfits(plan: Plan) -> Iterator[Fault]:
-    """Names of systems that are not there, and circles."""
+    """Names of systems that are not there, circles, and values that do not fit together."""
+    yield from ((("gold", key), message) for key, message in plan.gold.faults())
     if plan.baseline is not None and plan.baseline not in plan.systems:
         yield ("baseline",), str(UnknownName("system", plan.baseline, plan.systems))
     for name in plan.figures:

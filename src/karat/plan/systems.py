@@ -10,14 +10,13 @@ from karat.chance import Chance
 from karat.engines import ENGINES
 from karat.errors import UnknownName, UsageError
 from karat.formats.candidates import read_candidates
-from karat.formats.vectors import read_vectors
 from karat.plan import SYSTEM_KINDS
 from karat.plan.tables import Shop, SystemTable
+from karat.plan.vectors import VectorFiles
 from karat.rankers.fusion import METHODS as FUSIONS
 from karat.rankers.fusion import Fusion, fuse
 from karat.rankers.runs import read_run
 from karat.rankers.vectors import rank_listed, rank_vectors
-from karat.similarity import METRICS
 from karat.types import Ranking, Vectors
 from karat.wording import count
 
@@ -40,15 +39,10 @@ class RunSystem(SystemTable):
 
 
 @SYSTEM_KINDS.register("vectors")
-class VectorsSystem(SystemTable):
+class VectorsSystem(VectorFiles, SystemTable):
     """An embedding space, searched exactly."""
 
     kind: Literal["vectors"]
-    path: str = Field(description="The items' vectors: FILE or FILE:KEY (.npy, .npz, .parquet, .json, .safetensors).")
-    ids: str | None = Field(None, description="A file of ids, where the vectors come without: ids.txt, items.csv:id.")
-    queries: str | None = Field(None, description="The queries' vectors, where they are not items of the corpus.")
-    queries_ids: str | None = Field(None, description="A file of the queries' ids.")
-    metric: str = Field("cosine", description="cosine, ip (inner product) or l2.")
     engine: str = Field("exact", description="How neighbours are found.")
     depth: Annotated[int, Field(ge=1)] | None = Field(
         None, description=f"How many to find; unset: all of up to {_FULL_UP_TO:,} items, else {_USUAL_DEPTH:,}."
@@ -60,16 +54,12 @@ class VectorsSystem(SystemTable):
     )
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        if self.metric not in METRICS:
-            yield "metric", str(UnknownName("similarity", self.metric, METRICS))
+        yield from super().faults()
         if ENGINES.find(self.engine) is None:
             yield "engine", str(UnknownName("engine", self.engine, ENGINES.names()))
 
     def load(self, shop: Shop) -> Ranking:
-        corpus = read_vectors(shop.path(self.path), ids=self.ids and shop.path(self.ids))
-        queries = None
-        if self.queries is not None:
-            queries = read_vectors(shop.path(self.queries), ids=self.queries_ids and shop.path(self.queries_ids))
+        corpus, queries = self.read(shop)
         candidates = self._candidates(corpus, shop)
         if isinstance(candidates, pl.DataFrame):
             return rank_listed(corpus, queries, candidates, metric=self.metric)

@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,17 +20,25 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Loaded(BaseModel):
+@dataclass(frozen=True, eq=False)
+class Loaded:
     """Golds by aspect."""
-
-    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
 
     golds: dict[str, Gold]
     closed: bool = False
     """The queries are the candidates: a set compared with itself."""
 
 
-class Shop(Protocol):
+class Folder(Protocol):
+    """What a gold may use to be read."""
+
+    def path(self, text: str) -> str:
+        """A path of the plan, which is relative to the plan's folder."""
+
+    def progress(self, done: int, of: int) -> None: ...
+
+
+class Shop(Folder, Protocol):
     """What a system may use to make its ranking."""
 
     gold: Gold
@@ -38,13 +47,8 @@ class Shop(Protocol):
     cuts: tuple[int, ...]
     """The cut-offs of the measures."""
 
-    def path(self, text: str) -> str:
-        """A path of the plan, which is relative to the plan's folder."""
-
     def ranking(self, name: str) -> Ranking:
         """Another system's."""
-
-    def progress(self, done: int, of: int) -> None: ...
 
     def note(self, text: str) -> None:
         """Something to be warned of."""
@@ -59,20 +63,13 @@ class Shop(Protocol):
 class GoldTable(Table, ABC):
     """Where truth comes from."""
 
-    several: ClassVar[bool] = False
-    """Whether it may have several aspects, of which a system names one."""
-
     @abstractmethod
-    def load(self, folder: "Folder") -> Loaded:
+    def load(self, folder: Folder) -> Loaded:
         """Read it."""
 
-
-class Folder(Protocol):
-    """Resolves the paths of a plan."""
-
-    def path(self, text: str) -> str: ...
-
-    def progress(self, done: int, of: int) -> None: ...
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """Keys whose values do not fit together, and why."""
+        yield from ()
 
 
 class SystemTable(Table, ABC):
