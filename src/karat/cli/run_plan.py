@@ -60,7 +60,7 @@ def carry_out(
     from dataclasses import replace
 
     from karat.plan.execution import run_plan
-    from karat.plan.outputs import check_outputs, write_outputs
+    from karat.plan.outputs import check_outputs, reports_among, write_outputs
     from karat.plan.reading import read_plan
 
     checked = read_plan(plan)
@@ -71,15 +71,18 @@ def carry_out(
     written = write_outputs(checked, outcome.report, output)
     with unless_unread():
         if as_json:
-            from karat.reports.json import summary_to_json
+            from json import dumps
 
-            print(summary_to_json(outcome.report), end="")
+            form = outcome.report.as_json() | ({"gate": gate.as_json()} if gate is not None else {})
+            print(dumps(form, indent=2, ensure_ascii=False, allow_nan=False))
         else:
             show(outcome.report.only(checked.headline), gate, checked.plan.name)
     warn(outcome.report.warnings, quiet=quiet)
+    if output is not None and not written:
+        warn([f"nothing was written to {output}: the plan has no outputs"], quiet=quiet)
     if written and tell_files:
         say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
-    say(next_step or _next_step(plan, written), quiet=quiet or as_json)
+    say(next_step or _next_step(plan, reports_among(checked, written)), quiet=quiet or as_json)
     if gate is not None and gate.exit_code:
         raise typer.Exit(gate.exit_code)
 
@@ -107,8 +110,7 @@ def show(report: "Report", gate: "Gate | None", name: str | None) -> None:
         print_gate(gate)
 
 
-def _next_step(plan: str, written: list[Path]) -> str:
-    report = next((path for path in written if path.suffix == ".json"), None)
-    if report is not None:
-        return f"Next: decide with karat gate targets.toml {report}"
+def _next_step(plan: str, reports: list[Path]) -> str:
+    if reports:
+        return f"Next: decide with karat gate targets.toml {reports[0]}"
     return f'Next: keep the results with outputs = ["report.json"] in {plan}'

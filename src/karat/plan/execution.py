@@ -209,6 +209,8 @@ def _provenance(checked: Checked) -> dict[str, object]:
 
 def timestamp() -> str:
     """Now, or what SOURCE_DATE_EPOCH says, for results that are the same to the byte."""
-    fixed = os.environ.get("SOURCE_DATE_EPOCH")
-    now = datetime.fromtimestamp(int(fixed), UTC) if fixed and fixed.isdigit() else datetime.now(UTC)
+    try:
+        now = datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), UTC)
+    except (KeyError, ValueError, OverflowError, OSError):
+        now = datetime.now(UTC)
     return now.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,7 +1,6 @@
 """The files that a plan asks for: all of them, or none."""
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 
 import polars as pl
@@ -15,7 +14,7 @@ from karat.report import Report
 from karat.reports import form_of
 from karat.reports.retrievers import to_retrievers
 
-__all__ = ["FORMS", "check_outputs", "write_outputs"]
+__all__ = ["FORMS", "check_outputs", "reports_among", "write_outputs"]
 
 _USUAL_K = 5
 FORMS = ("report", "queries", "retrievers")
@@ -64,12 +63,21 @@ def write_outputs(checked: Checked, report: Report, folder: Path | None = None) 
         else:
             texts[path] = _text_of(output)(report)
     for path in paths:
+        if path.is_dir():
+            raise DataError("cannot write here: found a folder", where=str(path))
+    for path in paths:
         _make_folder(path.parent)
-    with ExitStack() as stack:
-        stack.enter_context(writing_texts(texts))
+    with writing_texts(texts):
         for path in tables:
             write_table(_per_query(report), path)
     return paths
+
+
+def reports_among(checked: Checked, written: list[Path]) -> list[Path]:
+    """Those that karat can read back, for a gate."""
+    outputs = outputs_of(checked.plan)
+    kept = (path for output, path in zip(outputs, written, strict=True) if output.form in (None, "report"))
+    return [path for path in kept if path.suffix == ".json"]
 
 
 def _text_of(output: OutputTable) -> Callable[[Report], str]:
