@@ -23,6 +23,8 @@ _SAMPLE, _PAIRS_LOOKED_AT = 2_000, 500_000_000
 _LISTED = 5
 _ROWS_AT_ONCE = 4096
 _OUTLYING_SPREADS, _OUTLYING_SHARE = 5.0, 0.01
+_MOST_COPIES = 50
+"""Of one vector, past which a near duplicate is looked for."""
 _MUCH_SKEW = 2.0
 _OFTEN, _OFTEN_SHARE = 10, 0.02
 _MUCH_ALIKE = 0.5
@@ -206,13 +208,15 @@ def _near_duplicates(
     if not norms.all() or len(corpus) < 2:
         return 0, (), 0
     rows = np.arange(len(corpus))
+    # Behind its own copies stands the first that may be nearly equal.
+    deep = min(int(np.unique(groups, return_counts=True)[1].max()), _MOST_COPIES)
     if found is None:
         # A sample that hangs on the ids alone, not on their order.
         hashed = corpus.ids.hash(0).to_numpy()
         size = min(_SAMPLE, max(1, _PAIRS_LOOKED_AT // len(corpus)))
         rows = np.sort(np.lexsort((rows, hashed))[:size])
-        found = nearest(corpus.values[rows], corpus.values, 2, own=rows, places=places)
-    candidates = found.items[:, : min(2, found.items.shape[1])]
+        found = nearest(corpus.values[rows], corpus.values, deep, own=rows, places=places)
+    candidates = found.items[:, :deep]
     scores = found.scores[:, : candidates.shape[1]]
     other = (candidates != NOBODY) & (groups[candidates] != groups[rows][:, None]) & (scores >= NEAR)
     has = np.flatnonzero(other.any(axis=1))

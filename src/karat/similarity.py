@@ -22,6 +22,8 @@ _ELEMENTS_AT_ONCE = 1 << 18
 """Of the float64 copies that scores are summed from: they fit the cache, and are worth the call."""
 _LONGEST_FOR_ONE_THREAD = 10_000
 _ROUNDING = 2.0**-24
+_SHORTEST_FOR_SINGLES = 2.0**-126
+"""One over less than this is infinite in 32 bits."""
 
 
 class Similarity(ABC):
@@ -191,7 +193,7 @@ def _dots(left: Floats, right: Floats) -> Floats:
 
 
 def _scaled(vectors: Matrix, lengths: Floats) -> Singles:
-    if vectors.dtype == np.float32:
+    if vectors.dtype == np.float32 and lengths.min() > _SHORTEST_FOR_SINGLES:
         return vectors * (1.0 / lengths).astype(np.float32)[:, None]
     return (vectors.astype(np.float64, copy=False) * (1.0 / lengths)[:, None]).astype(np.float32)
 

@@ -264,7 +264,12 @@ BAD: dict[str, tuple[str, str, int, tuple[str, ...]]] = {
     "ids alone": ("query_id\nq00\n", "lang", 3, ("no column but query_id",)),
     "an id missing": (TABLE.replace("q03", ""), "lang", 3, ("row 4 has no query_id",)),
     "a row too long": (TABLE + "q99,fact,fr,3,4\n", "lang", 3, ("s.csv",)),
-    "the items' table": ("item_id,lang\nd0,fr\n", "lang", 3, ("1 id is unknown to the gold", "expected the ids of the gold")),
+    "the items' table": (
+        "item_id,lang\nd0,fr\n",
+        "lang",
+        3,
+        ("1 id is unknown to the gold", "expected the ids of the gold"),
+    ),
     "a report": ('{\n "schema": "karat.report/1",\n "systems": {}\n}\n', "lang", 3, ("s.csv",)),
     "a qrels": ("q00 0 d0 1\n", "lang", 3, ("s.csv", "query_id")),
     "misspelt": (TABLE, "lnag", 2, ("unknown attribute 'lnag'", "Did you mean lang")),

@@ -68,7 +68,7 @@ def _is_record(line: str) -> bool:
     """Whether a line is an object by itself that names a query and an item."""
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(record, dict) and looks_like_header(record)
 

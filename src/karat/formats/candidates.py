@@ -2,26 +2,30 @@
 
 import polars as pl
 
-from karat.columns import ITEM, QUERY, match_columns
+from karat.columns import ITEM, QUERY, RANK, match_columns
 from karat.errors import DataError
-from karat.formats.attributes import read_attributes
-from karat.formats.source import plain_suffix
-from karat.formats.vectors.ids import read_ids
+from karat.formats.source import Source, plain_suffix
+from karat.formats.vectors.checks import names_of
+from karat.formats.vectors.ids import TABLES, read_ids, read_table
 
 __all__ = ["read_candidates"]
-
-_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 
 
 def read_candidates(given: str) -> pl.Series | pl.DataFrame:
     """Ids, or a frame of query_id and item_id where the table has both."""
-    if plain_suffix(given) in _TABLES:
-        try:
-            table, _ = read_attributes(given, "item")
-            found = match_columns([*table.columns, "rank"], "run", given)
-        except DataError:
-            found = {}
-        if QUERY in found and ITEM in found:
-            pairs = table.select(pl.col(found[name]).cast(pl.String).alias(name) for name in (QUERY, ITEM))
-            return pairs.unique(maintain_order=True)
-    return read_ids(given).cast(pl.String).unique().sort()
+    pairs = _pairs(given) if plain_suffix(given) in TABLES else None
+    found = pairs if pairs is not None else names_of(read_ids(given), given).unique().sort()
+    if not len(found):
+        raise DataError("found no candidates", where=given, expected="at least one")
+    return found
+
+
+def _pairs(given: str) -> pl.DataFrame | None:
+    table = read_table(Source.open(given), plain_suffix(given))
+    try:
+        found = match_columns([*table.columns, RANK], "run", given)
+    except DataError:
+        return None
+    return pl.DataFrame({name: names_of(table[found[name]], given) for name in (QUERY, ITEM)}).unique(
+        maintain_order=True
+    )

@@ -8,6 +8,7 @@ with lists of exactly five, drawn from the queries themselves. Also understood: 
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,7 +82,18 @@ def read_ordered(given: str | Path, *, closed: bool | None = None) -> dict[str, 
     named = all(one.length is not None for one in entries.aspects)
     check_lists(entries.aspects, entries.queries, source.name, closed=named if closed is None else closed,
                 more=entries.violations)  # fmt: skip
-    return {one.aspect: one.as_gold(f"{source.name}:{one.aspect}") for one in entries.aspects}
+    try:
+        return {one.aspect: one.as_gold(f"{source.name}:{one.aspect}") for one in entries.aspects}
+    except UnicodeEncodeError as error:
+        raise DataError(f"found an id that cannot be held: {error}", where=source.name, expected="UTF-8") from error
+
+
+class _Members(dict[str, Any]):
+    """An object, and the names that stood in it more than once."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.twice = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
 
 
 @dataclass(frozen=True)
@@ -108,14 +120,14 @@ def check_lists(
 
 def _from_json(source: Source) -> _Entries:
     try:
-        tree: Any = json.loads(source.text())
-    except ValueError as error:
+        tree: Any = json.loads(source.text(), object_pairs_hook=_Members)
+    except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
         where = f"{source.name}:{line}" if line else source.name
         raise DataError(f"not JSON: {getattr(error, 'msg', error)}", where=where, expected=_EXPECTED) from error
-    if isinstance(tree, dict) and tree:
-        return _from_mapping(tree)
-    if isinstance(tree, list) and tree and isinstance(tree[0], dict):
+    if isinstance(tree, _Members) and tree:
+        return _from_mapping(tree, source.name)
+    if isinstance(tree, list) and any(isinstance(one, dict) for one in tree):
         return _from_objects(tree, source.name)
     raise DataError(f"found {json.dumps(tree)[:40]}", where=source.name, expected=_EXPECTED)
 
@@ -123,19 +135,34 @@ def _from_json(source: Source) -> _Entries:
 _EXPECTED = 'a JSON array of objects such as {"movie_id": "tt…", "5_most_similar_movies_overall_ordered": ["tt…", …]}'
 
 
-def _from_mapping(tree: dict[str, Any]) -> _Entries:
+def _from_mapping(tree: _Members, where: str) -> _Entries:
     """{query: [items]} or {query: {aspect: [items]}}."""
+    violations = [f"{query}: stands more than once" for query in tree.twice]
     if not all(isinstance(value, dict) for value in tree.values()):
-        return _Entries(list(tree), [Ordered(ONLY_ASPECT, "list", tree)])
+        return _Entries(list(tree), [Ordered(ONLY_ASPECT, "list", tree)], tuple(violations))
     names = dict.fromkeys(name for value in tree.values() for name in value)
-    lists = {name: {query: value[name] for query, value in tree.items() if name in value} for name in names}
-    return _Entries(list(tree), [_aspect(name, lists[name]) for name in names])
+    return _of_fields(tree, list(names), violations, where)
+
+
+def _of_fields(entries: Mapping[str, _Members], names: list[str], violations: list[str], where: str) -> _Entries:
+    """Of each query the lists under these names, an aspect each."""
+    if not names:
+        raise DataError("found no field that holds lists", where=where, expected=_EXPECTED)
+    found = [f"{query}, {name}: stands more than once" for query, entry in entries.items() for name in entry.twice]
+    aspects = [
+        _aspect(name, {query: entry[name] for query, entry in entries.items() if name in entry}) for name in names
+    ]
+    for aspect, times in Counter(one.aspect for one in aspects).items():
+        if times > 1:
+            found.append(f"{', '.join(one.field for one in aspects if one.aspect == aspect)}: all are {aspect!r}")
+    return _Entries(list(entries), aspects, (*violations, *found))
 
 
 def _from_objects(entries: list[Any], where: str) -> _Entries:
     """Objects with an id and a list for each aspect; what is no such object is a violation like any other."""
     id_field = _id_field(entries, where)
-    violations, seen = [], {}
+    violations: list[str] = []
+    seen: dict[str, _Members] = {}
     for number, entry in enumerate(entries, 1):
         query = entry.get(id_field) if isinstance(entry, dict) else None
         if not isinstance(query, str | int) or isinstance(query, bool) or str(query) == "":
@@ -149,16 +176,12 @@ def _from_objects(entries: list[Any], where: str) -> _Entries:
         if name != id_field and (isinstance(value, list) or _FIELD.fullmatch(name))
     )  # fmt: skip
     named = [name for name in names if _FIELD.fullmatch(name)]
-    chosen = named or list(names)
-    if not chosen:
-        raise DataError("found no field that holds lists", where=where, expected=_EXPECTED)
-    lists = {name: {query: entry[name] for query, entry in seen.items() if name in entry} for name in chosen}
-    return _Entries(list(seen), [_aspect(name, lists[name]) for name in chosen], tuple(violations))
+    return _of_fields(seen, named or list(names), violations, where)
 
 
 def _id_field(entries: list[Any], where: str) -> str:
-    names = next((list(entry) for entry in entries if isinstance(entry, dict)), [])
-    return find_id_column(names, "query", where)
+    names = dict.fromkeys(name for entry in entries if isinstance(entry, dict) for name in entry)
+    return find_id_column(list(names), "query", where)
 
 
 def _aspect(name: str, lists: Mapping[str, Any]) -> Ordered:
@@ -167,7 +190,7 @@ def _aspect(name: str, lists: Mapping[str, Any]) -> Ordered:
 
 
 def _is_list_of_ids(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str | int) and not isinstance(one, bool) for one in value)
+    return isinstance(value, list) and all(type(one) in (str, int) and one != "" for one in value)
 
 
 def _from_table(source: Source) -> _Entries:

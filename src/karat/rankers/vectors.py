@@ -17,6 +17,8 @@ from karat.types import Ints, Ranking, Vectors
 __all__ = ["Space", "rank_listed", "rank_vectors"]
 
 _LISTED = 5
+_LONGEST = 1e150
+"""The square of a difference of vectors as long as this is still a number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +52,9 @@ def rank_vectors(
     if wanted is not None:
         asked = _those(asked, wanted, "query")
     pool = corpus if candidates is None else _those(corpus, candidates, "candidate")
-    if asked.dimensions != pool.dimensions:
-        raise DataError(
-            f"queries of {asked.dimensions:,} dimensions and a corpus of {pool.dimensions:,}",
-            where=f"{asked.source}, {pool.source}",
-            expected="vectors of one model",
-        )
-    for vectors in {id(one): one for one in (asked, pool)}.values():
-        _check_norms(vectors, metric)
+    if not len(pool):
+        raise DataError("found no candidates", where=pool.source, expected="at least one")
+    _check_pair(asked, pool, metric)
     own = pool.rows_of(asked.ids)
     itself = len(asked) == len(pool) and bool((own == np.arange(len(pool))).all()) and queries is None
     # One more than asked for shows whether the last ties with the next; hubs are looked for among ten.
@@ -80,8 +77,8 @@ def rank_listed(corpus: Vectors, queries: Vectors | None, pairs: pl.DataFrame, *
     ):
         if (found < 0).any():
             raise _unknown(names.filter(pl.Series(found < 0)).unique(maintain_order=True), what, where)
-    for vectors in (asked, corpus):
-        _check_norms(vectors, metric)
+    _check_pair(asked, corpus, metric)
+    names = pairs[QUERY].unique().sort()
     pairs = pairs.select(QUERY, ITEM, pl.Series("row", rows), pl.Series("column", columns)).filter(
         pl.col(QUERY) != pl.col(ITEM)
     )
@@ -89,9 +86,10 @@ def rank_listed(corpus: Vectors, queries: Vectors | None, pairs: pl.DataFrame, *
         asked.values, corpus.values, pairs["row"].to_numpy(), pairs["column"].to_numpy(), metric=metric
     )
     ordered = pairs.with_columns(pl.Series("score", scores)).sort(QUERY, "score", ITEM, descending=[False, True, False])
-    lengths = ordered.group_by(QUERY, maintain_order=True).len()
-    starts = np.concatenate(([0], np.cumsum(lengths["len"].to_numpy()))).astype(np.int64)
-    return Ranking(lengths[QUERY], starts, ordered[ITEM], ordered["score"].to_numpy(), corpus.source)
+    # A query whose only candidate was itself found nothing, which is not the same as not to have been asked.
+    lengths = names.to_frame().join(ordered.group_by(QUERY).len(), on=QUERY, how="left", maintain_order="left")
+    starts = np.concatenate(([0], np.cumsum(lengths["len"].fill_null(0).to_numpy()))).astype(np.int64)
+    return Ranking(names, starts, ordered[ITEM], ordered["score"].to_numpy(), corpus.source)
 
 
 def _check_request(k: int | None, metric: str) -> None:
@@ -116,11 +114,22 @@ def _unknown(ids: pl.Series, what: str, where: str) -> DataError:
     return DataError(f"{many} no vector: {names}", where=where, expected="a vector for each")
 
 
+def _check_pair(asked: Vectors, pool: Vectors, metric: str) -> None:
+    if asked.dimensions != pool.dimensions:
+        raise DataError(
+            f"queries of {asked.dimensions:,} dimensions and a corpus of {pool.dimensions:,}",
+            where=f"{asked.source}, {pool.source}",
+            expected="vectors of one model",
+        )
+    for vectors in {id(one): one for one in (asked, pool)}.values():
+        _check_norms(vectors, metric)
+
+
 def _check_norms(vectors: Vectors, metric: str) -> None:
     with np.errstate(over="ignore"):
         norms = norms_of(vectors.values)
     for bad, what, hint in (
-        (~np.isfinite(norms), "too long to be squared", "Scale the vectors down."),
+        (~(norms < _LONGEST), "too long to be squared", "Scale the vectors down."),
         ((norms == 0) & (metric == "cosine"), "zero, which has no direction", "Leave them out, or compare with l2."),
     ):
         if bad.any():

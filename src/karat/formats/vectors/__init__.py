@@ -8,7 +8,7 @@ import polars as pl
 from karat.errors import DataError, UsageError
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors import arrays, tables, tensors
-from karat.formats.vectors.checks import Raw, checked
+from karat.formats.vectors.checks import Raw, as_floats, checked
 from karat.formats.vectors.ids import beside, read_ids
 from karat.types import Vectors
 
@@ -44,19 +44,20 @@ def read_vectors(given: str | Path, *, ids: str | None = None) -> Vectors:
         )
     raw = reader(source, key)
     name = f"{path}:{key}" if key else path
+    values = as_floats(raw.values, name)
     if ids is not None and raw.ids is not None:
         raise UsageError(f"{name} has ids of its own", hint=f"Leave {ids} away.")
     if raw.ids is not None:
-        return checked(raw.ids, raw.values, name)
+        return checked(raw.ids, values, name)
     found = ids or beside(Path(path))
     if found is None:
-        return checked(pl.int_range(len(raw.values), eager=True).cast(pl.String), raw.values, name)
+        return checked(pl.int_range(len(values), eager=True).cast(pl.String), values, name)
     listed = read_ids(found)
-    if len(listed) != len(raw.values):
+    if len(listed) != len(values):
         raise DataError(
-            f"found {len(raw.values):,} vectors and {len(listed):,} ids in {found}", where=name, expected="an id a row"
+            f"found {len(values):,} vectors and {len(listed):,} ids in {found}", where=name, expected="an id a row"
         )
-    return checked(listed, raw.values, name)
+    return checked(listed, values, name)
 
 
 def split_off_key(text: str) -> tuple[str, str | None]:

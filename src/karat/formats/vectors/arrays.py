@@ -1,35 +1,50 @@
 """NumPy's own files: one array in .npy, several by name in .npz. Pickles are never opened."""
 
 import io
-import zipfile
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
 
-from karat.errors import DataError
+from karat.errors import DataError, KaratError
 from karat.formats.source import Source
 from karat.formats.vectors.checks import Raw, the_only_one
 
-__all__ = ["ID_NAMES", "load", "read_npy", "read_npz"]
+__all__ = ["ID_NAMES", "ids_of", "load", "read_npy", "read_npz"]
 
 ID_NAMES = ("ids", "id", "item_ids", "item_id", "names", "keys")
+_ARCHIVES, _PICKLE = (b"PK\x03\x04", b"PK\x05\x06"), b"\x80"
 
 
 def load(source: Source) -> Any:
-    """What ``np.load`` gives, or an error that says why not."""
-    try:
-        return np.load(io.BytesIO(source.content) if source.path is None else source.path, allow_pickle=False)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        pickled = "pickle" in str(error).lower()
-        raise DataError(
-            "holds pickled Python objects, which can run code when opened: refused"
-            if pickled
-            else f"cannot be read as NumPy's format: {error}",
-            where=source.name,
-            expected="plain numbers",
-            hint="Save it again with np.save(path, np.stack(vectors).astype('float32'))." if pickled else None,
-        ) from error
+    """The array of an .npy file, or an error that says why there is none."""
+    with _opened(source) as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+@contextmanager
+def _opened(source: Source) -> Iterator[BinaryIO]:
+    """The file while NumPy reads it, and an error that says why it cannot."""
+    held = source.path is None or source.held is not None
+    with io.BytesIO(source.content) if held or source.path is None else source.path.open("rb") as file:
+        start = file.read(2)
+        file.seek(0)
+        try:
+            yield file
+        except KaratError:
+            raise
+        except Exception as error:  # a header goes through Python's tokenizer, and what that raises is anybody's guess
+            pickled = start.startswith(_PICKLE) or "pickle" in str(error)
+            raise DataError(
+                "holds pickled Python objects, which can run code when opened: refused"
+                if pickled
+                else f"cannot be read as NumPy's format: {error}",
+                where=source.name,
+                expected="plain numbers",
+                hint="Save it again with np.save(path, np.stack(vectors).astype('float32'))." if pickled else None,
+            ) from error
 
 
 def read_npy(source: Source, key: str | None) -> Raw:
@@ -41,20 +56,27 @@ def read_npy(source: Source, key: str | None) -> Raw:
 
 def read_npz(source: Source, key: str | None) -> Raw:
     """Arrays by name, one of which may be the ids."""
-    with load(source) as held:
-        names = list(held.files)
-        id_name = next((name for name in ID_NAMES if name in names and name != key), None)
-        chosen = the_only_one([name for name in names if name != id_name], key, "array", source.name)
-        try:
-            values = held[chosen]
-            ids = None if id_name is None else held[id_name]
-        except (ValueError, zipfile.BadZipFile, OSError) as error:
-            raise DataError(
-                f"cannot be read: {error}", where=source.name, expected="plain arrays, without pickled objects"
-            ) from error
-    if ids is None:
-        return Raw(values)
-    if ids.ndim != 1 or ids.dtype.kind not in "UiuS":
-        raise DataError(f"{id_name} is of shape {ids.shape} and type {ids.dtype}", where=source.name,
-                        expected="a list of strings or whole numbers")  # fmt: skip
-    return Raw(values, pl.Series(ids.astype(str) if ids.dtype.kind in "US" else ids))
+    with _opened(source) as file:
+        if file.read(4) not in _ARCHIVES:
+            raise ValueError("no archive of arrays")
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as held:
+            names = list(held.files)
+            id_name = next((name for name in ID_NAMES if name in names and name != key), None)
+            chosen = the_only_one([name for name in names if name != id_name], key, "array", source.name)
+            values, ids = held[chosen], None if id_name is None else held[id_name]
+    if not isinstance(values, np.ndarray):
+        raise DataError(f"{chosen} is no array", where=source.name, expected="arrays as np.savez writes them")
+    return Raw(values, None if ids is None else ids_of(ids, f"{source.name}:{id_name}"))
+
+
+def ids_of(held: Any, where: str) -> pl.Series:
+    """An array's strings or whole numbers."""
+    if not isinstance(held, np.ndarray) or held.ndim != 1 or held.dtype.kind not in "UiuS":
+        found = f"an array of shape {held.shape} and type {held.dtype}" if isinstance(held, np.ndarray) else "no array"
+        raise DataError(f"found {found}", where=where, expected="a list of strings or whole numbers")
+    try:
+        names = np.char.decode(held, "utf-8") if held.dtype.kind == "S" else held
+        return pl.Series("id", names.tolist(), dtype=pl.String) if names.dtype.kind == "U" else pl.Series("id", names)
+    except ValueError as error:
+        raise DataError(f"found ids that are not UTF-8: {error}", where=where, expected="UTF-8") from error

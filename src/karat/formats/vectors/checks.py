@@ -10,7 +10,7 @@ from karat.blocks import cut_rows
 from karat.errors import DataError
 from karat.types import Matrix, Vectors
 
-__all__ = ["Raw", "checked", "listed", "the_only_one"]
+__all__ = ["Raw", "as_floats", "checked", "listed", "names_of", "the_only_one"]
 
 _LISTED = 5
 _ROWS_AT_ONCE = 1 << 14
@@ -41,10 +41,12 @@ def the_only_one(names: list[str], key: str | None, what: str, where: str) -> st
     return names[0] if key is None else key
 
 
-def checked(ids: pl.Series, values: NDArray[np.generic], where: str) -> Vectors:
+def checked(ids: pl.Series, numbers: Matrix, where: str) -> Vectors:
     """Vectors, or an error that names the rows at fault."""
-    numbers = _as_floats(values, where)
-    names = _checked_ids(ids, where)
+    names = names_of(ids, where)
+    if names.is_duplicated().any():
+        twice = names.filter(names.is_duplicated()).unique(maintain_order=True)
+        raise DataError(f"ids that stand more than once: {listed(twice)}", where=where, expected="each id once")
     if len(names) != len(numbers):
         raise DataError(f"found {len(numbers):,} vectors and {len(names):,} ids", where=where, expected="an id a row")
     bad = [first + np.flatnonzero(~np.isfinite(numbers[first:last]).all(axis=1)) for first, last in
@@ -60,7 +62,8 @@ def checked(ids: pl.Series, values: NDArray[np.generic], where: str) -> Vectors:
     return Vectors(names, np.ascontiguousarray(numbers), where)
 
 
-def _as_floats(values: NDArray[np.generic], where: str) -> Matrix:
+def as_floats(values: NDArray[np.generic], where: str) -> Matrix:
+    """A row of numbers for each id, in the width they came in; whole numbers become floats."""
     if values.ndim != 2 or values.dtype.kind not in "fiu":
         raise DataError(
             f"found an array of shape {'×'.join(map(str, values.shape))} and type {values.dtype}",
@@ -72,21 +75,18 @@ def _as_floats(values: NDArray[np.generic], where: str) -> Matrix:
                         expected="at least one")  # fmt: skip
     if values.dtype.kind != "f":
         return values.astype(np.float32 if values.dtype.itemsize <= 2 else np.float64)
-    return (
-        values.astype(np.float64)
-        if values.dtype.itemsize > 8
-        else values.astype(values.dtype.newbyteorder("="), copy=False)
-    )
+    if values.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is named as such
+            return values.astype(np.float64)
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
-def _checked_ids(ids: pl.Series, where: str) -> pl.Series:
+def names_of(ids: pl.Series, where: str) -> pl.Series:
+    """Ids as strings, one in every row."""
     if not (ids.dtype == pl.String or ids.dtype.is_integer() or ids.dtype in (pl.Categorical, pl.Enum)):
         raise DataError(f"the ids are of type {ids.dtype}", where=where, expected="strings or whole numbers")
     names = ids.cast(pl.String).rename("id")
     if names.null_count() or (names == "").any():
         row = int((names.is_null() | (names == "")).arg_max() or 0)
         raise DataError(f"row {row + 1:,} has no id", where=where, expected="an id in every row")
-    if names.is_duplicated().any():
-        twice = names.filter(names.is_duplicated()).unique(maintain_order=True)
-        raise DataError(f"ids that stand more than once: {listed(twice)}", where=where, expected="each id once")
     return names

@@ -6,13 +6,14 @@ from pathlib import Path
 import polars as pl
 
 from karat.columns import find_id_column
-from karat.errors import DataError, UnknownName
+from karat.errors import DataError, UnknownName, UsageError
+from karat.formats import delimited
 from karat.formats.source import Source, plain_suffix
-from karat.formats.vectors.arrays import load
+from karat.formats.vectors.arrays import ids_of, load
 
-__all__ = ["beside", "read_ids"]
+__all__ = ["TABLES", "beside", "ids_of_json", "read_ids", "read_table"]
 
-_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
+TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 
 
 def beside(path: Path) -> str | None:
@@ -30,31 +31,43 @@ def read_ids(given: str) -> pl.Series:
         path, _, column = given.rpartition(":")
     source = Source.open(path)
     suffix = plain_suffix(path)
-    if suffix in _TABLES:
+    if suffix in TABLES:
         return _of_table(source, suffix, column)
+    if column is not None:
+        raise UsageError(f"{path} has no columns", hint=f"Leave :{column} away.")
     if suffix == ".npy":
-        held = load(source)
-        if held.ndim != 1 or held.dtype.kind not in "UiuS":
-            raise DataError(f"found an array of type {held.dtype}", where=path, expected="strings or whole numbers")
-        return pl.Series("id", held.astype(str) if held.dtype.kind in "US" else held)
+        return ids_of(load(source), path)
     if suffix == ".json":
-        listed = json.loads(source.text())
-        if not isinstance(listed, list) or not all(isinstance(one, str | int) for one in listed):
-            raise DataError("found no list of ids", where=path, expected='["a", "b", …]')
-        return pl.Series("id", [str(one) for one in listed], dtype=pl.String)
+        return ids_of_json(source.text(), path)
     return source.lines().rename("id")
 
 
-def _of_table(source: Source, suffix: str, column: str | None) -> pl.Series:
+def ids_of_json(text: str, where: str) -> pl.Series:
+    """A JSON list of strings or whole numbers."""
+    try:
+        listed = json.loads(text)
+        if isinstance(listed, list) and all(type(one) in (str, int) for one in listed):
+            return pl.Series("id", [str(one) for one in listed], dtype=pl.String)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"not a list of ids: {error}", where=where, expected='["a", "b", …]') from error
+    raise DataError("found no list of ids", where=where, expected='["a", "b", …]')
+
+
+def read_table(source: Source, suffix: str) -> pl.DataFrame:
+    """A table by its suffix; cells of text stay as they are written: 007 is not 7."""
     try:
         if suffix in (".parquet", ".pq"):
-            frame = pl.read_parquet(source.polars, glob=False)
-        elif suffix in (".jsonl", ".ndjson"):
-            frame = pl.read_ndjson(source.text().encode(), infer_schema_length=None)
-        else:
-            frame = pl.read_csv(source.text().encode(), separator="\t" if suffix == ".tsv" else ",", infer_schema=False)
+            return pl.read_parquet(source.polars, glob=False)
+        if suffix in (".jsonl", ".ndjson"):
+            return pl.read_ndjson(source.text().encode(), infer_schema_length=None)
+        separator = max(delimited.SEPARATORS, key=next(iter(source.head_lines), "").count)
+        return pl.read_csv(source.text().encode(), separator=separator, infer_schema=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"cannot be read: {str(error).partition(chr(10))[0]}", where=source.name) from error
+
+
+def _of_table(source: Source, suffix: str, column: str | None) -> pl.Series:
+    frame = read_table(source, suffix)
     if column is None:
         column = find_id_column(frame.columns, "item", source.name)
     if column not in frame.columns:

@@ -1,6 +1,7 @@
 """Vectors as a column of lists: Parquet, JSON and JSONL."""
 
 import json
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ __all__ = ["read_json", "read_jsonl", "read_parquet"]
 def read_parquet(source: Source, key: str | None) -> Raw:
     """A column of lists or fixed-size arrays, and one of ids."""
     try:
-        schema = pl.read_parquet_schema(source.polars)
+        schema = pl.scan_parquet(source.polars, glob=False).collect_schema()
         chosen = _vector_column(schema, key, source.name)
         id_column = find_id_column(list(schema), "query", source.name)
         frame = pl.read_parquet(source.polars, columns=[id_column, chosen], glob=False)
@@ -44,7 +45,7 @@ def read_json(source: Source, key: str | None) -> Raw:
     """{id: [numbers]}, or a list of objects with an id and a vector; {name: {id: [numbers]}} with a key."""
     try:
         tree: Any = json.loads(source.text(), object_pairs_hook=_once(source.name))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"not JSON: {error}", where=source.name, expected="{id: [numbers]}") from error
     if isinstance(tree, dict) and tree and all(isinstance(value, dict) for value in tree.values()):
         tree = tree[the_only_one(list(tree), key, "space", source.name)]
@@ -67,8 +68,7 @@ def _once(where: str) -> Any:
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = pl.Series(list(dict.fromkeys(name for name in names if names.count(name) > 1)))
+            twice = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
             raise DataError(f"ids that stand more than once: {listed(twice)}", where=where, expected="each id once")
         return found
 
@@ -110,13 +110,18 @@ def _check_lengths(lengths: Any, ids: pl.Series, where: str) -> int:
 
 
 def _from_lists(ids: list[Any], vectors: list[Any], where: str) -> Raw:
-    odd = next((one for one in ids if not isinstance(one, str | int)), None)
-    if odd is not None:
-        raise DataError(f"found the id {odd!r}", where=where, expected="strings or whole numbers")
-    names = pl.Series([str(one) for one in ids], dtype=pl.String)
-    not_lists = [isinstance(one, list) and all(type(number) in (int, float) for number in one) for one in vectors]
+    odd = [one for one in ids if type(one) not in (str, int)]
+    if odd:
+        raise DataError(f"found the id {json.dumps(odd[0])[:40]}", where=where, expected="strings or whole numbers")
+    try:
+        names = pl.Series([str(one) for one in ids], dtype=pl.String)
+        wide = [[float(number) if type(number) is int else number for number in one] if isinstance(one, list) else one
+                for one in vectors]  # fmt: skip
+    except (OverflowError, UnicodeEncodeError) as error:
+        raise DataError(f"found a value that cannot be held: {error}", where=where) from error
+    not_lists = [isinstance(one, list) and all(type(number) in (int, float) for number in one) for one in wide]
     if not all(not_lists):
         bad = names.filter(~pl.Series(not_lists, dtype=pl.Boolean))
         raise DataError(f"no list of numbers for {listed(bad)}", where=where, expected="{id: [numbers]}")
-    usual = _check_lengths(np.array([len(one) for one in vectors], dtype=np.int64), names, where)
-    return Raw(np.array(vectors, dtype=np.float64).reshape(len(vectors), usual), names)
+    usual = _check_lengths(np.array([len(one) for one in wide], dtype=np.int64), names, where)
+    return Raw(np.array(wide, dtype=np.float64).reshape(len(wide), usual), names)
