@@ -15,6 +15,7 @@ __all__ = [
     "are_whole",
     "check_grades",
     "find_id_column",
+    "is_item_column",
     "looks_like_header",
     "match_columns",
 ]
@@ -75,6 +76,11 @@ def find_id_column(names: Sequence[str], kind: str, where: str) -> str:
             expected=f"{QUERY if kind == 'query' else ITEM} or id, and attributes",
         )
     return found
+
+
+def is_item_column(name: str) -> bool:
+    """Whether a column of ids is called as an item's is."""
+    return _folded(name) in _ITEM_NAMES
 
 
 def match_columns(names: Sequence[str], kind: str, where: str | None = None) -> dict[str, str]:

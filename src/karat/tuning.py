@@ -14,7 +14,7 @@ from karat.errors import UsageError
 from karat.evaluation import Evaluation
 from karat.rankers.fusion import METHODS, Aligned, Fusion
 from karat.statistics.comparison import Comparison, Paired, compare_pairs, correct
-from karat.statistics.estimates import Estimate, estimate_all
+from karat.statistics.estimates import Estimate, estimate_all, onto_scale
 from karat.statistics.intervals import Resampling
 from karat.statistics.streams import keys_of
 from karat.types import Floats, Gold, Ints, Ranking
@@ -121,12 +121,13 @@ def tune(
     keys = keys_of(values.queries, how.seed)
     fold = _folds(keys, folds, len(values.queries))
     sign = -1.0 if asked.measure.metric.lower_is_better else 1.0
-    best = _best(sign * values.by_setting)
-    chosen = [_best(sign * values.by_setting[fold != number]) for number in range(int(fold.max()) + 1)]
+    aggregate = asked.measure.metric.aggregate
+    scaled = sign * onto_scale(values.by_setting, aggregate)
+    best = _best(scaled)
+    chosen = [_best(scaled[fold != number]) for number in range(int(fold.max()) + 1)]
     held_out = values.by_setting[np.arange(len(fold)), np.array(chosen)[fold]]
     alone = [Evaluation(gold, ranking).values(asked.measure) for ranking in rankings.values()]
     columns = np.column_stack([values.by_setting[:, best], held_out, values.by_setting[:, 0], *alone])
-    aggregate = asked.measure.metric.aggregate
     in_sample, out, equal, *each = estimate_all(columns, [aggregate] * columns.shape[1], keys, how)
     pair = Paired("held out", "equal weights", asked.label, held_out, values.by_setting[:, 0], aggregate, sign < 0)
     return Tuning(
@@ -152,8 +153,13 @@ def settings_of(
     tried_constants = tuple(dict.fromkeys(constants)) if METHODS.get(method).has_c else (CONSTANTS[0],)
     if not tried_constants:
         raise UsageError("no value of c to try", expected="one or more")
-    fitting = (n for n in _STEPS if comb(n + systems - 1, systems - 1) * len(tried_constants) <= _MOST_SETTINGS)
-    parts = next(fitting, 1)
+    most = _MOST_SETTINGS // len(tried_constants)
+    # Equal weights are one more, where the parts cannot be dealt out evenly.
+    parts = next((n for n in _STEPS if comb(n + systems - 1, systems - 1) + (n % systems > 0) <= most), None)
+    if parts is None:
+        raise UsageError(
+            f"{len(tried_constants):,} values of c", expected=f"at most {_MOST_SETTINGS // (systems + 1)} to try"
+        )
     even = (1 / systems,) * systems
     grid = {even: 0.0}
     for weights in _simplex(systems, parts):

@@ -8,10 +8,17 @@ from typing import Annotated
 import typer
 
 from karat.cli.common import QuietOption, say, warn
-from karat.errors import DataError, UsageError
+from karat.errors import UsageError
 
 __all__ = ["add_to"]
 
+_EPILOG = (
+    "Examples:\n\n"
+    "  karat demo\n\n"
+    "  karat demo movies\n\n"
+    "  karat demo movies --keep karat-movies\n\n"
+    "Without --keep and -o nothing is written."
+)
 _FILES = {
     "helpdesk": ("qrels.trec", "bm25.trec", "dense.trec", "queries.jsonl", "documents.jsonl"),
     "movies": ("karat.toml", "gold.json", "movies.jsonl", "vectors.npz"),
@@ -24,16 +31,14 @@ class Sample(StrEnum):
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command("demo")(demo_command)
+    app.command("demo", epilog=_EPILOG)(demo_command)
 
 
 def demo_command(
     sample: Annotated[Sample, typer.Argument(metavar="[SAMPLE]", help="helpdesk or movies.")] = Sample.helpdesk,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="DIR", help="Write the results of movies here, its plan and data beside."
-        ),
+        typer.Option("--output", "-o", metavar="DIR", help="Write the results of movies here."),
     ] = None,
     keep: Annotated[
         Path | None,
@@ -43,12 +48,12 @@ def demo_command(
 ) -> None:
     """Show karat at work on bundled data: two runs of a small help desk, or 50 movies in three embedding spaces."""
     with as_file(files("karat") / "samples" / sample.value) as folder:
+        if output is not None and sample is not Sample.movies:
+            raise UsageError("-o is for karat demo movies", hint="--keep DIR copies the files of the help desk.")
         if keep is not None:
             _copy(folder, keep, sample)
         if sample is Sample.movies:
             _movies(folder, output, keep, quiet=quiet)
-        elif output is not None:
-            raise UsageError("-o is for karat demo movies", hint="--keep DIR copies the files of the help desk.")
         else:
             _helpdesk(folder, keep, quiet=quiet)
 
@@ -91,12 +96,12 @@ def _movies(folder: Path, output: Path | None, keep: Path | None, *, quiet: bool
 
 
 def _copy(folder: Path, target: Path, sample: Sample) -> None:
-    from karat.formats.atomic import replacing
+    from karat.formats.atomic import make_folder, replacing
 
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"cannot make this folder: {error.strerror}", where=str(target)) from error
+    make_folder(target)
+    for name in _FILES[sample.value]:
+        if (target / name).is_file() and (target / name).read_bytes() != (folder / name).read_bytes():
+            raise UsageError(f"another {target / name} is there already", hint="Name another folder with --keep.")
     for name in _FILES[sample.value]:
         with replacing(target / name) as part:
             part.write_bytes((folder / name).read_bytes())

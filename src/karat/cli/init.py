@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from karat.cli.common import QuietOption, check_folder, exists, say
+from karat.cli.common import QuietOption, exists, say
 from karat.cli.run_plan import PLAN_FILE
 from karat.errors import UsageError
 
@@ -35,14 +35,14 @@ def init_command(
 ) -> None:
     """Write a commented plan, filled in with the gold, runs, vectors and tables of its folder."""
     from karat.cli.schema import schema_text
-    from karat.formats.atomic import writing_texts
+    from karat.formats.atomic import make_folder, writing_texts
     from karat.plan.drafting import SCHEMA_FILE, draft, kind_for
     from karat.plan.looking import look
     from karat.plan.reading import read_plan
 
-    check_folder(output)
     if exists(output) and not force:
         raise UsageError(f"{output} is there already", hint="Name another with -o, or replace it with --force.")
+    make_folder(output.parent)
     found = look(output.parent)
     chosen = kind or kind_for(found)
     text = draft(chosen, found, output.parent.resolve().name)

@@ -19,8 +19,8 @@ __all__ = ["add_to"]
 _EPILOG = (
     "Examples:\n\n"
     "  karat neighbours vectors.npz:anchor -k 5\n\n"
-    "  karat neighbours corpus.npy --ids ids.txt --queries queries.npy -k 100 -o run.parquet\n\n"
-    "  karat neighbours items.parquet:embedding --metric ip --candidates in-stock.txt -o run.trec\n\n"
+    "  karat neighbours corpus.npy --ids ids.txt --queries queries.npy -k 100\n\n"
+    "  karat neighbours items.parquet --candidates in-stock.txt -o run.trec\n\n"
     "Reads .npy, .npz, .parquet, .json, .jsonl and .safetensors; FILE:KEY names one of several arrays or columns. "
     "Equal scores go by id; the item of the query's own id is left out."
 )
@@ -65,6 +65,8 @@ def neighbours_command(
     """Find the exact nearest neighbours of vectors, and look at the space they are in."""
     if k < 0:
         raise UsageError(f"-k is {k}", expected="1 or more, or 0 for all")
+    if queries_ids is not None and queries is None:
+        raise UsageError("--queries-ids without --queries", hint="Ids of the items are --ids.")
     if output is not None:
         from karat.formats import FORMATS, form_to_write
 
@@ -76,13 +78,13 @@ def neighbours_command(
 
     with progress(f"Reading {vectors}", quiet=quiet):
         corpus = read_vectors(vectors, ids=ids)
-        asked = None if queries is None else read_vectors(queries, ids=queries_ids)
+        asked = None if queries is None else read_vectors(queries, ids=queries_ids, taken=ids)
         pool = None if candidates is None else read_candidates(candidates)
     import polars as pl
 
     with steps(quiet=quiet) as tell:
         if isinstance(pool, pl.DataFrame):
-            space, ranking = None, rank_listed(corpus, asked, pool, metric=metric)
+            space, ranking = None, rank_listed(corpus, asked, pool, k=k or None, metric=metric)
         else:
             space = rank_vectors(
                 corpus,

@@ -77,7 +77,7 @@ def carry_out(
             print(dumps(form, indent=2, ensure_ascii=False, allow_nan=False))
         else:
             show(outcome.report.only(checked.headline), gate, checked.plan.name)
-    warn(outcome.report.warnings, quiet=quiet)
+    warn([*outcome.report.warnings, *(gate.notes if gate else ())], quiet=quiet)
     if output is not None and not written:
         warn([f"nothing was written to {output}: the plan has no outputs"], quiet=quiet)
     if written and tell_files:

@@ -70,13 +70,13 @@ def tune_command(
     how = Resampling(resamples, level, seed)
     tried = CONSTANTS if constants is None else _numbers(constants)
     with steps(quiet=quiet) as tell:
-        task = _from_plan(files[0], system, measure, tell) if len(files) == 1 else _from_files(files, measure)
+        task = _from_plan(files[0], system, measure, tell) if len(files) == 1 else _from_files(files, system, measure)
         found = tune(
             task.gold,
             task.rankings,
             task.asked,
             method=method or task.usual.method,
-            depth=depth or task.usual.depth,
+            depth=task.usual.depth if depth is None else depth,
             normalise=normalise or (task.usual.normalise if method is None else None),
             constants=tried,
             folds=folds,
@@ -110,13 +110,15 @@ class _Task:
     usual: "Fusion"
 
 
-def _from_files(files: list[str], measure: str | None) -> _Task:
+def _from_files(files: list[str], system: str | None, measure: str | None) -> _Task:
     from karat.evaluation import resolve_all
     from karat.gold.labels import read_gold
     from karat.rankers.fusion import Fusion
     from karat.rankers.runs import read_run
 
     gold, *runs = files
+    if system is not None:
+        raise UsageError("--system is for a plan", expected="karat tune PLAN --system NAME")
     if len(runs) < 2:
         raise UsageError("found one run", expected="two or more: karat tune GOLD RUN RUN…")
     (asked,) = resolve_all(_one(measure or "ndcg@10"))
@@ -127,7 +129,7 @@ def _from_files(files: list[str], measure: str | None) -> _Task:
 def _from_plan(path: str, system: str | None, measure: str | None, tell: "Steps") -> _Task:
     from karat.evaluation import resolve_all
     from karat.plan.execution import rankings_of
-    from karat.plan.reading import read_plan
+    from karat.plan.reading import overrides_of, read_plan
     from karat.plan.systems import FusionSystem
 
     if not path.endswith(".toml"):
@@ -143,7 +145,8 @@ def _from_plan(path: str, system: str | None, measure: str | None, tell: "Steps"
     name = system or next(iter(fused))
     asked = next(one for one in checked.asked if one.label == checked.headline[0])
     if measure is not None:
-        (asked,) = resolve_all(_one(measure))
+        conventions = checked.plan.conventions
+        (asked,) = resolve_all(_one(measure), conventions.dialect, overrides_of(conventions))
     gold, rankings = rankings_of(checked, name, tell)
     return _Task(gold, rankings, asked, fused[name].fusion())
 
@@ -162,26 +165,34 @@ def _tell(found: "Tuning", output: Path | None, *, as_json: bool, quiet: bool) -
         _show(found)
     if output is not None:
         say(f"Wrote {output}", quiet=quiet)
-    best = ", ".join(
-        f"{name} = {weight:g}" for name, weight in zip(found.systems, found.best.weights or (), strict=True)
-    )
     if found.better and not as_json:
-        say(f"Next: put weights = {{ {best} }} into the plan", quiet=quiet)
+        say(f"Next: put {_spelled(found)} into the plan", quiet=quiet)
+
+
+def _spelled(found: "Tuning") -> str:
+    """The best setting, as a plan spells it."""
+    from karat.rankers.fusion import METHODS
+
+    weights = zip(found.systems, found.best.weights_of(len(found.systems)), strict=True)
+    spelled = f"weights = {{ {', '.join(f'{name} = {weight!r}' for name, weight in weights)} }}"
+    return spelled + (f" and c = {found.best.c:g}" if METHODS.get(found.best.method).has_c else "")
 
 
 def _show(found: "Tuning") -> None:
+    from karat.rankers.fusion import METHODS
     from karat.reports.console import console, print_table
     from karat.wording import count, difference_shown, estimate_shown, p_shown, percent
 
-    n = len(found.systems)
+    n, has_c = len(found.systems), METHODS.get(found.best.method).has_c
     rows = [[f"{name} alone", "", "", estimate_shown(one)] for name, one in found.alone.items()]
     for title, fusion, estimate in (
         ("equal weights", found.equal, found.with_equal),
         ("tuned, in sample", found.best, found.in_sample),
     ):
         weights = " ".join(f"{weight:.3g}" for weight in fusion.weights_of(n))
-        rows.append([title, weights, f"{fusion.c:g}", estimate_shown(estimate)])
-    rows.append([f"tuned, held out ({len(found.chosen)} folds)", "by fold", "by fold", estimate_shown(found.held_out)])
+        rows.append([title, weights, f"{fusion.c:g}" if has_c else "–", estimate_shown(estimate)])
+    by_fold = "by fold" if has_c else "–"
+    rows.append([f"tuned, held out ({len(found.chosen)} folds)", "by fold", by_fold, estimate_shown(found.held_out)])
     level = percent(found.how.level)
     print_table(["fusion", "weights", "c", f"{found.measure} [{level}]"], rows, text=(0, 1))
     one = found.comparison

@@ -3,7 +3,8 @@
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
@@ -14,7 +15,17 @@ from karat.formats import delimited, jsonl, nested, parquet, trec
 from karat.formats.atomic import replacing
 from karat.formats.source import COMPRESSIONS, Packing, Source, plain_suffix
 
-__all__ = ["FORMATS", "TABLE_FORMATS", "form_to_write", "format_of", "kind_of", "read", "write", "write_table"]
+__all__ = [
+    "FORMATS",
+    "TABLE_FORMATS",
+    "form_to_write",
+    "format_of",
+    "kind_of",
+    "read",
+    "write",
+    "write_table",
+    "writing_table",
+]
 
 _READERS = {
     "trec": trec.read,
@@ -119,9 +130,17 @@ def write(frame: pl.DataFrame, path: Path, kind: str, form: str | None = None) -
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
     """Write any table whole, in the form of the suffix."""
+    with writing_table(frame, path):
+        pass
+
+
+@contextmanager
+def writing_table(frame: pl.DataFrame, path: Path) -> Iterator[None]:
+    """A table that takes its place when the block ends well."""
     chosen, compression = form_to_write(path, None, TABLE_FORMATS)
     with replacing(path) as part:
         _write_as(chosen, frame, part, "table", compression, "")
+        yield
 
 
 def form_to_write(path: Path, form: str | None, allowed: Sequence[str]) -> tuple[str, Packing]:

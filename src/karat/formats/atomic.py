@@ -8,7 +8,7 @@ from pathlib import Path
 
 from karat.errors import DataError
 
-__all__ = ["replacing", "write_text", "writing_texts"]
+__all__ = ["make_folder", "replacing", "write_text", "writing_texts"]
 
 
 @contextmanager
@@ -20,6 +20,8 @@ def replacing(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file() and not path.is_dir():
         yield path
         return
+    if path.is_dir():  # told before anything takes its place
+        raise DataError("cannot write here: found a folder", where=str(path))
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     except OSError as error:
@@ -51,6 +53,14 @@ def writing_texts(texts: Mapping[Path, str]) -> Iterator[None]:
         for path, text in texts.items():
             stack.enter_context(replacing(path)).write_text(text, encoding="utf-8")
         yield
+
+
+def make_folder(folder: Path) -> None:
+    """And those above it, unless they are there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot make this folder: {error.strerror}", where=str(folder)) from error
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,6 +1,8 @@
 """A commented plan to start from, filled in with what lies in the folder."""
 
+import re
 from collections.abc import Callable
+from json import dumps
 from pathlib import Path
 
 from karat.errors import UnknownName
@@ -36,13 +38,8 @@ def draft(kind: str, found: Found, name: str) -> str:
         raise UnknownName("kind of plan", kind, [*KINDS.names(), *ALIASES])
     about, lines_of = KINDS.get(chosen)
     return (
-        "\n".join([f"#:schema {SCHEMA_FILE}", f"# {about}", f'name = "{_quoted(name)}"', *lines_of(found), *_REST])
-        + "\n"
+        "\n".join([f"#:schema {SCHEMA_FILE}", f"# {about}", f"name = {_text(name)}", *lines_of(found), *_REST]) + "\n"
     )
-
-
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 _REST = [
@@ -71,16 +68,22 @@ def _register(name: str, about: str) -> Callable[[Draft], Draft]:
 
 
 def _top(measures: list[str], cutoffs: list[int], baseline: str | None, found: Found, outputs: list[str]) -> list[str]:
-    lines = [f'baseline = "{baseline}"      # the others are compared with it'] if baseline else ['# baseline = "…"']
+    lines = ['# baseline = "…"']
+    if baseline:
+        lines = [f"baseline = {_text(baseline)}      # the others are compared with it"]
     lines += ["", f"measures = [{', '.join(_text(one) for one in measures)}]   # karat metrics lists them"]
     if cutoffs:
         lines.append(f"cutoffs = {cutoffs}           # of measures that have none")
         main = [_text(f"{measure}@{cutoffs[0]}") for measure in measures[:3]]
         lines.append(f"headline = [{', '.join(main)}]   # printed and tested; the others are in the files")
-    table = next(iter(found.tables.items()), None)
-    attributes = table[1][0] if table else "type"
-    slices = f'slices = "{table[0] if table else "queries.csv"}:{attributes}"'
-    lines.append(slices if table else f"# {slices}   # attributes of queries to break down by")
+    of_queries = {**found.tables, **(found.item_tables if found.queries_are_items else {})}
+    slices = next((_text(f"{name}:{attributes[0]}") for name, attributes in of_queries.items()), None)
+    lines.append(
+        f"slices = {slices}" if slices else '# slices = "queries.csv:type"   # attributes of queries to break down by'
+    )
+    if found.item_tables and not found.queries_are_items:
+        name, attributes = next(iter(found.item_tables.items()))
+        lines.append(f"item_slices = {_text(f'{name}:{attributes[0]}')}")
     if found.names:
         lines.append(f"names = {_text(found.names)}   # printed instead of ids")
     lines.append(f"outputs = [{', '.join(_text(one) for one in outputs)}]")
@@ -88,14 +91,21 @@ def _top(measures: list[str], cutoffs: list[int], baseline: str | None, found: F
 
 
 def _text(value: str) -> str:
-    return f'"{_quoted(value)}"'
+    """As TOML, which escapes as JSON does."""
+    return dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(name: str) -> str:
+    """A key of TOML: quoted unless it is of plain letters."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
 
 
 def _name_of(path: str, taken: set[str]) -> str:
     """A name for a system: the key of its array, or the stem of its file."""
     file, _, key = path.partition(":")
     base = key or Path(file).name.partition(".")[0]
-    name = "".join(character if character.isalnum() or character in "-_" else "-" for character in base) or "system"
+    bare = (character.isascii() and (character.isalnum() or character in "-_") for character in base)
+    name = "".join(character if fits else "-" for character, fits in zip(base, bare, strict=True)) or "system"
     while name in taken:
         name += "-2"
     taken.add(name)
@@ -112,7 +122,7 @@ def _runs(found: Found) -> list[str]:
     lines += ["", "[gold]", 'kind = "labels"', f"path = {_text(next(iter(found.golds), 'qrels.txt'))}"]
     lines.append("# relevant_from = 2        # the grade from which an item is relevant")
     for name, path in runs.items():
-        lines += ["", f"[systems.{name}]", 'kind = "run"', f"path = {_text(path)}"]
+        lines += ["", f"[systems.{_key(name)}]", 'kind = "run"', f"path = {_text(path)}"]
     return lines
 
 
@@ -125,7 +135,7 @@ def _spaces(found: Found) -> list[str]:
     lines += ["", "[gold]", 'kind = "ordered"', f"path = {_text(gold)}", f"# its aspects: {', '.join(aspects)}"]
     for name, path in spaces.items():
         aspect = next((one for one in aspects if one.rstrip("s") in name or name.rstrip("s") in one), aspects[0])
-        lines += ["", f"[systems.{name}]", 'kind = "vectors"', f"path = {_text(path)}", f"gold = {_text(aspect)}"]
+        lines += ["", f"[systems.{_key(name)}]", 'kind = "vectors"', f"path = {_text(path)}", f"gold = {_text(aspect)}"]
         lines += ['# metric = "cosine"        # or ip, l2'] if name == next(iter(spaces)) else []
     if len(spaces) > 1:
         lines += [
@@ -135,7 +145,9 @@ def _spaces(found: Found) -> list[str]:
             f"of = [{', '.join(map(_text, spaces))}]",
             'method = "rrf"',
         ]
-        lines += [f"weights = {{ {', '.join(f'{name} = 1' for name in spaces)} }}   # karat tune searches better ones"]
+        lines += [
+            f"weights = {{ {', '.join(f'{_key(name)} = 1' for name in spaces)} }}   # karat tune searches better ones"
+        ]
         lines += [
             "c = 60",
             "# depth = 50               # only so many of each list count",
@@ -162,7 +174,7 @@ def _reference(found: Found) -> list[str]:
         '# ids = "items.csv:id"     # ids of the rows',
     ]
     for name, path in candidates.items():
-        lines += ["", f"[systems.{name}]", 'kind = "vectors"', f"path = {_text(path)}", "depth = 100"]
+        lines += ["", f"[systems.{_key(name)}]", 'kind = "vectors"', f"path = {_text(path)}", "depth = 100"]
     return lines
 
 
@@ -176,11 +188,17 @@ def _search(found: Found) -> list[str]:
     lines = _top(measures, [], baseline, found, ["report.json", "scores.csv"])
     lines += ["", "[gold]", 'kind = "labels"', f"path = {_text(next(iter(found.golds), 'labels.jsonl'))}"]
     for name, path in spaces.items():
-        lines += ["", f"[systems.{name}]", 'kind = "vectors"', f"path = {_text(path)}", f"queries = {_text(queries)}"]
+        lines += [
+            "",
+            f"[systems.{_key(name)}]",
+            'kind = "vectors"',
+            f"path = {_text(path)}",
+            f"queries = {_text(queries)}",
+        ]
     name = next(iter(spaces))
     return [
         *lines,
         "",
-        f"# [figures.{name}]       # measured elsewhere, for targets such as latency_p95_ms <= 150",
+        f"# [figures.{_key(name)}]       # measured elsewhere, for targets such as latency_p95_ms <= 150",
         "# latency_p95_ms = 12.5",
     ]

@@ -68,7 +68,7 @@ def run_plan(checked: Checked, steps: Steps | None = None) -> Outcome:
         warnings=(*report.warnings, *work.notes, *notes_of(work.spaces)),
         provenance=_provenance(checked),
     )
-    return Outcome(report, _gate(checked.targets, report, checked.where) if checked.targets else None)
+    return Outcome(report, _gate(_aimed(work), report, checked.where) if checked.targets else None)
 
 
 def rankings_of(checked: Checked, system: str, steps: Steps | None = None) -> tuple[Gold, dict[str, Ranking]]:
@@ -183,6 +183,20 @@ def _names(work: Work, given: str | None) -> dict[str, str]:
         raise UnknownName("column", column, table.columns, where=work.path(path))
     ids, names = table[id_column].cast(pl.String), table[column].cast(pl.String)
     return {str(id_): name for id_, name in zip(ids, names, strict=True) if name}
+
+
+def _aimed(work: Work) -> tuple[Target, ...]:
+    """A target that names no system is for all that it can hold for: no random order, and where it is about a
+    difference, none that is held against another gold than the baseline."""
+    plan = work.checked.plan
+    others = [name for name, system in plan.systems.items() if system.ranks and name != plan.baseline]
+    same_gold = [name for name in others if plan.baseline and work.aspect_of(name) == work.aspect_of(plan.baseline)]
+
+    def aims(target: Target) -> list[Target]:
+        chosen = same_gold if target.relative else others
+        return [target] if target.system or not chosen else [replace(target, system=name) for name in chosen]
+
+    return tuple(aimed for target in work.checked.targets for aimed in aims(target))
 
 
 def _gate(targets: tuple[Target, ...], report: Report, where: str) -> Gate:

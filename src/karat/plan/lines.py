@@ -4,6 +4,7 @@
 """
 
 import re
+import tomllib
 from collections.abc import Iterator
 
 __all__ = ["Path", "line_of", "lines_of"]
@@ -12,7 +13,7 @@ Path = tuple[str | int, ...]
 
 _KEY_PART = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*""")
 _TOKEN = re.compile(
-    r'''"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|'''  # texts
+    r'''"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|'''  # texts
     r"""#[^\n]*|[\[\]{},=\n]|[^\s\[\]{},=#"']+|[ \t\r]+""",  # comments, signs, words and blanks
     re.DOTALL,
 )
@@ -47,7 +48,7 @@ class _Reader:
             token, line = self.tokens[self.at]
             if token == "[":
                 table = self._header(line)
-            elif token == "\n":
+            elif token.isspace():  # also what stands behind a header, a list or an inline table
                 self.at += 1
             else:
                 self._pair(table)
@@ -57,7 +58,7 @@ class _Reader:
         """``[a.b]`` or ``[[a.b]]``."""
         listed = self._next_is("[", 1)
         self.at += 2 if listed else 1
-        path = self._resolved(self._key())
+        path = self._resolved(self._key(), line)
         self.at += 2 if listed else 1
         if listed:
             self.counts[path] = self.counts.get(path, -1) + 1
@@ -66,13 +67,15 @@ class _Reader:
         self.lines.setdefault(path, line)
         return path
 
-    def _resolved(self, names: list[str]) -> Path:
-        """A header below a list of tables means its last table."""
+    def _resolved(self, names: list[str], line: int) -> Path:
+        """A header below a list of tables means its last table; what it passes through is there from now on."""
         path: Path = ()
         for place, name in enumerate(names):
             path = (*path, name)
-            if path in self.counts and place < len(names) - 1:
-                path = (*path, self.counts[path])
+            if place < len(names) - 1:
+                self.lines.setdefault(path, line)
+                if path in self.counts:
+                    path = (*path, self.counts[path])
         return path
 
     def _pair(self, table: Path) -> None:
@@ -92,7 +95,8 @@ class _Reader:
             self.at += 1
         parts, place = [], 0
         while match := _KEY_PART.match(text, place):
-            parts.append(next(group for group in match.groups() if group is not None))
+            escaped, literal, bare = match.groups()
+            parts.append(_unescaped(escaped) if escaped is not None else literal if literal is not None else bare)
             place = match.end() + 1  # the dot
         return parts
 
@@ -134,6 +138,11 @@ class _Reader:
 
     def _next_is(self, token: str, ahead: int) -> bool:
         return self.at + ahead < len(self.tokens) and self.tokens[self.at + ahead][0] == token
+
+
+def _unescaped(text: str) -> str:
+    """A quoted key as ``tomllib`` reads it."""
+    return str(tomllib.loads(f'key = "{text}"')["key"]) if "\\" in text else text
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:

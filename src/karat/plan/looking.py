@@ -3,16 +3,18 @@
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from zipfile import BadZipFile
 
 import polars as pl
 
+from karat.columns import is_item_column
 from karat.errors import KaratError
 from karat.formats import kind_of
 from karat.formats.attributes import read_attributes
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors import VECTOR_SUFFIXES
 from karat.gold.ordered import read_ordered
-from karat.slices import suitable_attributes
+from karat.slices import Attribute, parse_attributes, suitable_attributes
 
 __all__ = ["Found", "look"]
 
@@ -39,13 +41,20 @@ class Found:
     query_vectors: list[str] = field(default_factory=list)
     tables: dict[str, list[str]] = field(default_factory=dict)
     """With the attributes that group, categories before numbers."""
+    item_tables: dict[str, list[str]] = field(default_factory=dict)
+    """The same of tables whose ids are called an item's."""
     names: str | None = None
     """``FILE:COLUMN`` with what items are called."""
 
     @property
     def reference(self) -> str | None:
         """The vectors that are named like a reference's."""
-        return next((one for one in self.vectors if any(name in one.lower() for name in _REFERENCE_NAMES)), None)
+        return next((one for name in _REFERENCE_NAMES for one in self.vectors if name in one.lower()), None)
+
+    @property
+    def queries_are_items(self) -> bool:
+        """Whether the files call for a set that is compared with itself."""
+        return bool(self.ordered) or not (self.golds or self.runs)
 
     @property
     def anything(self) -> bool:
@@ -59,7 +68,7 @@ def look(folder: Path) -> Found:
     for path in files[:_MOST_FILES]:
         try:
             _sort_in(path, found)
-        except (KaratError, ValueError, OSError, pl.exceptions.PolarsError):
+        except (KaratError, ValueError, OSError, EOFError, RecursionError, BadZipFile, pl.exceptions.PolarsError):
             continue
     return found
 
@@ -105,7 +114,7 @@ def _sort_in_vectors(path: Path, suffix: str, found: Found) -> None:
 def _matrices(path: Path) -> list[str]:
     import numpy as np
 
-    with np.load(path, allow_pickle=False) as held:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as held:  # NumPy leaves a damaged one open
         return [name for name in held.files if held[name].ndim == 2]
 
 
@@ -130,10 +139,18 @@ def _sort_in_table(path: Path, suffix: str, found: Found) -> None:
         if suffix not in (".csv", ".tsv", ".jsonl", ".parquet") or suffix in VECTOR_SUFFIXES[:3]:
             raise
         table, id_column = read_attributes(str(path), "query")
-        attributes = [one.name for (one,) in suitable_attributes(table.drop(id_column))]
+        attributes = [one.name for (one,) in suitable_attributes(table.drop(id_column)) if _can_be_named(one)]
         attributes.sort(key=lambda name: table[name].dtype.is_numeric())
         title = next((name for name in _TITLES if name in table.columns and table[name].dtype == pl.String), None)
         if title is not None and found.names is None:
             found.names = f"{path.name}:{title}"
         if attributes:
-            found.tables[path.name] = attributes
+            (found.item_tables if is_item_column(id_column) else found.tables)[path.name] = attributes
+
+
+def _can_be_named(attribute: Attribute) -> bool:
+    """Whether a plan can name it: not where the name holds commas, stars or brackets."""
+    try:
+        return parse_attributes(attribute.name) == [(attribute,)]
+    except KaratError:
+        return False

@@ -9,7 +9,7 @@ from pydantic import Field, create_model
 from karat.evaluation import DEFAULT_MEASURES
 from karat.plan import GOLD_KINDS, SYSTEM_KINDS
 from karat.plan.tables import GoldTable, SystemTable, Table
-from karat.statistics.intervals import Resampling
+from karat.statistics.intervals import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampling
 
 __all__ = ["Conventions", "OutputTable", "Plan", "Statistics", "TargetTable", "plan_model", "plan_schema"]
 
@@ -19,9 +19,11 @@ _USUAL = Resampling()
 class Statistics(Table):
     """How intervals and tests are made."""
 
-    resamples: Annotated[int, Field(ge=1)] = Field(_USUAL.resamples, description="Resamples for intervals and tests.")
+    resamples: Annotated[int, Field(ge=FEWEST_RESAMPLES, le=MOST_RESAMPLES)] = Field(
+        _USUAL.resamples, description="Resamples for intervals and tests."
+    )
     level: Annotated[float, Field(gt=0, lt=1)] = Field(_USUAL.level, description="The level of the intervals.")
-    seed: Annotated[int, Field(ge=0)] = Field(_USUAL.seed, description="Same seed, same digits.")
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(_USUAL.seed, description="Same seed, same digits.")
     interval: Literal["auto", "bca", "percentile"] = Field("auto", description="The kind of interval.")
 
 
@@ -97,7 +99,16 @@ def plan_model() -> type[Plan]:
     )
 
 
+def _or_path(table: dict[str, Any]) -> dict[str, Any]:
+    """Labels and runs may be given by their path alone."""
+    kept = {"description": table.pop("description")} if "description" in table else {}
+    return {"anyOf": [{"type": "string"}, table], **kept}
+
+
 def plan_schema() -> dict[str, Any]:
     """The JSON Schema of a plan, for editors."""
     schema = plan_model().model_json_schema()
+    keys = schema["properties"]
+    keys["gold"] = _or_path(keys["gold"])
+    keys["systems"]["additionalProperties"] = _or_path(keys["systems"]["additionalProperties"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A plan of karat", **schema}

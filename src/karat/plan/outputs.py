@@ -1,18 +1,20 @@
 """The files that a plan asks for: all of them, or none."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
+from os.path import normpath
 from pathlib import Path
 
 import polars as pl
 
-from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.formats import TABLE_FORMATS, form_to_write, write_table
-from karat.formats.atomic import writing_texts
+from karat.errors import KaratError, UnknownName, UsageError
+from karat.formats import TABLE_FORMATS, form_to_write, writing_table
+from karat.formats.atomic import make_folder, writing_texts
 from karat.plan.model import OutputTable, Plan
 from karat.plan.reading import Checked
 from karat.report import Report
 from karat.reports import form_of
-from karat.reports.retrievers import to_retrievers
+from karat.reports.retrievers import check_retrievers, to_retrievers
 
 __all__ = ["FORMS", "check_outputs", "reports_among", "write_outputs"]
 
@@ -26,12 +28,12 @@ def check_outputs(checked: Checked) -> None:
     for number, output in enumerate(outputs_of(checked.plan)):
         where = f"{checked.where}, output {number + 1} ({output.file})"
         try:
-            _check(output)
+            _check(output, checked)
         except KaratError as error:
             raise UsageError(str(error), where=where) from error
-        if output.file in seen:
+        if normpath(output.file) in seen:
             raise UsageError("two outputs have one name", where=where)
-        seen.add(output.file)
+        seen.add(normpath(output.file))
 
 
 def outputs_of(plan: Plan) -> list[OutputTable]:
@@ -39,7 +41,7 @@ def outputs_of(plan: Plan) -> list[OutputTable]:
     return [*(OutputTable(file=file) for file in short), *plan.output]
 
 
-def _check(output: OutputTable) -> None:
+def _check(output: OutputTable, checked: Checked) -> None:
     if output.form not in (None, *FORMS):
         raise UnknownName("form", str(output.form), FORMS)
     if output.form == "queries":
@@ -47,6 +49,8 @@ def _check(output: OutputTable) -> None:
     elif output.form == "retrievers":
         if Path(output.file).suffix != ".json":
             raise UsageError(f"the form retrievers is JSON, not {Path(output.file).suffix or 'a name without suffix'}")
+        names = [name for name, system in checked.plan.systems.items() if system.ranks]
+        check_retrievers(names, [str(one.measure) for one in checked.asked], output.k or _USUAL_K)
     else:
         form_of(Path(output.file))
 
@@ -63,13 +67,11 @@ def write_outputs(checked: Checked, report: Report, folder: Path | None = None) 
         else:
             texts[path] = _text_of(output)(report)
     for path in paths:
-        if path.is_dir():
-            raise DataError("cannot write here: found a folder", where=str(path))
-    for path in paths:
-        _make_folder(path.parent)
-    with writing_texts(texts):
+        make_folder(path.parent)
+    with ExitStack() as stack:
+        stack.enter_context(writing_texts(texts))
         for path in tables:
-            write_table(_per_query(report), path)
+            stack.enter_context(writing_table(_per_query(report), path))
     return paths
 
 
@@ -84,13 +86,6 @@ def _text_of(output: OutputTable) -> Callable[[Report], str]:
     if output.form == "retrievers":
         return lambda report: to_retrievers(report, output.k or _USUAL_K)
     return form_of(Path(output.file))
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"cannot make this folder: {error.strerror}", where=str(folder)) from error
 
 
 def _per_query(report: Report) -> pl.DataFrame:

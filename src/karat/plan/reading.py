@@ -8,18 +8,19 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from karat.dialects import Asked
+from karat.dialects import DIALECTS, Asked
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.evaluation import resolve_all
 from karat.formats.source import Source
-from karat.measure import COMMON_OPTIONS
+from karat.gates import measures_of
+from karat.measure import COMMON_OPTIONS, Value
 from karat.metrics.common import REL
 from karat.plan import GOLD_KINDS, SYSTEM_KINDS, lines
 from karat.plan.model import Conventions, OutputTable, Plan, Statistics, TargetTable, plan_model
 from karat.slices import parse_attributes
 from karat.targets import Target, parse_target
 
-__all__ = ["Checked", "read_plan"]
+__all__ = ["Checked", "overrides_of", "read_plan"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def read_plan(given: str | Path) -> Checked:
     plan = _validated(content, str(path), places)
     faults: list[Fault] = []
     asked = _asked(plan, faults)
-    targets = _targets(plan, faults)
+    targets = _targets(plan, asked, faults)
     headline = _headline(plan, asked, faults)
     faults += _misfits(plan)
     if faults:
@@ -69,7 +70,19 @@ def _validated(content: dict[str, Any], where: str, places: dict[lines.Path, int
         return model.model_validate(content)
     except ValidationError as error:
         faults = [_fault_of(one, content, model) for one in error.errors()]
-        raise _fault_error(list(dict.fromkeys(faults)), where, places) from error
+        raise _fault_error(_each_once(faults), where, places) from error
+
+
+def _each_once(faults: list[Fault]) -> list[Fault]:
+    """A value that is of none of several types is one fault, not one for each type."""
+    by_start: dict[tuple[lines.Path, str], list[str]] = {}
+    paths = {path for path, _ in faults}
+    for path, message in faults:
+        if any(other[: len(path)] == path and len(other) > len(path) for other in paths):
+            continue  # told of what is in it
+        start, expected, wanted = message.partition("expected ")
+        by_start.setdefault((path, start + expected), []).append(wanted)
+    return [(path, start + " or ".join(dict.fromkeys(all_of))) for (path, start), all_of in by_start.items()]
 
 
 def _fill_in_kinds(content: dict[str, Any]) -> None:
@@ -125,6 +138,8 @@ def _fault_of(error: Any, content: dict[str, Any], model: type[BaseModel]) -> Fa
 def _path_within(location: tuple[Any, ...], content: Any) -> lines.Path:
     """The location without the names of kinds and types, which are no keys of the plan."""
     path: list[str | int] = []
+    kind_at = {"gold": 1, "systems": 2}.get(str(location[0]))
+    location = tuple(part for place, part in enumerate(location) if place != kind_at)
     for place, part in enumerate(location):
         listed = isinstance(content, list) and isinstance(part, int) and part < len(content)
         if listed or (isinstance(content, dict) and part in content):
@@ -159,21 +174,28 @@ _TABLES: dict[str, type[BaseModel]] = {
 
 def _asked(plan: Plan, faults: list[Fault]) -> list[Asked]:
     """The measures, those without a cut-off at every cut-off."""
-    conventions = plan.conventions
-    known = {option.name: option for option in (*COMMON_OPTIONS, REL)}
-    overrides = {
-        name: known[name].read(str(value), where=f"conventions.{name}")
-        for name in ("ties", "missing", "empty", "rel")
-        if (value := getattr(conventions, name)) is not None
-    }
+    dialect = plan.conventions.dialect
+    if dialect is not None and DIALECTS.find(dialect) is None:
+        faults.append((("conventions", "dialect"), str(UnknownName("dialect", dialect, DIALECTS.names()))))
+        dialect = None
     asked: list[Asked] = []
     for number, measure in enumerate(plan.measures):
         try:
             for spelling in _at_cutoffs(measure, plan.cutoffs):
-                asked += resolve_all([spelling], conventions.dialect, overrides)
+                asked += resolve_all([spelling], dialect, overrides_of(plan.conventions))
         except KaratError as error:
             faults.append((("measures", number), str(error)))
     return list({one.label: one for one in asked}.values())
+
+
+def overrides_of(conventions: Conventions) -> dict[str, Value]:
+    """What the plan asks of all measures that do not say otherwise."""
+    known = {option.name: option for option in (*COMMON_OPTIONS, REL)}
+    return {
+        name: known[name].read(str(value), where=f"conventions.{name}")
+        for name in ("ties", "missing", "empty", "rel")
+        if (value := getattr(conventions, name)) is not None
+    }
 
 
 def _at_cutoffs(measure: str, cutoffs: list[int]) -> list[str]:
@@ -191,7 +213,7 @@ def _headline(plan: Plan, asked: list[Asked], faults: list[Fault]) -> tuple[str,
     for number, spelling in enumerate(plan.headline):
         try:
             same = {str(one.measure): one.label for one in asked} | {one.label: one.label for one in asked}
-            wanted = spelling if spelling in same else str(resolve_all([spelling], plan.conventions.dialect)[0].measure)
+            wanted = spelling if spelling in same else _meant(spelling, plan)
             if wanted not in same:
                 raise UnknownName("measure of this plan:", spelling, [one.label for one in asked])
             found.append(same[wanted])
@@ -200,20 +222,38 @@ def _headline(plan: Plan, asked: list[Asked], faults: list[Fault]) -> tuple[str,
     return tuple(found) or tuple(one.label for one in asked)
 
 
-def _targets(plan: Plan, faults: list[Fault]) -> list[Target]:
+def _meant(spelling: str, plan: Plan) -> str:
+    return str(resolve_all([spelling], plan.conventions.dialect, overrides_of(plan.conventions))[0].measure)
+
+
+def _targets(plan: Plan, asked: list[Asked], faults: list[Fault]) -> list[Target]:
     found = []
-    for number, text in enumerate([plan.targets] if isinstance(plan.targets, str) else plan.targets):
-        try:
-            found.append(parse_target(text))
-        except KaratError as error:
-            faults.append((("targets", number), str(error)))
+    given: list[tuple[lines.Path, str, dict[str, str]]] = [
+        (("targets", number), text, {})
+        for number, text in enumerate([plan.targets] if isinstance(plan.targets, str) else plan.targets)
+    ]
     for number, table in enumerate(plan.target):
         chosen = {key: value for key, value in table.model_dump().items() if value is not None and key != "require"}
+        given.append((("target", number, "require"), table.require, chosen))
+    for path, text, chosen in given:
         try:
-            found.append(parse_target(table.require, chosen))
+            found.append(parse_target(text, chosen))
+            _check_subject(found[-1], plan, asked)
         except KaratError as error:
-            faults.append((("target", number, "require"), str(error)))
+            faults.append((path, str(error)))
     return found
+
+
+def _check_subject(target: Target, plan: Plan, asked: list[Asked]) -> None:
+    """A target is about a figure or a measure of the plan."""
+    recorded = [name for figures in plan.figures.values() for name in figures]
+    measures_of([target], recorded)
+    labels = [one.label for one in asked]
+    meant = {str(one.measure) for one in asked}
+    if target.subject not in (*recorded, *labels) and str(resolve_all([target.subject])[0].measure) not in meant:
+        raise UsageError(f"{target.subject} is not among the measures", expected=f"one of {', '.join(labels)}")
+    if target.relative and plan.baseline is None:
+        raise UsageError(f"the target {target.title!r} needs a baseline", expected="baseline = the name of a system")
 
 
 def _misfits(plan: Plan) -> Iterator[Fault]:
@@ -221,6 +261,8 @@ def _misfits(plan: Plan) -> Iterator[Fault]:
     yield from ((("gold", key), message) for key, message in plan.gold.faults())
     if plan.baseline is not None and plan.baseline not in plan.systems:
         yield ("baseline",), str(UnknownName("system", plan.baseline, plan.systems))
+    elif plan.baseline is not None and not plan.systems[plan.baseline].ranks:
+        yield ("baseline",), f"{plan.baseline} is a random order, with which nothing can be compared query by query"
     for name in plan.figures:
         if name not in plan.systems:
             yield ("figures", name), str(UnknownName("system", name, plan.systems))

@@ -1,20 +1,22 @@
 """The kinds of system that a plan may name."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 import polars as pl
 from pydantic import Field
 
 from karat.chance import Chance
+from karat.columns import ITEM, QUERY, SCORE
 from karat.engines import ENGINES
 from karat.errors import UnknownName, UsageError
 from karat.formats.candidates import read_candidates
+from karat.intake import ranking_from_frame
 from karat.plan import SYSTEM_KINDS
 from karat.plan.tables import Shop, SystemTable
 from karat.plan.vectors import VectorFiles
 from karat.rankers.fusion import METHODS as FUSIONS
-from karat.rankers.fusion import Fusion, fuse
+from karat.rankers.fusion import NORMALISATIONS, Fusion, fuse
 from karat.rankers.runs import read_run
 from karat.rankers.vectors import rank_listed, rank_vectors
 from karat.types import Ranking, Vectors
@@ -62,7 +64,7 @@ class VectorsSystem(VectorFiles, SystemTable):
         corpus, queries = self.read(shop)
         candidates = self._candidates(corpus, shop)
         if isinstance(candidates, pl.DataFrame):
-            return rank_listed(corpus, queries, candidates, metric=self.metric)
+            return rank_listed(corpus, queries, candidates, k=self.depth, metric=self.metric)
         size = len(corpus) if candidates is None else len(candidates)
         depth = self.depth or (None if size <= _FULL_UP_TO else _USUAL_DEPTH)
         space = rank_vectors(
@@ -117,7 +119,9 @@ class FusionSystem(SystemTable):
                 "normalise": fusion.normalise,
             }
         )
-        return fuse([shop.ranking(name) for name in self.of], fusion, source=" + ".join(self.of))
+        rankings = [shop.ranking(name) for name in self.of]
+        fused = fuse(rankings, fusion, source=" + ".join(self.of))
+        return _with_the_rest(fused, rankings) if shop.closed and self.method == "rrf" and self.depth else fused
 
     def fusion(self) -> Fusion:
         weights = None
@@ -134,17 +138,30 @@ class FusionSystem(SystemTable):
         return tuple(self.of)
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        try:
-            self.fusion()
-        except UsageError as error:
-            keys = ("weights", "normalise", "depth", "method")
-            yield next((key for key in keys if key.removesuffix("s") in str(error)), "c"), str(error)
+        if FUSIONS.find(self.method) is None:
+            yield "method", str(UnknownName(FUSIONS.kind, self.method, FUSIONS.names()))
+        elif self.normalise not in (None, *NORMALISATIONS):
+            yield "normalise", str(UnknownName("normalisation", str(self.normalise), NORMALISATIONS))
+        else:
+            try:
+                self.fusion()
+            except UsageError as error:
+                yield "weights" if "weight" in str(error) else "c", str(error)
+
+
+def _with_the_rest(fused: Ranking, rankings: Sequence[Ranking]) -> Ranking:
+    """Of a closed set all are ranked: to those that stand below the depth of every list each gives 0."""
+    held = fused.frame().with_columns(pl.col(ITEM).cast(pl.String))
+    pairs = pl.concat([one.frame().select(QUERY, pl.col(ITEM).cast(pl.String)) for one in rankings]).unique()
+    rest = pairs.join(held, on=[QUERY, ITEM], how="anti").with_columns(pl.lit(0.0).alias(SCORE))
+    return ranking_from_frame(pl.concat([held, rest]), source=fused.source)
 
 
 @SYSTEM_KINDS.register("random")
 class RandomSystem(SystemTable):
     """Candidates in a random order: the exact expectation of every measure that has one."""
 
+    ranks = False
     kind: Literal["random"]
     candidates: Annotated[int, Field(ge=1)] | None = Field(
         None, description="How many candidates a query has; unset: the gold's queries, less one where they are items."

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -75,6 +75,8 @@ class GoldTable(Table, ABC):
 class SystemTable(Table, ABC):
     """Where a ranking comes from."""
 
+    ranks: ClassVar[bool] = True
+    """Whether it has a ranking that can be fused and compared; a random order has none."""
     gold: str | None = Field(None, description="Which aspect of the gold it is held against, where there are several.")
 
     @abstractmethod

@@ -66,9 +66,11 @@ def rank_vectors(
     return Space(_ranking_of(asked.ids, pool.ids, found, k, source or corpus.source), hygiene)
 
 
-def rank_listed(corpus: Vectors, queries: Vectors | None, pairs: pl.DataFrame, *, metric: str = "cosine") -> Ranking:
-    """Rank each query's own candidates: ``pairs`` has the columns query_id and item_id."""
-    _check_request(None, metric)
+def rank_listed(
+    corpus: Vectors, queries: Vectors | None, pairs: pl.DataFrame, *, k: int | None = None, metric: str = "cosine"
+) -> Ranking:
+    """Rank each query's own candidates: ``pairs`` has the columns query_id and item_id. ``k`` is how many to keep."""
+    _check_request(k, metric)
     asked = queries if queries is not None else corpus
     rows, columns = asked.rows_of(pairs[QUERY]), corpus.rows_of(pairs[ITEM])
     for what, names, found, where in (
@@ -86,6 +88,8 @@ def rank_listed(corpus: Vectors, queries: Vectors | None, pairs: pl.DataFrame, *
         asked.values, corpus.values, pairs["row"].to_numpy(), pairs["column"].to_numpy(), metric=metric
     )
     ordered = pairs.with_columns(pl.Series("score", scores)).sort(QUERY, "score", ITEM, descending=[False, True, False])
+    if k is not None:
+        ordered = ordered.group_by(QUERY, maintain_order=True).head(k)
     # A query whose only candidate was itself found nothing, which is not the same as not to have been asked.
     lengths = names.to_frame().join(ordered.group_by(QUERY).len(), on=QUERY, how="left", maintain_order="left")
     starts = np.concatenate(([0], np.cumsum(lengths["len"].fill_null(0).to_numpy()))).astype(np.int64)

@@ -1,7 +1,8 @@
 """One entry a retriever: mean hits, reciprocal rank and nDCG at K, and every query's figures and first K items."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from json import dumps
+from math import isnan
 from typing import Any
 
 from karat.dialects import resolve
@@ -9,22 +10,40 @@ from karat.errors import UsageError
 from karat.report import Report
 from karat.types import Floats
 
-__all__ = ["to_retrievers"]
+__all__ = ["check_retrievers", "to_retrievers"]
 
 _MEASURES = {"hits": "recall", "rr": "rr", "ndcg": "ndcg(gain=exp)"}
+_KEYS = ("K", "weights", "c", "timestamp", "model_tag", "per_query")
 _MEANS = {"hits": "mean_hits", "rr": "mean_mrr", "ndcg": "mean_ndcg"}
+
+
+def check_retrievers(names: Sequence[str], conventions: Sequence[str], k: int) -> None:
+    """Refuse what cannot be told in this form: it needs rankings, three measures, and its keys for itself."""
+    if not names:
+        raise UsageError("the form retrievers needs a system that ranks")
+    taken = next((name for name in names if name in _KEYS), None)
+    if taken is not None:
+        raise UsageError(f"the form retrievers cannot hold a system called {taken!r}", expected="another name")
+    for measure in _MEASURES.values():
+        wanted = str(resolve(f"{measure}@{k}").measure)
+        if wanted not in conventions:
+            needed = ", ".join(f"{one}@{k}" for one in _MEASURES.values())
+            raise UsageError(f"the form retrievers needs {wanted}", expected=f"the measures {needed}")
 
 
 def to_retrievers(report: Report, k: int) -> str:
     """As JSON. A fused system is called NAME_weighted_METHOD among the means, and NAME among the queries."""
     names = [name for name in report.systems if name in report.top]
+    check_retrievers(names, [one for scores in report.systems.values() for one in scores.conventions], k)
     columns = {
         name: {short: _column(report, name, measure, k) for short, measure in _MEASURES.items()} for name in names
     }
     queries = [str(query) for query in report.systems[names[0]].queries]
     form: dict[str, Any] = {"K": k, **_metadata(report)}
     for name in names:
-        means = {_MEANS[short]: report.estimates[name][label].mean for short, (label, _) in columns[name].items()}
+        means = {
+            _MEANS[short]: _known(report.estimates[name][label].mean) for short, (label, _) in columns[name].items()
+        }
         form[_title(name, report.fusions)] = means
     form["per_query"] = {
         query: {name: _entry(columns[name], report.top[name][row][:k], row) for name in names}
@@ -52,12 +71,13 @@ def _column(report: Report, system: str, measure: str, k: int) -> tuple[str, Flo
     """The label under which the report has the measure, and its values."""
     scores = report.systems[system]
     wanted = str(resolve(f"{measure}@{k}").measure)
-    for label, convention in zip(scores.labels, scores.conventions, strict=True):
-        if convention == wanted:
-            return label, scores[label]
-    needed = ", ".join(f"{one}@{k}" for one in _MEASURES.values())
-    raise UsageError(f"the form retrievers needs {wanted}", expected=f"the measures {needed}")
+    label = scores.labels[scores.conventions.index(wanted)]
+    return label, scores[label]
 
 
 def _entry(columns: Mapping[str, tuple[str, Floats]], top: tuple[str, ...], row: int) -> dict[str, Any]:
-    return {short: float(values[row]) for short, (_, values) in columns.items()} | {"topK": list(top)}
+    return {short: _known(float(values[row])) for short, (_, values) in columns.items()} | {"topK": list(top)}
+
+
+def _known(value: float) -> float | None:
+    return None if isnan(value) else value

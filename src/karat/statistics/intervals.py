@@ -10,11 +10,11 @@ from karat.errors import UnknownName, UsageError
 from karat.statistics.distributions import normal_cdf, normal_quantile
 from karat.types import Floats
 
-__all__ = ["Bounds", "IntervalMethod", "Resampling", "interval"]
+__all__ = ["FEWEST_RESAMPLES", "MOST_RESAMPLES", "Bounds", "IntervalMethod", "Resampling", "interval"]
 
 Bounds = tuple[float, float]
 IntervalMethod = Literal["auto", "bca", "percentile"]
-_MOST_RESAMPLES = 10_000_000
+FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 10_000_000
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Resampling:
     def __post_init__(self) -> None:
         if not 0.0 < self.level < 1.0:
             raise UsageError(f"the level is {self.level}", expected="a share between 0 and 1, such as 0.95")
-        if not 100 <= self.resamples <= _MOST_RESAMPLES:
-            raise UsageError(f"found {self.resamples:,} resamples", expected=f"100 to {_MOST_RESAMPLES:,}")
+        if not FEWEST_RESAMPLES <= self.resamples <= MOST_RESAMPLES:
+            raise UsageError(f"found {self.resamples:,} resamples", expected=f"100 to {MOST_RESAMPLES:,}")
         if not -(2**63) <= self.seed < 2**63:
             raise UsageError(f"the seed is {self.seed}", expected="a whole number of at most 63 bits")
         if self.interval not in get_args(IntervalMethod):

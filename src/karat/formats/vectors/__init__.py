@@ -27,12 +27,12 @@ _READERS: dict[str, Callable[[Source, str | None], Raw]] = {
 VECTOR_SUFFIXES = tuple(_READERS)
 
 
-def read_vectors(given: str | Path, *, ids: str | None = None) -> Vectors:
+def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None = None) -> Vectors:
     """Read ``FILE`` or ``FILE:KEY``; the key names an array or a column where there are several.
 
     ``ids`` is a file of ids for vectors that come without: one a line, a JSON list, an array of strings, or a column
     of a table (``papers.parquet:paper_id``). Where it is None, a file of ids beside the vectors is looked for; without
-    one, the rows are numbered from 0.
+    one, the rows are numbered from 0. ``taken`` is a file of ids that is known to be of other vectors.
     """
     path, key = split_off_key(str(given))
     source = Source.open(path)
@@ -49,7 +49,7 @@ def read_vectors(given: str | Path, *, ids: str | None = None) -> Vectors:
         raise UsageError(f"{name} has ids of its own", hint=f"Leave {ids} away.")
     if raw.ids is not None:
         return checked(raw.ids, values, name)
-    found = ids or beside(Path(path))
+    found = ids or beside(Path(path), taken)
     if found is None:
         return checked(pl.int_range(len(values), eager=True).cast(pl.String), values, name)
     listed = read_ids(found)

@@ -16,12 +16,14 @@ __all__ = ["TABLES", "beside", "ids_of_json", "read_ids", "read_table"]
 TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 
 
-def beside(path: Path) -> str | None:
-    """The file of ids that goes with these vectors by its name; None where there is none."""
+def beside(path: Path, taken: str | None = None) -> str | None:
+    """The file of ids that goes with these vectors by its name; None where there is none but one that is taken."""
     stem = path.with_suffix("")
     names = [f"{stem.name}{joint}ids{suffix}" for joint in (".", "_", "-") for suffix in (".txt", ".json", ".npy")]
     names += ["ids.txt", "ids.json", "ids.npy"]
-    return next((str(path.parent / name) for name in names if (path.parent / name).is_file()), None)
+    found = (path.parent / name for name in names)
+    other = Path(taken).resolve() if taken else None
+    return next((str(one) for one in found if one.is_file() and one.resolve() != other), None)
 
 
 def read_ids(given: str) -> pl.Series:
