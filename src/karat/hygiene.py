@@ -121,7 +121,7 @@ def inspect(
     norms = norms_of(corpus.values)
     places = corpus.ids.rank("ordinal").cast(pl.Int64).to_numpy()
     in_order = np.sort(norms)  # so that no digit of a sum hangs on the order of the rows
-    hub_k = min(HUB_K, found.items.shape[1])
+    hub_k = min(HUB_K, int(found.found.max(initial=0)))
     occurrences = _occurrences(found.items[:, :hub_k], len(corpus))
     groups = _equal_rows(corpus.values, places)
     known = found if itself and metric == "cosine" else None

@@ -175,9 +175,9 @@ def test_a_qrels_line_of_three_columns(karat: Karat) -> None:
     [
         (["evaluate", "gold.qrels", "run.trec", "-o", "nowhere/report.json"], "nowhere/report.json: cannot write here"),
         (["evaluate", "gold.qrels", "run.trec", "--per-query", "nowhere/s.csv"], "nowhere/s.csv: cannot write here"),
-        (["evaluate", "gold.qrels", "run.trec", "-o", "folder.json"], "folder.json: cannot write: Is a directory"),
+        (["evaluate", "gold.qrels", "run.trec", "-o", "folder.json"], "folder.json: cannot write here: found a folder"),
         (["convert", "run.trec", "nowhere/run.csv"], "nowhere/run.csv: cannot write here"),
-        (["convert", "run.trec", "folder.json"], "folder.json: cannot write: Is a directory"),
+        (["convert", "run.trec", "folder.json"], "folder.json: cannot write here: found a folder"),
     ],
 )
 def test_targets_that_cannot_be_written(karat: Karat, folder: Path, arguments: list[str], fragment: str) -> None:

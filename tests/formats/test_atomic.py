@@ -87,7 +87,7 @@ def test_a_missing_folder_and_a_folder_as_target(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot write here: No such file or directory"):
         write_text(tmp_path / "nowhere" / "out.txt", "text")
     (tmp_path / "folder.json").mkdir()
-    with pytest.raises(DataError, match="cannot write: Is a directory"):
+    with pytest.raises(DataError, match="cannot write here: found a folder"):
         write_text(tmp_path / "folder.json", "text")
     assert _names(tmp_path) == ["folder.json"]
 

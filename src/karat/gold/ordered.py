@@ -26,7 +26,7 @@ __all__ = ["ONLY_ASPECT", "Ordered", "check_lists", "read_ordered"]
 
 ONLY_ASPECT = "gold"
 """The name of the aspect where there is but one, and it has none."""
-_FIELD = re.compile(r"(?P<length>\d+)_most_similar_(?:[a-z]+_)?(?P<aspect>.+)_ordered")
+_FIELD = re.compile(r"(?P<length>\d+)_most_similar_(?:[A-Za-z]+_)?(?P<aspect>.+)_ordered")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,150 @@
+"""karat demo movies: a plan at work on bundled data."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from .conftest import Karat
+from .made import tree
+from .support import check_failure, put
+from .terminal import in_terminal
+
+DATA = ["gold.json", "karat.toml", "movies.jsonl", "vectors.npz"]
+RESULTS = ["karat.json", "report.json", "scores.csv"]
+SYSTEMS = ["denseanchor", "densecontent", "densevibe", "combined", "random"]
+
+
+@pytest.fixture(autouse=True)
+def same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+
+
+def names_in(folder: str) -> list[str]:
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+def next_steps(err: str) -> list[list[str]]:
+    """The commands that the last line names."""
+    line = err.splitlines()[-1]
+    assert line.startswith("Next: karat "), line
+    parts = [part for part in line.removeprefix("Next: ").split(", then ") if part.startswith("karat ")]
+    return [shlex.split(part)[1:] for part in parts]
+
+
+def test_the_demo_shows_the_table_and_writes_nothing(karat: Karat, folder: Path) -> None:
+    before = tree(folder)
+    outcome = karat("demo", "movies")
+    assert outcome.code == 0 and "\x1b" not in outcome.out
+    assert outcome.out.startswith("movies: 50 queries, 5 systems\n")
+    assert max(map(len, outcome.out.splitlines())) <= 80
+    for system in SYSTEMS:
+        assert re.search(rf"^{system} +0\.\d{{3,4}} ", outcome.out, re.MULTILINE), system
+    for part in ("ndcg(gain=exp)@5", "cluster=horror", "largest losses", "hub skew"):
+        assert part in outcome.out
+    assert "Wrote" not in outcome.err and tree(folder) == before
+    assert len(list(folder.iterdir())) == len(before), "no folder either"
+
+
+def test_the_results_are_those_on_the_screen(karat: Karat) -> None:
+    """What the screen rounds, the files hold; ids on the screen are titles."""
+    outcome = karat("demo", "movies", "-o", "out")
+    assert (outcome.code, names_in("out")) == (0, RESULTS)
+    assert "Wrote out/karat.json, out/scores.csv, out/report.json" in outcome.err
+    saved = json.loads(Path("out/karat.json").read_text(encoding="utf-8"))
+    assert list(saved["systems"]) == SYSTEMS
+    for name in SYSTEMS[:4]:
+        one = saved["systems"][name]["measures"]["ndcg(gain=exp)@5"]
+        low, high = one["ci"]
+        assert f"{one['mean']:.3f} [{low:.3f}, {high:.3f}]" in outcome.out
+    assert not re.search(r"\btt\d{7}\b", outcome.out)
+
+
+def test_the_form_of_retrievers(karat: Karat) -> None:
+    """Means are those of the queries, and each query has its first five."""
+    karat("demo", "movies", "-o", "out", "-q")
+    saved = json.loads(Path("out/report.json").read_text(encoding="utf-8"))
+    assert saved["K"] == 5 and saved["model_tag"] == "all-MiniLM-L6-v2" and len(saved["per_query"]) == 50
+    for title, name in (("denseanchor", "denseanchor"), ("combined_weighted_rrf", "combined")):
+        entries = [query[name] for query in saved["per_query"].values()]
+        for short, mean in (("hits", "mean_hits"), ("rr", "mean_mrr"), ("ndcg", "mean_ndcg")):
+            assert saved[title][mean] == pytest.approx(sum(entry[short] for entry in entries) / 50, abs=1e-12)
+        assert {len(set(entry["topK"])) for entry in entries} == {5}
+    assert not any(query in one["topK"] for query, names in saved["per_query"].items() for one in names.values())
+
+
+def test_kept_files_run_alike(karat: Karat) -> None:
+    outcome = karat("demo", "movies", "--keep", "kept/here")
+    assert names_in("kept/here") == sorted([*DATA, *RESULTS])
+    first = tree(Path("kept/here"))
+    for name in RESULTS:
+        Path("kept/here", name).unlink()
+    again = karat("run", "kept/here/karat.toml")
+    assert again.code == 0 and again.out == outcome.out != ""
+    assert tree(Path("kept/here")) == first
+
+
+def test_kept_in_one_folder_and_written_to_another(karat: Karat) -> None:
+    assert karat("demo", "movies", "--keep", "kept", "-o", "out").code == 0
+    assert (names_in("kept"), names_in("out")) == (DATA, RESULTS)
+
+
+def test_the_same_bytes_twice(karat: Karat) -> None:
+    for place in ("one", "two"):
+        assert karat("demo", "movies", "-o", place, "-q").err == ""
+    assert tree(Path("one")) == tree(Path("two"))
+
+
+@pytest.mark.parametrize("options", [[], ["--keep", "kept"], ["-o", "out"]])
+def test_the_next_step_works(karat: Karat, options: list[str]) -> None:
+    """With the targets that people would write, where it names any."""
+    put("targets.toml", 'targets = ["hits@5 >= 0.1"]\n')
+    steps = next_steps(karat("demo", "movies", *options).err)
+    assert steps
+    for step in steps:
+        outcome = karat(*step)
+        assert outcome.code == 0, (step, outcome.err)
+
+
+def test_files_that_are_there_are_not_replaced(karat: Karat) -> None:
+    """A plan of one's own is worth more than a sample."""
+    put("karat.toml", "# mine\n")
+    outcome = karat("demo", "movies", "--keep", ".")
+    assert Path("karat.toml").read_text() == "# mine\n"
+    check_failure(outcome, outcome.code, "karat.toml")
+
+
+def test_refused_options_leave_nothing_behind(karat: Karat, folder: Path) -> None:
+    check_failure(karat("demo", "helpdesk", "--keep", "kept", "-o", "out"), 2, "-o", "movies")
+    assert not Path("kept").exists()
+
+
+@pytest.mark.parametrize("option", ["--keep", "-o"])
+@pytest.mark.parametrize("place", ["a-file", "a-file/below"])
+def test_a_place_that_cannot_be_a_folder(karat: Karat, option: str, place: str) -> None:
+    put("a-file", "x")
+    check_failure(karat("demo", "movies", option, place), 3, place)
+
+
+def test_an_unknown_sample(karat: Karat) -> None:
+    outcome = karat("demo", "moveis")
+    assert outcome.code == 2 and outcome.out == "" and "movies" in outcome.err and "Traceback" not in outcome.err
+
+
+def test_help_teaches(karat: Karat) -> None:
+    """It has examples, they work, and what it says of -o is so: results, neither plan nor data."""
+    text = karat("demo", "--help").out
+    examples = re.findall(r"^ +karat (.+)$", text, re.MULTILINE)
+    assert examples
+    for example in examples:
+        assert karat(*example.split()).code == 0, example
+    assert "plan and data beside" not in " ".join(text.split())
+
+
+def test_in_a_terminal(folder: Path) -> None:
+    seen = in_terminal(["demo", "movies", "-q"], COLUMNS="80").replace("\r\n", "\n")
+    without = re.sub(r"\x1b\[[0-9;]*m", "", seen)
+    assert "\x1b[" in seen and "\x1b" not in without, "colours, and nothing else"
+    assert max(map(len, without.splitlines())) <= 80

@@ -1,0 +1,205 @@
+"""karat init: a plan that is filled in with what lies in the folder, and that runs."""
+
+import json
+import re
+import shutil
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .conftest import Karat
+from .made import RANKS, put_gold, put_run, tree
+from .support import check_failure, check_width, put
+from .terminal import in_terminal
+
+KINDS = ["runs", "spaces", "movies", "reference", "papers", "search", "fashion"]
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+
+
+def put_sample(name: str) -> None:
+    """The files of a sample, without its plan."""
+    for path in (files("karat") / "samples" / name).iterdir():
+        if path.name not in ("karat.toml", "README.md"):
+            put(path.name, path.read_bytes())
+
+
+def put_vectors(name: str, rows: int = 12, seed: int = 0) -> None:
+    np.save(name, np.random.default_rng(seed).normal(size=(rows, 4)).astype(np.float32))
+
+
+def plan_of(path: str = "karat.toml") -> dict[str, Any]:
+    return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+
+
+# --- the files decide ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sample", ["movies", "helpdesk"])
+def test_a_plan_for_a_sample_runs_as_it_is(karat: Karat, sample: str) -> None:
+    put_sample(sample)
+    outcome = karat("init")
+    kind = {"movies": "spaces", "helpdesk": "runs"}[sample]
+    assert (outcome.code, outcome.out) == (0, "")
+    assert outcome.err.splitlines()[0] == f"Wrote karat.toml ({kind}) and karat.schema.json"
+    assert outcome.err.splitlines()[-1] == "Next: look it over, then karat run"
+    ran = karat("run")
+    assert ran.code == 0, ran.err
+    assert "by slice" in ran.out
+    check_width(ran.out.replace("…", ""))
+
+
+def test_runs_and_labels(karat: Karat) -> None:
+    put_gold("labels.qrels")
+    put_run("bm25.trec", RANKS)
+    put_run("dense.trec", RANKS)
+    put("queries.csv", "query_id,type\n" + "".join(f"q{n:02},{'ab'[n % 2]}\n" for n in range(24)))
+    outcome = karat("init")
+    assert outcome.err.splitlines()[1] == "Found labels.qrels, bm25.trec, dense.trec, queries.csv"
+    plan = plan_of()
+    assert plan["gold"] == {"kind": "labels", "path": "labels.qrels"} and plan["baseline"] == "bm25"
+    assert {name: system["path"] for name, system in plan["systems"].items()} == {
+        "bm25": "bm25.trec",
+        "dense": "dense.trec",
+    }
+    assert plan["slices"] == "queries.csv:type"
+    assert karat("run").code == 0
+
+
+def test_a_reference_model(karat: Karat) -> None:
+    for seed, name in enumerate(["reference.npy", "small.npy", "tiny.npy"]):
+        put_vectors(name, 40, seed)
+    assert "(reference)" in karat("init").err
+    plan = plan_of()
+    assert plan["gold"]["path"] == "reference.npy" and list(plan["systems"]) == ["small", "tiny"]
+    assert karat("run").code == 0
+
+
+def test_search_by_vectors_of_queries(karat: Karat) -> None:
+    put_vectors("items.npy")
+    put_vectors("queries.npy", 3, 1)
+    put("labels.csv", "query_id,item_id,grade\n0,1,3\n1,2,2\n2,3,2\n")
+    assert "(search)" in karat("init").err
+    assert plan_of()["systems"]["items"]["queries"] == "queries.npy"
+    assert karat("run").code == 0
+
+
+def test_results_are_not_taken_for_data(karat: Karat) -> None:
+    """A second look at a folder where a plan has run finds what the first one found."""
+    put_sample("movies")
+    first = karat("init").err
+    assert karat("run").code == 0
+    assert karat("init", "--force").err == first
+
+
+# --- a kind is asked for ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_plan_that_can_be_read(karat: Karat, kind: str) -> None:
+    """Nothing lies here: all that is wrong with the plan is that its files are not there."""
+    outcome = karat("init", kind)
+    assert outcome.code == 0 and "the paths in the plan are examples" in outcome.err
+    text = Path("karat.toml").read_text()
+    assert text.startswith("#:schema karat.schema.json\n# ") and text.count("#") >= 8, "it is commented"
+    check_failure(karat("run"), 3, "no such file")
+
+
+def test_all_kinds_are_in_the_help(karat: Karat) -> None:
+    text = karat("init", "--help").out
+    assert [kind for kind in KINDS if not re.search(rf"\b{kind}\b", text)] == []
+
+
+def test_a_misspelt_kind(karat: Karat, folder: Path) -> None:
+    check_failure(karat("init", "movie"), 2, "unknown kind of plan 'movie'", "Did you mean movies?")
+    assert tree(folder) == {}
+
+
+# --- where it goes ------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_that_is_there_is_kept(karat: Karat) -> None:
+    put("karat.toml", "# mine\n")
+    check_failure(karat("init"), 2, "karat.toml is there already", "-o", "--force")
+    assert Path("karat.toml").read_text() == "# mine\n" and not Path("karat.schema.json").exists()
+    assert karat("init", "--force").code == 0 and plan_of()["gold"]["kind"] == "labels"
+
+
+def test_another_name_and_folder(karat: Karat) -> None:
+    put_gold("plans/g.qrels")
+    put_run("plans/one.trec", RANKS)
+    put_run("not-here.trec", RANKS)
+    outcome = karat("init", "-o", "plans/mine.toml")
+    assert outcome.err.splitlines()[0] == "Wrote plans/mine.toml (runs) and plans/karat.schema.json"
+    assert list(plan_of("plans/mine.toml")["systems"]) == ["one"], "its own folder is looked at"
+    line = outcome.err.splitlines()[-1]
+    assert karat(*line.partition(" karat ")[2].split()).code == 0
+
+
+@pytest.mark.parametrize("place", ["a-file/karat.toml", "."])
+def test_a_place_that_cannot_be_written(karat: Karat, place: str) -> None:
+    put("a-file", "x")
+    outcome = karat("init", "-o", place, "--force")
+    check_failure(outcome, outcome.code)
+    assert outcome.code in (2, 3) and not Path("karat.schema.json").exists()
+
+
+@pytest.mark.parametrize("name", ["größe", "two words", "a.b", "quo\"te's", "back\\slash", "日本", "--", "new\nline"])
+def test_names_of_files_and_folders_are_quoted(karat: Karat, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    place = Path(name)
+    place.mkdir()
+    monkeypatch.chdir(place)
+    put_gold("g.qrels")
+    put_run(f"{name}.trec", RANKS)
+    put_run("other.trec", RANKS)
+    outcome = karat("init")
+    assert outcome.code == 0, outcome.err
+    assert sorted(system["path"] for system in plan_of()["systems"].values()) == sorted([f"{name}.trec", "other.trec"])
+    assert plan_of()["name"] == name
+    assert karat("run").code == 0
+
+
+def test_runs_of_one_name(karat: Karat) -> None:
+    put_gold()
+    for suffix in ("trec", "run", "res"):
+        put_run(f"same.{suffix}", RANKS)
+    assert karat("init").code == 0 and len(plan_of()["systems"]) == 3
+    assert karat("run").code == 0
+
+
+# --- the rest -----------------------------------------------------------------------------------------------------
+
+
+def test_the_schema_beside_it_is_that_of_karat_schema(karat: Karat) -> None:
+    karat("init")
+    assert json.loads(Path("karat.schema.json").read_text()) == json.loads(karat("schema").out)
+
+
+def test_quiet(karat: Karat) -> None:
+    outcome = karat("init", "-q")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "") and Path("karat.toml").exists()
+
+
+def test_help_teaches(karat: Karat) -> None:
+    """Whoever copies an example gets what it says."""
+    examples = re.findall(r"^ +karat (.+)$", karat("init", "--help").out, re.MULTILINE)
+    assert len(examples) == 2
+    for example in examples:
+        outcome = karat(*example.split())
+        assert outcome.code == 0, (example, outcome.err)
+        shutil.rmtree("plans", ignore_errors=True)
+
+
+def test_in_a_terminal(folder: Path) -> None:
+    put_sample("movies")
+    seen = in_terminal(["init"], COLUMNS="80")
+    assert "\x1b" not in seen
+    assert seen.replace("\r\n", "\n").endswith("\nNext: look it over, then karat run\n")

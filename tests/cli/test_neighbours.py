@@ -1,0 +1,293 @@
+"""karat neighbours: exact neighbours of small spaces against plain loops; every option; what is no vector."""
+
+import csv
+import gzip
+import json
+import re
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from .conftest import Karat
+from .made import tree
+from .support import check_failure, check_width, put
+from .terminal import in_terminal
+
+IDS = [f"d{number:02}" for number in range(30)]
+ASKED = ["a", "b", "d03"]
+NARROW = ["--queries", "narrow.npy", "--queries-ids", "asked-ids.json"]
+Vector = list[float]
+Found = dict[str, list[tuple[str, float]]]
+
+
+@pytest.fixture(autouse=True)
+def vectors(folder: Path) -> None:
+    """Thirty items of which two are alike, and three queries of which one has an item's id."""
+    draw = np.random.default_rng(4)
+    items = draw.normal(size=(len(IDS), 5)).astype(np.float32)
+    items[7] = items[8]
+    np.save("items.npy", items)
+    np.savez("both.npz", ids=np.array(IDS), space=items, other=draw.normal(size=items.shape))
+    np.save("asked.npy", draw.normal(size=(3, 5)).astype(np.float32))
+    put("ids.txt", "\n".join(IDS) + "\n")
+    put("asked-ids.json", json.dumps(ASKED))
+    put("some.txt", "d01\nd02\nd03\n")
+
+
+def alike(one: Vector, other: Vector, metric: str) -> float:
+    product = sum(a * b for a, b in zip(one, other, strict=True))
+    if metric == "ip":
+        return product
+    if metric == "l2":
+        return -sqrt(sum((a - b) ** 2 for a, b in zip(one, other, strict=True)))
+    return product / sqrt(sum(a * a for a in one)) / sqrt(sum(b * b for b in other))
+
+
+def slowly(
+    queries: dict[str, Vector], k: int | None = None, metric: str = "cosine", of: set[str] | None = None
+) -> Found:
+    items = dict(zip(IDS, np.load("items.npy").astype(float).tolist(), strict=True))
+    found = {}
+    for query, vector in queries.items():
+        scores = {
+            item: alike(vector, other, metric)
+            for item, other in items.items()
+            if item != query and (of is None or item in of)
+        }
+        found[query] = sorted(scores.items(), key=lambda pair: (-round(pair[1], 12), pair[0]))[:k]
+    return found
+
+
+def items_as_queries() -> dict[str, Vector]:
+    return dict(zip(IDS, np.load("items.npy").astype(float).tolist(), strict=True))
+
+
+def asked() -> dict[str, Vector]:
+    return dict(zip(ASKED, np.load("asked.npy").astype(float).tolist(), strict=True))
+
+
+def found_in(path: str = "run.csv") -> Found:
+    found: Found = {}
+    for row in csv.DictReader(Path(path).read_text().splitlines()):
+        found.setdefault(row["query_id"], []).append((row["item_id"], float(row["score"])))
+    return found
+
+
+def check_same(found: Found, expected: Found) -> None:
+    assert {query: [item for item, _ in pairs] for query, pairs in found.items()} == {
+        query: [item for item, _ in pairs] for query, pairs in expected.items()
+    }
+    for query, pairs in expected.items():
+        assert [score for _, score in found[query]] == pytest.approx([score for _, score in pairs], abs=1e-9)
+
+
+# --- what is found ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
+@pytest.mark.parametrize("k", [1, 4, 29, 100, 0])
+def test_against_plain_loops(karat: Karat, metric: str, k: int) -> None:
+    outcome = karat("neighbours", "items.npy", "-k", str(k), "--metric", metric, "-o", "run.csv")
+    assert outcome.code == 0, outcome.err
+    check_same(found_in(), slowly(items_as_queries(), k or None, metric))
+
+
+def test_ten_are_found_unless_asked_otherwise(karat: Karat) -> None:
+    assert karat("neighbours", "both.npz:space", "-o", "run.csv").code == 0
+    check_same(found_in(), slowly(items_as_queries(), 10))
+
+
+def test_equal_scores_go_by_id(karat: Karat) -> None:
+    karat("neighbours", "items.npy", "-o", "run.csv")
+    found = found_in()
+    assert (found["d07"][0][0], found["d08"][0][0]) == ("d08", "d07")
+    for query, pairs in found.items():
+        items = [item for item, _ in pairs]
+        if query not in ("d07", "d08") and "d07" in items[:-1]:
+            assert items[items.index("d07") + 1] == "d08"
+
+
+def test_queries_of_their_own(karat: Karat) -> None:
+    given = ["--queries", "asked.npy", "--queries-ids", "asked-ids.json"]
+    assert karat("neighbours", "items.npy", *given, "-k", "0", "-o", "run.csv").code == 0
+    check_same(found_in(), slowly(asked()))
+    assert "d03" not in dict(found_in()["d03"]) and "d03" in dict(found_in()["a"]), "its own id is left out"
+
+
+def test_candidates_by_id(karat: Karat) -> None:
+    assert karat("neighbours", "items.npy", "--candidates", "some.txt", "-o", "run.csv").code == 0
+    check_same(found_in(), slowly(items_as_queries(), 10, of={"d01", "d02", "d03"}))
+
+
+@pytest.mark.parametrize("k", [2, 0])
+def test_candidates_of_each_query(karat: Karat, k: int) -> None:
+    lists = {"a": {"d01", "d05", "d09"}, "d03": {"d03", "d04"}}
+    rows = "".join(f"{query},{item}\n" for query, items in lists.items() for item in sorted(items))
+    put("lists.csv", "query_id,item_id\n" + rows)
+    given = ["--queries", "asked.npy", "--queries-ids", "asked-ids.json", "--candidates", "lists.csv"]
+    assert karat("neighbours", "items.npy", *given, "-k", str(k), "-o", "run.csv").code == 0
+    expected = {query: slowly({query: asked()[query]}, k or None, of=lists[query])[query] for query in lists}
+    check_same(found_in(), expected)
+
+
+# --- what is written ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["run.trec", "run.csv", "run.tsv", "run.jsonl", "run.json", "run.parquet", "run.csv.gz"]
+)
+def test_a_run_evaluates_in_the_order_found(karat: Karat, name: str) -> None:
+    """The gold's grades fall with the place: only the very same order has an ndcg of 1."""
+    expected = slowly(items_as_queries(), 6)
+    put(
+        "g.qrels",
+        "".join(f"{q} 0 {item} {6 - n}\n" for q, pairs in expected.items() for n, (item, _) in enumerate(pairs)),
+    )
+    outcome = karat("neighbours", "items.npy", "-k", "6", "-o", name)
+    assert outcome.err.splitlines()[-1] == f"Wrote {name}: 180 rows. Next: karat evaluate GOLD {name}"
+    line = outcome.err.partition("Next: karat ")[2].replace("GOLD", "g.qrels").split()
+    report = json.loads(karat(*line, "-m", "ndcg(gain=exp),judged@6", "--json").out)
+    means = [one["mean"] for one in report["systems"]["run"]["measures"].values()]
+    assert means == [pytest.approx(1, abs=1e-12), 1]
+
+
+def test_all_digits_are_written(karat: Karat) -> None:
+    for name in ("run.parquet", "run.csv", "run.trec", "run.csv.gz"):
+        assert karat("neighbours", "items.npy", "-o", name).code == 0
+    scores = pl.read_parquet("run.parquet")["score"].to_list()
+    assert [score for pairs in found_in().values() for _, score in pairs] == scores
+    assert [float(line.split()[4]) for line in Path("run.trec").read_text().splitlines()] == scores
+    assert gzip.decompress(Path("run.csv.gz").read_bytes()) == Path("run.csv").read_bytes()
+
+
+def test_json(karat: Karat) -> None:
+    outcome = karat("neighbours", "items.npy", "-k", "3", "--json")
+    assert outcome.code == 0 and "NaN" not in outcome.out and "Next" not in outcome.err
+    form: dict[str, Any] = json.loads(outcome.out)
+    assert (form["schema"], form["queries"], form["rows"]) == ("karat.neighbours/1", 30, 90)
+    space = form["space"]
+    assert (space["vectors"], space["dimensions"], space["duplicates"]["exact"]) == (30, 5, 1)
+    lengths = [sqrt(sum(x * x for x in vector)) for vector in items_as_queries().values()]
+    assert space["norm"]["mean"] == pytest.approx(sum(lengths) / 30, abs=1e-6)
+    assert (space["norm"]["min"], space["norm"]["max"]) == (pytest.approx(min(lengths)), pytest.approx(max(lengths)))
+
+
+def test_one_vector_has_no_neighbours(karat: Karat) -> None:
+    put("one.json", '{"x": [1, 2, 3]}')
+    form = json.loads(karat("neighbours", "one.json", "--json").out)
+    assert (form["queries"], form["rows"], form["space"]["mean_similarity"]) == (1, 0, None)
+    assert karat("neighbours", "one.json").code == 0
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz", "parquet", "json", "jsonl", "safetensors"])
+def test_forms_of_vectors(karat: Karat, suffix: str) -> None:
+    items, name = np.load("items.npy"), f"some.{suffix}"
+    rows = [{"item_id": id_, "vector": vector} for id_, vector in zip(IDS, items.tolist(), strict=True)]
+    if suffix in ("npy", "npz"):
+        np.save(name, items) if suffix == "npy" else np.savez(name, ids=np.array(IDS), vector=items)
+    elif suffix == "parquet":
+        pl.DataFrame(rows).write_parquet(name)
+    elif suffix == "safetensors":
+        pytest.importorskip("safetensors.numpy").save_file({"vector": items}, name, {"ids": json.dumps(IDS)})
+    else:
+        by_id = {row["item_id"]: row["vector"] for row in rows}
+        put(name, json.dumps(by_id) if suffix == "json" else "\n".join(map(json.dumps, rows)))
+    assert karat("neighbours", name, "-o", "run.csv").code == 0
+    check_same(found_in(), slowly(items_as_queries(), 10))
+
+
+# --- the screen ---------------------------------------------------------------------------------------------------
+
+
+def test_the_screen(karat: Karat) -> None:
+    outcome = karat("neighbours", "items.npy", "-k", "3")
+    check_width(outcome.out)
+    assert re.search(r"^vectors +30 × 5 *$", outcome.out, re.MULTILINE) and "\x1b" not in outcome.out
+    shown = ", ".join(f"{item} ({score:.4f})" for item, score in slowly(items_as_queries(), 3)["d00"])
+    assert shown in outcome.out.replace("−", "-")
+    assert outcome.err.splitlines()[-1] == "Next: keep the run with -o run.parquet"
+    quiet = karat("neighbours", "items.npy", "-k", "3", "-q")
+    assert (quiet.out, quiet.err) == (outcome.out, "")
+
+
+def test_long_ids_fit_80_columns(karat: Karat) -> None:
+    put("ids.txt", "".join(f"{id_}-of-a-length-that-nobody-would-choose-but-hashes-have\n" for id_ in IDS))
+    check_width(karat("neighbours", "items.npy").out.replace(" …", ""))
+
+
+def test_in_a_terminal(folder: Path) -> None:
+    seen = in_terminal(["neighbours", "items.npy"], NO_COLOR="1", COLUMNS="80").replace("\r\n", "\n")
+    check_width(re.sub(r"\x1b\[[0-9;]*m", "", seen))
+    assert "\x1b[?25" not in seen and seen.endswith("Next: keep the run with -o run.parquet\n")
+
+
+def test_help_teaches(karat: Karat) -> None:
+    """An example stands in one line, to be copied, and works."""
+    np.savez("vectors.npz", ids=np.array(IDS), anchor=np.load("items.npy"), vibe=np.load("items.npy"))
+    np.save("corpus.npy", np.load("items.npy"))
+    np.save("queries.npy", np.load("asked.npy"))
+    rows = zip(IDS, np.load("items.npy").tolist(), strict=True)
+    pl.DataFrame([{"id": id_, "embedding": vector} for id_, vector in rows]).write_parquet("items.parquet")
+    put("in-stock.txt", "d01\nd02\n")
+    examples = re.findall(r"\n\n +(karat [^\n]+(?:\n[^\n]+)*)", karat("neighbours", "--help").out)
+    assert len(examples) == 3
+    for example in examples:
+        assert "\n" not in example, "too long for 80 columns"
+        assert karat(*example.split()[1:]).code == 0, example
+
+
+# --- what is no vector --------------------------------------------------------------------------------------------
+
+
+def put_bad() -> None:
+    items = np.load("items.npy")
+    for name, value in (("nan.npy", np.nan), ("inf.npy", np.inf), ("zero.npy", 0.0)):
+        bad = items.copy()
+        bad[4] = value
+        np.save(name, bad)
+    np.save("narrow.npy", items[:3, :4])
+    Path("sub").mkdir()
+    np.save("sub/flat.npy", items[0])
+    put("few.txt", "a\nb\n")
+    put("broken.json", "[1,")
+    put("strange.txt", "d01\nnobody\n")
+    put("lists.csv", "query_id,item_id\na,d01\n")
+    put("twice.txt", "d00\n" * 30)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "fragments"),
+    [
+        (["nan.npy"], 3, ["nan.npy", "NaN", "d04"]),
+        (["inf.npy"], 3, ["inf.npy", "infinite", "d04"]),
+        (["zero.npy"], 3, ["zero.npy", "d04", "zero"]),
+        (["sub/flat.npy"], 3, ["flat.npy", "shape"]),
+        (["both.npz"], 3, ["both.npz", "space", "other", "both.npz:space"]),
+        (["both.npz:spac"], 3, ["both.npz", "'spac'"]),
+        (["both.npz:space", "--ids", "ids.txt"], 2, ["both.npz:space", "ids of its own"]),
+        (["items.npy", "--ids", "few.txt"], 3, ["few.txt", "30", "2"]),
+        (["items.npy", "--ids", "twice.txt"], 3, ["d00", "more than once"]),
+        (["items.npy", "--ids", "broken.json"], 3, ["broken.json"]),
+        (["items.npy", *NARROW], 3, ["narrow.npy", "4 dim", "of 5"]),
+        (["items.npy", *NARROW, "--candidates", "lists.csv"], 3, ["narrow.npy", "4 dim", "of 5"]),
+        (["items.npy", "--queries-ids", "asked-ids.json"], 2, ["--queries-ids", "--queries"]),
+        (["items.npy", "--candidates", "strange.txt"], 3, ["nobody"]),
+        (["items.npy", "--candidates", "lists.csv"], 3, ["query", "a"]),
+        (["items.npy", "--candidates", "nowhere.txt"], 3, ["nowhere.txt", "no such file"]),
+        (["nowhere.npy"], 3, ["nowhere.npy", "no such file"]),
+        (["ids.txt"], 2, ["ids.txt", ".npy"]),
+        (["items.npy", "--metric", "cosin"], 2, ["cosin", "Did you mean cosine?"]),
+        (["items.npy", "-k", "-1"], 2, ["-k", "-1"]),
+        (["items.npy", "-o", "run.xlsx"], 2, ["run.xlsx"]),
+        (["items.npy", "-o", "nowhere/run.csv"], 3, ["nowhere/run.csv"]),
+    ],
+)
+def test_errors(karat: Karat, folder: Path, arguments: list[str], code: int, fragments: list[str]) -> None:
+    put_bad()
+    before = tree(folder)
+    check_failure(karat("neighbours", *arguments), code, *fragments)
+    assert tree(folder) == before

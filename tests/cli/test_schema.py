@@ -1,0 +1,106 @@
+"""karat schema: what editors need to know of plans."""
+
+import json
+import re
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+
+from karat.plan import GOLD_KINDS, SYSTEM_KINDS
+
+from .conftest import Karat
+from .made import RANKS, put_gold, put_run
+from .support import check_failure, put
+from .terminal import in_terminal
+
+MOVIES = (files("karat") / "samples" / "movies" / "karat.toml").read_text(encoding="utf-8")
+
+
+def errors_of(karat: Karat, text: str) -> list[Any]:
+    schema = json.loads(karat("schema").out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return list(jsonschema.Draft202012Validator(schema).iter_errors(tomllib.loads(text)))
+
+
+def test_it_is_a_schema_and_names_everything(karat: Karat) -> None:
+    outcome = karat("schema")
+    assert (outcome.code, outcome.err) == (0, "") and "\x1b" not in outcome.out
+    schema = json.loads(outcome.out)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    for kind in (*GOLD_KINDS.names(), *SYSTEM_KINDS.names()):
+        assert f'"const": "{kind}"' in outcome.out, kind
+    for key, value in schema["properties"].items():
+        named = schema["$defs"][value["$ref"].rpartition("/")[2]] if "$ref" in value else {}
+        assert "description" in named | value, f"an editor shows what {key} is for"
+
+
+def test_plans_that_run_are_valid(karat: Karat) -> None:
+    assert errors_of(karat, MOVIES) == []
+
+
+@pytest.mark.parametrize("kind", ["runs", "spaces", "reference", "search"])
+def test_drafts_are_valid(karat: Karat, kind: str) -> None:
+    assert karat("init", kind, "-q").code == 0
+    assert errors_of(karat, Path("karat.toml").read_text()) == []
+
+
+def test_short_forms_are_valid(karat: Karat) -> None:
+    """gold = FILE, a system = FILE, and a table without its kind: karat run takes them, so an editor must."""
+    put_gold()
+    put_run("new.trec", RANKS)
+    for text in (
+        'gold = "g.qrels"\n[systems]\nnew = "new.trec"\n',
+        '[gold]\npath = "g.qrels"\n[systems.new]\npath = "new.trec"\n',
+    ):
+        put("karat.toml", text)
+        assert karat("run").code == 0
+        assert errors_of(karat, text) == []
+
+
+@pytest.mark.parametrize(
+    ("replaced", "by"),
+    [
+        ('baseline = "', 'basline = "'),
+        ('kind = "ordered"', 'kind = "ordred"'),
+        ("cutoffs = [5,", "cutoffs = [0,"),
+        ('measures = ["', 'measures = [1, "'),
+        ("k = 5", 'k = "5"'),
+        ('path = "vectors.npz:vibe"', ""),
+        ('method = "rrf"', 'methd = "rrf"'),
+    ],
+)
+def test_what_karat_refuses_is_invalid(karat: Karat, replaced: str, by: str) -> None:
+    assert MOVIES.count(replaced) == 1
+    text = MOVIES.replace(replaced, by)
+    assert errors_of(karat, text)
+    put("karat.toml", text)
+    assert karat("run").code == 2
+
+
+def test_output(karat: Karat) -> None:
+    outcome = karat("schema", "-o", "plan.json")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "Wrote plan.json\n")
+    assert Path("plan.json").read_text(encoding="utf-8") == karat("schema").out
+    assert karat("schema", "-o", "plan.json", "-q").err == ""
+
+
+def test_a_place_that_cannot_be_written(karat: Karat) -> None:
+    check_failure(karat("schema", "-o", "nowhere/plan.json"), 3, "nowhere/plan.json")
+    Path("folder.json").mkdir()
+    check_failure(karat("schema", "-o", "folder.json"), 3, "folder.json")
+
+
+def test_help_teaches(karat: Karat) -> None:
+    text = karat("schema", "--help").out
+    (example,) = re.findall(r"^ +karat (.+)$", text, re.MULTILINE)
+    assert karat(*example.split()).code == 0 and json.loads(Path("karat.schema.json").read_text())
+    assert "#:schema karat.schema.json" in text
+
+
+def test_in_a_terminal(folder: Path) -> None:
+    seen = in_terminal(["schema"])
+    assert "\x1b" not in seen and json.loads(seen)["title"]

@@ -1,0 +1,126 @@
+"""Plans: what their tests share, and kinds of gold and systems as a plug-in would add them."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+import pytest
+
+import karat
+from karat.plan import GOLD_KINDS, SYSTEM_KINDS
+from karat.plan.execution import Outcome, run_plan
+from karat.plan.reading import Checked, read_plan
+from karat.plan.tables import Folder, GoldTable, Loaded, Shop, SystemTable
+from karat.types import Ranking
+
+GOLD = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\nq3 0 a 1\nq3 0 d 3\n"
+RUN = "q1 Q0 a 1 3.5 t\nq1 Q0 b 2 2 t\nq2 Q0 a 1 3 t\nq2 Q0 c 2 2 t\nq3 Q0 d 1 1 t\n"
+OTHER = "q1 Q0 b 1 3.5 t\nq1 Q0 a 2 2 t\nq2 Q0 c 1 3 t\nq2 Q0 b 2 2 t\nq3 Q0 d 1 1 t\nq3 Q0 a 2 0.5 t\n"
+SHORT = 'gold = "qrels.txt"\nsystems.x = "x.trec"\n'
+"""The shortest plan there is: two lines."""
+QUICK = "statistics.resamples = 100\n"
+
+Content = str | bytes | np.ndarray[Any, Any] | dict[str, Any]
+
+
+def put(folder: Path, **files: Content) -> None:
+    """Files by name, two underscores for the dot: texts, bytes, an array (.npy), or arrays by name (.npz)."""
+    for name, content in files.items():
+        path = folder / name.replace("__", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, np.ndarray):
+            np.save(path, content)
+        elif isinstance(content, dict):
+            np.savez(path, **content)
+        else:
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def plan_in(folder: Path, text: str, name: str = "plan.toml") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def checked(folder: Path, text: str) -> Checked:
+    return read_plan(plan_in(folder, text))
+
+
+def carried_out(folder: Path, text: str) -> Outcome:
+    """With few resamples, unless the plan says how many."""
+    return run_plan(checked(folder, text if "statistics" in text else QUICK + text))
+
+
+def means(outcome: Outcome, system: str) -> dict[str, float]:
+    return {label: estimate.mean for label, estimate in outcome.report.estimates[system].items()}
+
+
+def with_runs(folder: Path) -> Path:
+    """A folder with qrels.txt, x.trec and y.trec."""
+    put(folder, qrels__txt=GOLD, x__trec=RUN, y__trec=OTHER)
+    return folder
+
+
+def with_own_registries(patch: pytest.MonkeyPatch) -> None:
+    """Kinds of gold and systems that are registered from now on are gone when the test is over."""
+    for registry in (GOLD_KINDS, SYSTEM_KINDS):
+        patch.setattr(registry, "_entries", {name: registry.get(name) for name in registry.names()})
+
+
+class KeywordGold(GoldTable):
+    """A video is relevant where it has all keywords of the query, a text or another video."""
+
+    kind: Literal["keywords"]
+    path: str
+    groups: list[str]
+    """The columns of the table that hold keywords."""
+    queries: str | None = None
+
+    def load(self, folder: Folder) -> Loaded:
+        table = pl.read_csv(folder.path(self.path))
+        videos = {row["slice_id"]: {row[group] for group in self.groups} for row in table.iter_rows(named=True)}
+        asked = videos
+        if self.queries is not None:
+            rows = pl.read_csv(folder.path(self.queries)).iter_rows(named=True)
+            asked = {row["query_id"]: set(row["keywords"].split(";")) for row in rows}
+        grades = {
+            query: {video: float(words <= has) for video, has in videos.items() if video != query}
+            for query, words in asked.items()
+        }
+        return Loaded(golds={"gold": karat.as_gold(grades)}, closed=self.queries is None)
+
+
+def split(path: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The first 80 % of the ratings by time, and the last 10 %."""
+    ratings = pl.read_csv(path).sort("timestamp", maintain_order=True)
+    first, second = (ratings["timestamp"][int(len(ratings) * share)] for share in (0.8, 0.9))
+    return ratings.filter(pl.col("timestamp") < first), ratings.filter(pl.col("timestamp") >= second)
+
+
+class InteractionsGold(GoldTable):
+    """The ratings of the last window are the truth."""
+
+    kind: Literal["interactions"]
+    path: str
+
+    def load(self, folder: Folder) -> Loaded:
+        _, test = split(folder.path(self.path))
+        return Loaded(golds={"gold": karat.as_gold(test.select("user_id", "movie_id", "rating"))})
+
+
+class PopularitySystem(SystemTable):
+    """What most have rated in the first window, less what the user has."""
+
+    kind: Literal["popularity"]
+    path: str
+
+    def load(self, shop: Shop) -> Ranking:
+        train, test = split(shop.path(self.path))
+        count = {**dict.fromkeys(test["movie_id"], 0), **dict(train["movie_id"].value_counts().iter_rows())}
+        seen = {str(user): set(items) for user, items in train.group_by("user_id").agg("movie_id").iter_rows()}
+        users = [str(user) for user in shop.gold.queries]
+        return karat.as_ranking(
+            {user: {item: n for item, n in count.items() if item not in seen.get(user, ())} for user in users}
+        )

@@ -1,0 +1,213 @@
+"""Folders looked at, and plans drafted from them: each can be read, names what was found, and runs where it can."""
+
+import json
+import shutil
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from karat.errors import DataError, UnknownName
+from karat.plan.drafting import ALIASES, KINDS, draft, kind_for
+from karat.plan.execution import Outcome, run_plan
+from karat.plan.looking import Found, look
+from karat.plan.reading import Checked, read_plan
+
+from . import OTHER, QUICK, RUN, means, put, with_runs
+
+SAMPLE = Path(str(files("karat") / "samples" / "movies"))
+ROWS = np.random.default_rng(3).normal(size=(30, 6)).astype(np.float32)
+LABELS = "\n".join(json.dumps({"query_id": f"q{n % 5}", "item_id": f"d{n}", "grade": n % 4}) for n in range(20))
+
+
+def named(rows: Any, letter: str) -> dict[str, Any]:
+    return {"ids": np.array([f"{letter}{n}" for n in range(len(rows))]), "v": rows}
+
+
+def drafted(folder: Path, kind: str | None = None) -> tuple[str, Checked]:
+    """The kind of plan that the files call for, and that plan, read."""
+    found = look(folder)
+    chosen = kind or kind_for(found)
+    path = folder / "drafted.toml"
+    path.write_text(QUICK + draft(chosen, found, 'the "name"'))
+    return chosen, read_plan(path)
+
+
+def run(folder: Path, kind: str) -> Outcome:
+    """The draft of the folder carried out, which must be of this kind."""
+    chosen, plan = drafted(folder)
+    assert chosen == kind and plan.plan.name == 'the "name"'
+    return run_plan(plan)
+
+
+def search_files(folder: Path) -> Path:
+    put(folder, labels__jsonl=LABELS, items__npz=named(ROWS[:20], "d"), queries__npz=named(ROWS[20:25], "q"))
+    return folder
+
+
+class TestRuns:
+    def test_qrels_and_runs(self, tmp_path: Path) -> None:
+        found = look(with_runs(tmp_path))
+        assert found == Found(golds=["qrels.txt"], runs=["x.trec", "y.trec"]) and found.anything
+        outcome = run(tmp_path, "runs")
+        assert means(outcome, "x")["rr"] == pytest.approx((1 + 1 / 2 + 1) / 3)
+        assert outcome.report.baseline == "x" and {one.system for one in outcome.report.comparisons} == {"y"}
+
+    def test_other_formats(self, tmp_path: Path) -> None:
+        put(tmp_path, judgments__csv="query_id,item_id,grade\nq1,a,1\nq2,b,2\n")
+        put(tmp_path, bm25__json=json.dumps({"q1": {"a": 0.5, "b": 0.25}, "q2": {"b": 0.5}}))
+        put(tmp_path, dense__jsonl='{"query_id": "q1", "item_id": "a", "score": 0.5}\n')
+        found = look(tmp_path)
+        assert (found.golds, found.runs) == (["judgments.csv"], ["bm25.json", "dense.jsonl"])
+        assert set(run(tmp_path, "runs").report.systems) == {"bm25", "dense"}
+
+    def test_a_table_of_queries_gives_slices(self, tmp_path: Path) -> None:
+        put(with_runs(tmp_path), queries__csv="query_id,type,text\nq1,a,one\nq2,b,two\nq3,a,three\n")
+        assert look(tmp_path).tables["queries.csv"][0] == "type"
+        assert {part.name for part in run(tmp_path, "runs").report.slices} == {"type=a", "type=b"}
+
+    def test_a_table_of_items_gives_slices_of_items(self, tmp_path: Path) -> None:
+        put(with_runs(tmp_path), docs__csv="doc_id,subject\na,s\nb,t\nc,s\nd,s\n")
+        outcome = run(tmp_path, "runs")
+        assert {part.name for part in outcome.report.slices} == {"item.subject=s", "item.subject=t"}
+
+    @pytest.mark.parametrize(
+        "name", ["dense v2.trec", 'a"b.trec', "x.y.trec", "b\\c.trec", "-.trec", "1.trec", "#.trec"]
+    )
+    def test_odd_names_of_files(self, tmp_path: Path, name: str) -> None:
+        with_runs(tmp_path)
+        (tmp_path / name).write_text(OTHER)
+        outcome = run(tmp_path, "runs")
+        assert len(outcome.report.systems) == 3
+        assert sum(means(outcome, system) == means(outcome, "y") for system in outcome.report.systems) >= 2
+
+    @pytest.mark.parametrize(
+        ("name", "content"),
+        [
+            ("café.trec", RUN),
+            ("q.csv", "query_id,price (EUR)\nq1,1\nq2,2\nq3,2\n"),
+            ("q.csv", 'query_id,"a,b"\nq1,s\nq2,t\nq3,s\n'),
+            ("q.csv", "query_id,a*b\nq1,s\nq2,t\nq3,s\n"),
+            ('"q".csv', "query_id,type\nq1,s\nq2,t\nq3,s\n"),
+        ],
+    )
+    def test_odder_names(self, tmp_path: Path, name: str, content: str) -> None:
+        (with_runs(tmp_path) / name).write_text(content)
+        assert set(run(tmp_path, "runs").report.systems) >= {"x", "y"}
+
+
+class TestSpaces:
+    def test_the_movies(self, tmp_path: Path) -> None:
+        for name in ("gold.json", "vectors.npz", "movies.jsonl"):
+            shutil.copy(SAMPLE / name, tmp_path)
+        found = look(tmp_path)
+        assert found.ordered == {"gold.json": ["overall", "content", "vibes"]}
+        assert found.vectors == ["vectors.npz:anchor", "vectors.npz:content", "vectors.npz:vibe"]
+        outcome = run(tmp_path, "spaces")
+        shown = run_plan(read_plan(SAMPLE / "karat.toml"))
+        assert outcome.report.golds == {
+            "anchor": "overall",
+            "content": "content",
+            "vibe": "vibes",
+            "combined": "overall",
+            "random": "overall",
+        }
+        for ours, theirs in (("anchor", "denseanchor"), ("content", "densecontent"), ("vibe", "densevibe")):
+            assert means(outcome, ours)["hits@5"] == means(shown, theirs)["hits@5"]
+        assert means(outcome, "random")["rr@10"] == means(shown, "random")["rr@10"]
+        assert any(part.name.startswith("cluster=") for part in outcome.report.slices)
+
+
+class TestReference:
+    def test_a_reference_and_a_candidate(self, tmp_path: Path) -> None:
+        put(tmp_path, reference__npy=ROWS, candidate__npy=ROWS[:, :3], flat__npy=ROWS[0])
+        found = look(tmp_path)
+        assert found.vectors == ["candidate.npy", "reference.npy"] and found.reference == "reference.npy"
+        outcome = run(tmp_path, "reference")
+        assert set(outcome.report.systems) == {"candidate"} and len(outcome.report.systems["candidate"].queries) == 30
+        assert 0 < means(outcome, "candidate")["recall(over=k,gold=k)@10"] < 1
+
+    def test_an_equal_candidate_is_perfect(self, tmp_path: Path) -> None:
+        put(tmp_path, teacher__npy=ROWS, student__npy=ROWS * 2)
+        assert set(means(run(tmp_path, "reference"), "student").values()) == {1.0}
+
+    def test_the_one_that_is_called_reference(self, tmp_path: Path) -> None:
+        put(tmp_path, reference__npy=ROWS, adapter__npy=ROWS[:, :3], candidate__npy=ROWS[:, :3])
+        assert look(tmp_path).reference == "reference.npy"
+
+
+class TestSearch:
+    def test_labels_items_and_queries(self, tmp_path: Path) -> None:
+        found = look(search_files(tmp_path))
+        assert found == Found(golds=["labels.jsonl"], vectors=["items.npz"], query_vectors=["queries.npz"])
+        outcome = run(tmp_path, "search")
+        assert outcome.report.systems["items"].queries.to_list() == ["q0", "q1", "q2", "q3", "q4"]
+        assert {len(top) for top in outcome.report.top["items"]} == {10}
+
+    def test_vectors_in_parquet(self, tmp_path: Path) -> None:
+        frame = pl.DataFrame({"id": [f"d{n}" for n in range(20)], "v": ROWS[:20].tolist(), "w": ROWS[:20, :3].tolist()})
+        frame.write_parquet(tmp_path / "items.parquet")
+        assert look(tmp_path).vectors == ["items.parquet:v", "items.parquet:w"]
+
+    def test_a_table_of_products(self, tmp_path: Path) -> None:
+        put(search_files(tmp_path), a__csv="product_id,kind\n" + "".join(f"d{n},{'xy'[n % 2]}\n" for n in range(20)))
+        assert {part.name for part in run(tmp_path, "search").report.slices} == {"item.kind=x", "item.kind=y"}
+
+
+class TestNothingMuch:
+    @pytest.mark.parametrize("kind", [*KINDS.names(), *ALIASES])
+    def test_of_an_empty_folder_each_kind_is_an_example(self, tmp_path: Path, kind: str) -> None:
+        assert look(tmp_path) == Found() and not Found().anything and kind_for(Found()) == "runs"
+        _, plan = drafted(tmp_path, kind)
+        assert plan.plan.systems and plan.asked
+        with pytest.raises(DataError, match="no such file"):
+            run_plan(plan)
+
+    def test_an_unknown_kind(self) -> None:
+        with pytest.raises(UnknownName, match=r"unknown kind of plan 'movie'\. Did you mean movies"):
+            draft("movie", Found(), "x")
+
+    JUNK: dict[str, bytes] = {
+        "README.txt": b"hello, this is text\n",
+        "empty.csv": b"",
+        "one.csv": b"a\n1\n",
+        "latin.csv": b"query_id,x\n\xff\xfe,1\n",
+        "broken.json": b"[{",
+        "null.json": b"null",
+        "numbers.json": b"[1, 2]",
+        "report.json": b'{"schema": "karat.report/1"}',
+        "lists.json": b'[{"id": "a", "vector": [1.5, 2.5]}]',
+        "broken.parquet": b"PAR1....",
+        "broken.npy": b"\x93NUMPY",
+        "text.npz": b"hello",
+        "picture.png": b"\x89PNG",
+        ".hidden.trec": RUN.encode(),
+    }
+
+    def test_junk_is_left_aside(self, tmp_path: Path) -> None:
+        with_runs(tmp_path)
+        (tmp_path / "folder.trec").mkdir()
+        for name, content in self.JUNK.items():
+            (tmp_path / name).write_bytes(content)
+        assert look(tmp_path) == Found(golds=["qrels.txt"], runs=["x.trec", "y.trec"])
+
+    @pytest.mark.parametrize(
+        ("name", "content"),
+        [("a.npy", b""), ("a.npz", b""), ("a.json", b"[" * 100_000)],
+    )
+    def test_damaged_arrays_are_left_aside(self, tmp_path: Path, name: str, content: bytes) -> None:
+        (with_runs(tmp_path) / name).write_bytes(content)
+        assert look(tmp_path) == Found(golds=["qrels.txt"], runs=["x.trec", "y.trec"])
+
+    def test_a_damaged_archive_is_left_aside(self, tmp_path: Path) -> None:
+        """In a process of its own, for NumPy leaves the file open."""
+        put(tmp_path, a__npz=b"PK\x03\x04 cut short", z__npy=ROWS)
+        code = "import pathlib, karat.plan.looking as looking; print(looking.look(pathlib.Path('.')).vectors)"
+        command = [sys.executable, "-W", "error", "-c", code]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.stdout, done.stderr) == ("['z.npy']\n", "")

@@ -1,0 +1,278 @@
+"""Rankings from vectors: hand-worked scores, the query's own item, subsets, ties, and no word of the order of rows."""
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from karat.engines import ENGINES
+from karat.errors import DataError, UnknownName, UsageError
+from karat.rankers.vectors import rank_listed, rank_vectors
+from karat.types import Ranking, Vectors
+
+
+def vectors(ids: Any, values: Any, dtype: Any = np.float64, source: str = "corpus") -> Vectors:
+    return Vectors(pl.Series("id", list(ids), dtype=pl.String), np.array(values, dtype=dtype), source)
+
+
+def ranked(*arguments: Any, **options: Any) -> dict[str, list[tuple[str, float]]]:
+    return lists(rank_vectors(*arguments, **options).ranking)
+
+
+def lists(ranking: Ranking) -> dict[str, list[tuple[str, float]]]:
+    """By query its items and scores, in their order."""
+    bounds = zip(ranking.queries, ranking.starts[:-1].tolist(), ranking.starts[1:].tolist(), strict=True)
+    assert ranking.scores is not None
+    return {
+        query: list(zip(ranking.items[first:last].to_list(), ranking.scores[first:last].tolist(), strict=True))
+        for query, first, last in bounds
+    }
+
+
+def items(found: dict[str, list[tuple[str, float]]]) -> dict[str, list[str]]:
+    return {query: [item for item, _ in pairs] for query, pairs in found.items()}
+
+
+# a points right; b is the longest, at 45°; c points up; d left.
+FOUR = vectors("abcd", [[3, 0], [4, 4], [0, 1], [-2, 0]])
+
+
+class TestByHand:
+    def test_cosine(self) -> None:
+        found = ranked(FOUR, metric="cosine")
+        assert items(found) == {
+            "a": ["b", "c", "d"],
+            "b": ["a", "c", "d"],  # cos 45° to both: a tie, by id
+            "c": ["b", "a", "d"],  # a right angle to both
+            "d": ["c", "b", "a"],
+        }
+        assert [score for _, score in found["a"]] == pytest.approx([sqrt(0.5), 0, -1], abs=1e-15)
+        assert [score for _, score in found["d"]] == pytest.approx([0, -sqrt(0.5), -1], abs=1e-15)
+
+    def test_inner_product(self) -> None:
+        assert ranked(FOUR, metric="ip") == {
+            "a": [("b", 12), ("c", 0), ("d", -6)],
+            "b": [("a", 12), ("c", 4), ("d", -8)],
+            "c": [("b", 4), ("a", 0), ("d", 0)],
+            "d": [("c", 0), ("a", -6), ("b", -8)],
+        }
+
+    def test_distance(self) -> None:
+        found = ranked(FOUR, metric="l2")
+        expected = {
+            "a": [("c", -sqrt(10)), ("b", -sqrt(17)), ("d", -5)],
+            "b": [("a", -sqrt(17)), ("c", -5), ("d", -sqrt(52))],
+            "c": [("d", -sqrt(5)), ("a", -sqrt(10)), ("b", -5)],
+            "d": [("c", -sqrt(5)), ("a", -5), ("b", -sqrt(52))],
+        }
+        assert items(found) == items(expected)
+        for query, pairs in expected.items():
+            assert [score for _, score in found[query]] == pytest.approx([score for _, score in pairs], rel=1e-15)
+
+
+class TestItsOwnItem:
+    def test_left_out_where_the_corpus_has_the_id(self) -> None:
+        """By id, not by direction: the query's vector is another than the item's."""
+        queries = vectors(["a", "q"], [[0, 1], [3, 0]])
+        found = ranked(FOUR, queries, metric="ip")
+        assert found == {
+            "a": [("b", 4), ("c", 1), ("d", 0)],
+            "q": [("b", 12), ("a", 9), ("c", 0), ("d", -6)],  # an equal vector of another id is kept
+        }
+
+    def test_left_out_where_it_is_no_candidate_either(self) -> None:
+        found = ranked(FOUR, candidates=pl.Series(["b", "d"]), metric="ip")
+        assert items(found) == {"a": ["b", "d"], "b": ["d"], "c": ["b", "d"], "d": ["b"]}
+
+    def test_k_others_are_found_all_the_same(self) -> None:
+        assert {query: len(found) for query, found in ranked(FOUR, k=2).items()} == dict.fromkeys("abcd", 2)
+
+
+class TestHowMany:
+    def test_k_are_the_first_of_all(self) -> None:
+        rng = np.random.default_rng(3)
+        corpus = vectors(map(str, range(60)), np.round(rng.normal(size=(60, 3)), 1))  # coarse: ties
+        for metric in ("cosine", "ip", "l2"):
+            whole = ranked(corpus, metric=metric)
+            assert all(len(found) == 59 for found in whole.values())
+            for k in (1, 2, 7, 58, 59, 60, 500):
+                assert ranked(corpus, k=k, metric=metric) == {query: found[:k] for query, found in whole.items()}
+
+    @pytest.mark.parametrize("k", [0, -1])
+    def test_none_is_no_request(self, k: int) -> None:
+        with pytest.raises(UsageError, match=f"k is {k}; expected 1 or more"):
+            rank_vectors(FOUR, k=k)
+
+    def test_one_vector_finds_nothing(self) -> None:
+        assert ranked(vectors("a", [[1, 0]])) == {"a": []}
+
+
+class TestSubsets:
+    def test_wanted_queries_come_in_the_order_asked_for(self) -> None:
+        found = ranked(FOUR, wanted=pl.Series(["d", "a"]))
+        assert list(found) == ["d", "a"]
+        assert found == {query: ranked(FOUR)[query] for query in ("d", "a")}
+
+    def test_wanted_of_queries_of_their_own(self) -> None:
+        queries = vectors("pqr", [[1, 0], [0, 1], [1, 1]])
+        assert ranked(FOUR, queries, wanted=pl.Series(["q"]), metric="ip") == {
+            "q": [("b", 4), ("c", 1), ("a", 0), ("d", 0)]
+        }
+
+    def test_candidates_do_not_change_scores(self) -> None:
+        whole, part = ranked(FOUR), ranked(FOUR, candidates=pl.Series(["d", "b"]))
+        assert part == {query: [pair for pair in whole[query] if pair[0] in "bd"] for query in whole}
+
+    @pytest.mark.parametrize(("option", "what"), [("wanted", "query"), ("candidates", "candidate")])
+    def test_ids_without_a_vector_are_listed(self, option: str, what: str) -> None:
+        with pytest.raises(DataError, match=rf"^corpus: the {what} id has no vector: z; expected a vector for each"):
+            rank_vectors(FOUR, **{option: pl.Series(["a", "z"])})  # type: ignore[arg-type]
+        with pytest.raises(DataError, match=rf"7 {what} ids have no vector: t, u, v, w, x …"):
+            rank_vectors(FOUR, **{option: pl.Series(list("atuvwxyz"))})  # type: ignore[arg-type]
+
+    def test_no_candidates_at_all(self) -> None:
+        with pytest.raises(DataError, match="no candidates"):
+            rank_vectors(FOUR, candidates=pl.Series([], dtype=pl.String))
+
+
+class TestDoor:
+    def test_dimensions(self) -> None:
+        queries = vectors("q", [[1, 2, 3]], source="queries")
+        pairs = pl.DataFrame({"query_id": ["q"], "item_id": ["a"]})
+        for call in (lambda: rank_vectors(FOUR, queries), lambda: rank_listed(FOUR, queries, pairs)):
+            with pytest.raises(DataError, match="queries, corpus: queries of 3 dimensions and a corpus of 2") as caught:
+                call()
+            assert caught.value.exit_code == 3
+
+    def test_vectors_without_direction_are_named(self) -> None:
+        with pytest.raises(DataError, match="the vector of b is zero") as caught:
+            rank_vectors(vectors("abc", [[1, 0], [0, 0], [1, 1]]))
+        assert "l2" in str(caught.value.hint)
+        with pytest.raises(DataError, match="6 vectors are zero, which has no direction: b, c, d, e, f …"):
+            rank_vectors(vectors("abcdefg", [[1, 0], *[[0, 0]] * 6]))
+        with pytest.raises(DataError, match=r"^queries: the vector of q is zero"):
+            rank_vectors(FOUR, vectors("q", [[0, 0]], source="queries"))
+
+    @pytest.mark.parametrize("metric", ["ip", "l2"])
+    def test_vectors_without_direction_have_a_place(self, metric: str) -> None:
+        found = ranked(vectors("abc", [[3, 4], [0, 0], [-3, -4]]), metric=metric)
+        assert found["b"] == ([("a", 0), ("c", 0)] if metric == "ip" else [("a", -5), ("c", -5)])
+
+    @pytest.mark.parametrize(("metric", "long"), [("cosine", 1e200), ("ip", 1e160), ("l2", 1e154)])
+    def test_vectors_too_long_to_be_squared_are_named(self, metric: str, long: float) -> None:
+        with pytest.raises(DataError, match="a, b") as caught:
+            rank_vectors(vectors("abc", [[long, 0], [-long, 0], [1, 1]]), metric=metric)
+        assert "too long" in caught.value.found
+
+    def test_names_that_are_not_known(self) -> None:
+        pairs = pl.DataFrame({"query_id": ["a"], "item_id": ["b"]})
+        for call in (
+            lambda: rank_vectors(FOUR, metric="cosin"),
+            lambda: rank_listed(FOUR, None, pairs, metric="cosin"),
+        ):
+            with pytest.raises(UnknownName, match=r"unknown similarity 'cosin'. Did you mean cosine\?"):
+                call()
+        with pytest.raises(UnknownName, match=r"unknown engine 'exakt'. Did you mean exact\?") as caught:
+            rank_vectors(FOUR, engine="exakt")
+        assert caught.value.suggestions == ["exact"] and caught.value.exit_code == 2
+        assert "exact" in ENGINES.names()
+
+
+def test_short_vectors_are_told_apart() -> None:
+    """Shorter than what 32 bits can hold one over: the same neighbours as those of the same vectors made long."""
+    values = np.random.default_rng(1).normal(size=(300, 4)).astype(np.float32)
+    tiny = values * np.float32(2.0**-130)  # a power of two, though the last bits are lost
+    again = tiny.astype(np.float64) * 2.0**130
+    names = list(map(str, range(300)))
+    assert items(ranked(vectors(names, tiny, np.float32), k=5)) == items(ranked(vectors(names, again), k=5))
+
+
+def test_ties_go_by_id_as_strings() -> None:
+    names = ["9", "10", "b", "B", "é", "a"]
+    found = ranked(vectors(names, [[1, 0]] * 6), vectors("q", [[1, 0]]))
+    assert [item for item, _ in found["q"]] == ["10", "9", "B", "a", "b", "é"]
+    assert {score for _, score in found["q"]} == {1.0}
+
+
+@pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_order_of_rows_is_of_no_account(metric: str, dtype: Any) -> None:
+    """The same frame, to the last bit, with copies among the vectors and lists short and long."""
+    rng = np.random.default_rng(7)
+    values = rng.normal(size=(300, 24)).astype(dtype)
+    values[200:] = values[:100]
+    names = np.array([str(number) for number in rng.permutation(300)])
+    asked = pl.Series(names[::7].tolist()).sort()
+    for k in (5, None):
+        first = rank_vectors(vectors(names, values, dtype), k=k, metric=metric, wanted=asked, cuts=[5])
+        for seed in range(3):
+            order = np.random.default_rng(seed).permutation(300)
+            shuffled = vectors(names[order], values[order], dtype)
+            again = rank_vectors(shuffled, k=k, metric=metric, wanted=asked, cuts=[5])
+            assert_frame_equal(again.ranking.frame(), first.ranking.frame(), check_exact=True)
+            assert again.hygiene == first.hygiene
+
+
+whole_vectors = st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2), st.just(1)), min_size=2, max_size=9)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
+@given(rows=whole_vectors, data=st.data())
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_listed_candidates_have_the_scores_of_all(metric: str, rows: Any, data: st.DataObject) -> None:
+    corpus = vectors(map(str, range(8, 8 + len(rows))), rows)
+    whole = ranked(corpus, metric=metric)
+    chosen = data.draw(st.sets(st.tuples(*[st.sampled_from(corpus.ids.to_list())] * 2), min_size=1))
+    pairs = pl.DataFrame(sorted(chosen, reverse=True), schema=["query_id", "item_id"], orient="row")
+    expected = {q: [pair for pair in whole[q] if (q, pair[0]) in chosen] for q in sorted({q for q, _ in chosen})}
+    assert lists(rank_listed(corpus, None, pairs, metric=metric)) == expected
+
+
+class TestListed:
+    def test_each_query_has_its_own(self) -> None:
+        pairs = pl.DataFrame({"query_id": ["q", "p", "q", "p"], "item_id": ["a", "c", "b", "a"]})
+        queries = vectors("pq", [[1, 0], [0, 1]])
+        ranking = rank_listed(FOUR, queries, pairs, metric="ip")
+        assert lists(ranking) == {"p": [("a", 3), ("c", 0)], "q": [("b", 4), ("a", 0)]}
+
+    @pytest.mark.parametrize("k", [1, 2, 3, 9])
+    def test_k_are_the_first_of_each(self, k: int) -> None:
+        pairs = pl.DataFrame({"query_id": [*"aaabbc"], "item_id": [*"bcdadc"]})
+        whole = lists(rank_listed(FOUR, None, pairs, metric="ip"))
+        assert whole == {"a": [("b", 12), ("c", 0), ("d", -6)], "b": [("a", 12), ("d", -8)], "c": []}
+        found = lists(rank_listed(FOUR, None, pairs, k=k, metric="ip"))
+        assert found == {query: listed[:k] for query, listed in whole.items()}
+
+    def test_a_query_left_with_nothing_is_still_asked(self) -> None:
+        pairs = pl.DataFrame({"query_id": ["a", "b", "c"], "item_id": ["a", "a", "c"]})
+        assert lists(rank_listed(FOUR, None, pairs, metric="ip")) == {"a": [], "b": [("a", 12)], "c": []}
+
+    @pytest.mark.parametrize(("query", "item", "what"), [("z", "a", "query"), ("a", "z", "candidate")])
+    def test_ids_without_a_vector_are_listed_once(self, query: str, item: str, what: str) -> None:
+        pairs = pl.DataFrame({"query_id": [query, query, "a"], "item_id": [item, item, "b"]})
+        with pytest.raises(DataError, match=rf"^corpus: the {what} id has no vector: z;"):
+            rank_listed(FOUR, None, pairs)
+
+    def test_vectors_without_direction_are_named(self) -> None:
+        pairs = pl.DataFrame({"query_id": ["b"], "item_id": ["a"]})
+        with pytest.raises(DataError, match="the vector of a is zero"):
+            rank_listed(vectors("ab", [[0, 0], [1, 0]]), None, pairs)
+
+
+class TestVectors:
+    def test_rows_of_ids_and_those_that_are_not_there(self) -> None:
+        assert FOUR.rows_of(pl.Series(["c", "z", "a", "c"])).tolist() == [2, -1, 0, 2]
+
+    def test_some_of_them(self) -> None:
+        part = FOUR.take(np.array([2, 0]))
+        assert (part.ids.to_list(), part.values.tolist(), part.source) == (["c", "a"], [[0, 1], [3, 0]], "corpus")
+
+    def test_what_it_is(self) -> None:
+        assert (len(FOUR), FOUR.dimensions, repr(FOUR)) == (4, 2, "Vectors(corpus: 4 × 2, float64)")
+        with pytest.raises(ValueError, match="read-only"):
+            FOUR.values[0, 0] = 1
