@@ -49,6 +49,9 @@ class Tuning:
     with_equal: Estimate
     alone: dict[str, Estimate]
     """Each system by itself."""
+    with_current: Estimate | None
+    """With the weights that are in use, where they are known."""
+    current: Fusion | None
     comparison: Comparison
     """Held out beside equal weights."""
     how: Resampling
@@ -64,7 +67,23 @@ class Tuning:
             return "tuned weights are better than equal weights on held-out queries"
         if self.comparison.gain < 0 and self.comparison.is_shown(self.how.level):
             return "tuned weights are worse than equal weights on held-out queries: keep equal weights"
-        return "tuned weights are not shown to be better than equal weights: keep equal weights"
+        return f"tuned weights are not shown to be better than equal weights: keep {self._simplest}"
+
+    @property
+    def _simplest(self) -> str:
+        """What is to be kept where tuning shows nothing: the weights in use, or equal ones."""
+        return "equal weights" if self.with_current is None else "equal weights, or those in use"
+
+    @property
+    def remark(self) -> str:
+        """A system that does better by itself than with the others at equal weights; else nothing."""
+        sign = -1 if self.comparison.lower_is_better else 1
+        name, best = max(self.alone.items(), key=lambda one: sign * one[1].mean)
+        return (
+            f"{name} alone does better than all with equal weights"
+            if sign * best.mean > sign * self.with_equal.mean
+            else ""
+        )
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -80,6 +99,9 @@ class Tuning:
             "held_out": self.held_out.as_json(),
             "equal_weights": {**self._setting(self.equal), **self.with_equal.as_json()},
             "alone": {name: one.as_json() for name, one in self.alone.items()},
+            "in_use": None
+            if self.current is None or self.with_current is None
+            else {**self._setting(self.current), **self.with_current.as_json()},
             "held_out_to_equal": self.comparison.as_json(),
             "better_than_equal": self.better,
             "verdict": self.verdict,
@@ -100,6 +122,7 @@ def tune(
     depth: int | None = None,
     normalise: str | None = None,
     constants: Sequence[float] = CONSTANTS,
+    current: Fusion | None = None,
     folds: int = 5,
     how: Resampling | None = None,
     progress: Steps | None = None,
@@ -107,7 +130,7 @@ def tune(
     """Try weights (and c) and choose those under which the measure is best; cross-validated over queries.
 
     Each query is scored with the setting that is best on the queries of the other folds: the mean of these is the
-    held-out estimate. Which fold a query is in hangs on the seed and its id alone.
+    held-out estimate. Which fold a query is in hangs on the seed and its id alone. ``current`` is what is in use.
     """
     how = how or Resampling()
     names = tuple(rankings)
@@ -127,7 +150,8 @@ def tune(
     chosen = [_best(scaled[fold != number]) for number in range(int(fold.max()) + 1)]
     held_out = values.by_setting[np.arange(len(fold)), np.array(chosen)[fold]]
     alone = [Evaluation(gold, ranking).values(asked.measure) for ranking in rankings.values()]
-    columns = np.column_stack([values.by_setting[:, best], held_out, values.by_setting[:, 0], *alone])
+    in_use = [] if current is None else [Evaluation(gold, aligned.fuse(current)).values(asked.measure)]
+    columns = np.column_stack([values.by_setting[:, best], held_out, values.by_setting[:, 0], *alone, *in_use])
     in_sample, out, equal, *each = estimate_all(columns, [aggregate] * columns.shape[1], keys, how)
     pair = Paired("held out", "equal weights", asked.label, held_out, values.by_setting[:, 0], aggregate, sign < 0)
     return Tuning(
@@ -140,7 +164,9 @@ def tune(
         in_sample=in_sample,
         held_out=out,
         with_equal=equal,
-        alone=dict(zip(names, each, strict=True)),
+        alone=dict(zip(names, each, strict=False)),
+        with_current=each[-1] if current is not None else None,
+        current=current,
         comparison=correct(compare_pairs([pair], keys, how))[0],
         how=how,
     )

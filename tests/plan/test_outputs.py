@@ -175,3 +175,16 @@ class TestRefused:
     @pytest.mark.parametrize("name", ["c", "K", "per_query", "weights"])
     def test_retrievers_named_like_a_key_of_the_form(self, tmp_path: Path, name: str) -> None:
         assert f"{name!r}" in refused(tmp_path, RETRIEVERS, PLAN.replace("systems.y", f"systems.{name}"))
+
+    @pytest.mark.xfail(strict=True, reason="fault 23: an output may take the place of what the plan reads")
+    @pytest.mark.parametrize(
+        ("text", "name"),
+        [
+            ("gold = 'a.json'\nsystems.x = 'x.trec'\n", "a.json"),
+            ("gold = 'qrels.txt'\nsystems.x = './a.json'\n", "a.json"),
+            ("gold = 'qrels.txt'\nsystems.x = { kind = 'vectors', path = 'a.json:key' }\n", "a.json"),
+            ("gold = 'qrels.txt'\nsystems.x = 'x.trec'\nslices = ['q.csv:type']\n", "q.csv"),
+        ],
+    )
+    def test_what_the_plan_reads_is_not_written_over(self, tmp_path: Path, text: str, name: str) -> None:
+        assert refused(tmp_path, f"outputs = '{name}'\n", text).startswith(f", output 1 ({name}): ")

@@ -125,9 +125,9 @@ class TestFaults:
             ("headline = ['erx']", "headline[1]: unknown measure 'erx'"),
             (
                 "targets = ['ap > 0', 'ap = 0']",
-                "targets[2]: target: cannot read the target 'ap = 0'; expected something",
+                "targets[2]: cannot read the target 'ap = 0'; expected something",
             ),
-            ("target = [{ require = 'ap' }]", "target[1].require: target: cannot read the target 'ap'"),
+            ("target = [{ require = 'ap' }]", "target[1].require: cannot read the target 'ap'"),
             ("target = [{ require = 'ap > 0', system = 'y' }]", "target[1].system: unknown system 'y'. Known: x"),
             ("baseline = 'xx'", "baseline: unknown system 'xx'. Did you mean x?"),
             ("figures.y.latency = 3", "figures.y: unknown system 'y'. Known: x"),

@@ -256,5 +256,5 @@ def worlds(draw: st.DrawFn) -> World:
         .filter(any)
     )  # fmt: skip
     c = draw(st.sampled_from([0.0, 0.5, 1.0, 10.0, 60.0]))
-    depth = draw(st.none() | st.integers(k, k + 5))
+    depth = draw(st.none() | st.integers(1, k + 5))
     return World(golds, spaces, dict(zip(names, weights, strict=True)), c, depth, k)

@@ -84,9 +84,7 @@ def _movies(folder: Path, output: Path | None, keep: Path | None, *, quiet: bool
     plan = str((keep or folder) / "karat.toml")
     if output is None and keep is None:
         with TemporaryDirectory() as nowhere:
-            next_step = (
-                "Next: karat demo movies --keep karat-movies -o karat-movies, then change karat-movies/karat.toml"
-            )
+            next_step = "Next: karat demo movies --keep karat-movies, then change its karat.toml"
             carry_out(
                 plan, Path(nowhere), strict=False, as_json=False, quiet=quiet, next_step=next_step, tell_files=False
             )

@@ -73,12 +73,12 @@ def neighbours_command(
         check_folder(output)
         form_to_write(output, None, FORMATS)
     from karat.formats.candidates import read_candidates
-    from karat.formats.vectors import read_vectors
+    from karat.formats.vectors import ids_beside, read_vectors
     from karat.rankers.vectors import rank_listed, rank_vectors
 
     with progress(f"Reading {vectors}", quiet=quiet):
         corpus = read_vectors(vectors, ids=ids)
-        asked = None if queries is None else read_vectors(queries, ids=queries_ids, taken=ids)
+        asked = None if queries is None else read_vectors(queries, ids=queries_ids, taken=ids or ids_beside(vectors))
         pool = None if candidates is None else read_candidates(candidates)
     import polars as pl
 

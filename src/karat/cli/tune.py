@@ -79,6 +79,7 @@ def tune_command(
             depth=task.usual.depth if depth is None else depth,
             normalise=normalise or (task.usual.normalise if method is None else None),
             constants=tried,
+            current=task.usual if task.in_use and method is None and depth is None and normalise is None else None,
             folds=folds,
             how=how,
             progress=lambda done, of: tell("Trying weights", done, of),
@@ -108,6 +109,8 @@ class _Task:
     rankings: "dict[str, Ranking]"
     asked: "Asked"
     usual: "Fusion"
+    in_use: bool
+    """Whether it is a plan's, with its weights."""
 
 
 def _from_files(files: list[str], system: str | None, measure: str | None) -> _Task:
@@ -123,7 +126,7 @@ def _from_files(files: list[str], system: str | None, measure: str | None) -> _T
         raise UsageError("found one run", expected="two or more: karat tune GOLD RUN RUN…")
     (asked,) = resolve_all(_one(measure or "ndcg@10"))
     rankings = {name: read_run(run) for name, run in zip(name_systems(runs), runs, strict=True)}
-    return _Task(read_gold(gold), rankings, asked, Fusion())
+    return _Task(read_gold(gold), rankings, asked, Fusion(), in_use=False)
 
 
 def _from_plan(path: str, system: str | None, measure: str | None, tell: "Steps") -> _Task:
@@ -148,7 +151,7 @@ def _from_plan(path: str, system: str | None, measure: str | None, tell: "Steps"
         conventions = checked.plan.conventions
         (asked,) = resolve_all(_one(measure), conventions.dialect, overrides_of(conventions))
     gold, rankings = rankings_of(checked, name, tell)
-    return _Task(gold, rankings, asked, fused[name].fusion())
+    return _Task(gold, rankings, asked, fused[name].fusion(), in_use=True)
 
 
 def _tell(found: "Tuning", output: Path | None, *, as_json: bool, quiet: bool) -> None:
@@ -187,8 +190,11 @@ def _show(found: "Tuning") -> None:
     rows = [[f"{name} alone", "", "", estimate_shown(one)] for name, one in found.alone.items()]
     for title, fusion, estimate in (
         ("equal weights", found.equal, found.with_equal),
+        ("as in the plan", found.current, found.with_current),
         ("tuned, in sample", found.best, found.in_sample),
     ):
+        if fusion is None or estimate is None:
+            continue
         weights = " ".join(f"{weight:.3g}" for weight in fusion.weights_of(n))
         rows.append([title, weights, f"{fusion.c:g}" if has_c else "–", estimate_shown(estimate)])
     by_fold = "by fold" if has_c else "–"
@@ -201,3 +207,5 @@ def _show(found: "Tuning") -> None:
     out.print(f"weights of {', '.join(found.systems)}; {tried}")
     out.print(f"held out − equal: {difference_shown(one.difference, one.ci)}, p {p_shown(one.p)}")
     out.print(f"{found.verdict[0].upper()}{found.verdict[1:]}.")
+    if found.remark:
+        out.print(f"Note: {found.remark}.")

@@ -240,7 +240,7 @@ def _targets(plan: Plan, asked: list[Asked], faults: list[Fault]) -> list[Target
             found.append(parse_target(text, chosen))
             _check_subject(found[-1], plan, asked)
         except KaratError as error:
-            faults.append((path, str(error)))
+            faults.append((path, str(error).removeprefix("target: ")))
     return found
 
 

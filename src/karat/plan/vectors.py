@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from karat.errors import UnknownName
-from karat.formats.vectors import read_vectors
+from karat.formats.vectors import ids_beside, read_vectors
 from karat.plan.tables import Folder, Table
 from karat.similarity import METRICS
 from karat.types import Vectors
@@ -27,7 +27,9 @@ class VectorFiles(Table):
         corpus = read_vectors(folder.path(self.path), ids=self.ids and folder.path(self.ids))
         if self.queries is None:
             return corpus, None
-        return corpus, read_vectors(folder.path(self.queries), ids=self.queries_ids and folder.path(self.queries_ids))
+        taken = folder.path(self.ids) if self.ids else ids_beside(folder.path(self.path))
+        ids = self.queries_ids and folder.path(self.queries_ids)
+        return corpus, read_vectors(folder.path(self.queries), ids=ids, taken=taken)
 
     def faults(self) -> Iterator[tuple[str, str]]:
         """Keys whose values are not known."""

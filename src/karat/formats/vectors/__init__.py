@@ -12,7 +12,7 @@ from karat.formats.vectors.checks import Raw, as_floats, checked
 from karat.formats.vectors.ids import beside, read_ids
 from karat.types import Vectors
 
-__all__ = ["VECTOR_SUFFIXES", "read_vectors", "split_off_key"]
+__all__ = ["VECTOR_SUFFIXES", "ids_beside", "read_vectors", "split_off_key"]
 
 _READERS: dict[str, Callable[[Source, str | None], Raw]] = {
     ".npy": arrays.read_npy,
@@ -58,6 +58,11 @@ def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None
             f"found {len(values):,} vectors and {len(listed):,} ids in {found}", where=name, expected="an id a row"
         )
     return checked(listed, values, name)
+
+
+def ids_beside(given: str) -> str | None:
+    """The file of ids that is taken for these vectors where none is named."""
+    return beside(Path(split_off_key(given)[0]))
 
 
 def split_off_key(text: str) -> tuple[str, str | None]:
