@@ -176,7 +176,6 @@ class TestRefused:
     def test_retrievers_named_like_a_key_of_the_form(self, tmp_path: Path, name: str) -> None:
         assert f"{name!r}" in refused(tmp_path, RETRIEVERS, PLAN.replace("systems.y", f"systems.{name}"))
 
-    @pytest.mark.xfail(strict=True, reason="fault 23: an output may take the place of what the plan reads")
     @pytest.mark.parametrize(
         ("text", "name"),
         [

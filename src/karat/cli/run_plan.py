@@ -64,7 +64,7 @@ def carry_out(
     from karat.plan.reading import read_plan
 
     checked = read_plan(plan)
-    check_outputs(checked)
+    check_outputs(checked, output)
     with steps(quiet=quiet) as tell:
         outcome = run_plan(checked, tell)
     gate = None if outcome.gate is None else replace(outcome.gate, strict=strict)

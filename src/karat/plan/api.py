@@ -16,7 +16,7 @@ def run_plan(plan: str | Path, *, output: str | Path | None = None) -> Outcome:
     With ``output`` the plan's files are written into that folder, without it nothing is written.
     """
     checked = read_plan(plan)
-    check_outputs(checked)
+    check_outputs(checked, Path(output) if output is not None else None)
     outcome = run_checked(checked)
     if output is not None:
         write_outputs(checked, outcome.report, Path(output))

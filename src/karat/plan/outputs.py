@@ -22,18 +22,30 @@ _USUAL_K = 5
 FORMS = ("report", "queries", "retrievers")
 
 
-def check_outputs(checked: Checked) -> None:
-    """Refuse what could not be written, before anything is computed."""
+def check_outputs(checked: Checked, folder: Path | None = None) -> None:
+    """Refuse what could not be written, or would replace what the plan reads, before anything is computed."""
     seen: set[str] = set()
+    read = {(checked.folder / text).resolve() for text in _read_by(checked.plan)}
     for number, output in enumerate(outputs_of(checked.plan)):
         where = f"{checked.where}, output {number + 1} ({output.file})"
         try:
             _check(output, checked)
         except KaratError as error:
             raise UsageError(str(error), where=where) from error
+        if ((folder or checked.folder) / output.file).resolve() in read:
+            raise UsageError("the plan reads this file", where=where, expected="another name")
         if normpath(output.file) in seen:
             raise UsageError("two outputs have one name", where=where)
         seen.add(normpath(output.file))
+
+
+def _read_by(plan: Plan) -> set[str]:
+    """The paths that a plan names, each with and without what may follow a colon."""
+    tables = [plan.gold, *plan.systems.values()]
+    texts = [text for table in tables for text in table.model_dump().values() if isinstance(text, str)]
+    for given in (plan.slices, plan.item_slices, plan.names or []):
+        texts += [given] if isinstance(given, str) else given
+    return {part for text in texts for part in (text, text.rpartition(":")[0]) if part}
 
 
 def outputs_of(plan: Plan) -> list[OutputTable]:
