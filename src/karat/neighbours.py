@@ -27,6 +27,7 @@ TILE_BYTES = 1 << 26
 _ITEMS_IN_A_TILE = 1 << 15
 _FEWEST_QUERIES_IN_A_TILE = 64
 _MOST_QUERIES_IN_A_TILE = 4096
+_MOST_TO_MERGE = 32
 _PAIRS_AT_ONCE = 1 << 18
 _QUERIES_AT_ONCE = 64
 """Of those that the products left open."""
@@ -106,7 +107,7 @@ class _Search:
     def _candidates(self) -> tuple[Ints, Singles]:
         """Of every query the items whose stand-ins are highest, and these stand-ins; in no order."""
         best = Best(self.n_queries, self.keep)
-        itself = self.similarity.symmetric and self.similarity.queries is self.similarity.items and self._own_is_own
+        itself = self._is_itself
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for tile in self._triangle() if itself else self._rectangles():
                 self._leave_out_own(tile)
@@ -116,7 +117,11 @@ class _Search:
         return best.items, best.standing
 
     @property
-    def _own_is_own(self) -> bool:
+    def _is_itself(self) -> bool:
+        """Whether a set is searched with itself, for few enough neighbours that half of the products pay for merging."""
+        similarity = self.similarity
+        if not similarity.symmetric or similarity.queries is not similarity.items or self.keep > _MOST_TO_MERGE:
+            return False
         return self.own is None or bool(((self.own == np.arange(self.n_items)) | (self.own == NOBODY)).all())
 
     def _rectangles(self) -> Iterator[Tile]:

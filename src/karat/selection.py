@@ -17,6 +17,8 @@ NOBODY = -1
 PARTS = 8
 """Into which work is cut for threads."""
 _MOST_FOLDS = 16
+_COST = 14
+"""Of looking into a crease, in looks at creases."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +88,11 @@ class Best:
         self.items[where], self.standing[where], self.floor[where] = taken(columns, kept), values, values.min(axis=1)
 
 
+def _folds(width: int, keep: int) -> int:
+    """Into how many parts to fold a row, so that looking at its creases and into the best of them costs least."""
+    return int(2 ** np.clip(round(np.log2(max(1.0, width / (_COST * keep))) / 2), 0, np.log2(_MOST_FOLDS)))
+
+
 class _Folded:
     """Some rows of a tile (``across``: some columns), folded, with the highest over the folds.
 
@@ -96,7 +103,7 @@ class _Folded:
         self.tile, self.first, self.across = tile, first, across
         self.rows = last - first
         width = tile.shape[0 if across else 1]
-        self.folds = next((folds for folds in (_MOST_FOLDS, 8, 4, 2) if width // folds >= 4 * keep), 1)
+        self.folds = _folds(width, keep)
         self.creases = width // self.folds
         if across:
             self.highest = tile[:, first:last].reshape(self.folds, self.creases, self.rows).max(axis=0)
