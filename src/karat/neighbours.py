@@ -118,7 +118,7 @@ class _Search:
 
     @property
     def _is_itself(self) -> bool:
-        """Whether a set is searched with itself, for few enough neighbours that half of the products pay for merging."""
+        """Whether a set is searched with itself, for so few neighbours that half of the products pay for merging."""
         similarity = self.similarity
         if not similarity.symmetric or similarity.queries is not similarity.items or self.keep > _MOST_TO_MERGE:
             return False

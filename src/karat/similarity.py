@@ -22,8 +22,10 @@ _ELEMENTS_AT_ONCE = 1 << 18
 """Of the float64 copies that scores are summed from: they fit the cache, and are worth the call."""
 _LONGEST_FOR_ONE_THREAD = 10_000
 _ROUNDING = 2.0**-24
-_SHORTEST_FOR_SINGLES = 2.0**-126
-"""One over less than this is infinite in 32 bits."""
+_LARGEST_SINGLE = 1e38
+_NEAREST = 2.0**-28
+_SHORTEST, _LONGEST = 1e-150, 1e150
+"""Lengths whose squares and products are within float64."""
 
 
 class Similarity(ABC):
@@ -79,10 +81,10 @@ class _Cosine(Similarity):
 
     def __init__(self, queries: Matrix, items: Matrix) -> None:
         super().__init__(queries, items)
-        self._query_norms = norms_of(queries)
-        self._item_norms = self._query_norms if queries is items else norms_of(items)
+        self._query_norms = _lengths(queries)
+        self._item_norms = self._query_norms if queries is items else _lengths(items)
         for norms in (self._query_norms, self._item_norms):
-            if not norms.all():
+            if (norms < _SHORTEST).any():
                 raise DataError(f"vector {int(np.argmin(norms))} is zero", expected="vectors with a direction")
 
     def _scores(self, queries: Floats, items: Floats, rows: Ints, columns: Ints) -> Floats:
@@ -106,9 +108,9 @@ class _InnerProduct(Similarity):
 
     def __init__(self, queries: Matrix, items: Matrix) -> None:
         super().__init__(queries, items)
-        norms = norms_of(queries)
+        norms = _lengths(queries)
         self._query_norms = np.where(norms > 0, norms, 1.0)
-        self._longest = float(norms_of(items).max(initial=0.0)) or 1.0
+        self._longest = float(_lengths(items).max(initial=0.0)) or 1.0
 
     def _scores(self, queries: Floats, items: Floats, rows: Ints, columns: Ints) -> Floats:
         return _dots(queries, items)
@@ -131,14 +133,16 @@ class _Euclidean(Similarity):
 
     def __init__(self, queries: Matrix, items: Matrix) -> None:
         super().__init__(queries, items)
-        self._middle = items.mean(axis=0, dtype=np.float64)
-        self._radius = _farthest(items, self._middle) or 1.0
-        if not np.isfinite(self._radius):
-            raise DataError("the vectors are too long to be squared", expected="lengths below 1e150")
+        self._middle = items.mean(axis=0, dtype=np.float64) if len(items) else np.zeros(items.shape[1])
+        self._radius = _farthest(items, self._middle)
+        if queries is not items:
+            # From a query beyond that, float64 itself cannot tell the items apart as finely as the slack asks.
+            self._radius = max(self._radius, _farthest(queries, self._middle) * _NEAREST)
+        self._radius = self._radius or 1.0
 
     def _scores(self, queries: Floats, items: Floats, rows: Ints, columns: Ints) -> Floats:
         apart = np.subtract(queries, items, out=items)
-        return -np.sqrt(_dots(apart, apart))
+        return 0.0 - np.sqrt(_dots(apart, apart))
 
     def query_tile(self, first: int, last: int) -> Singles:
         centred = self._centred(self.queries[first:last])
@@ -168,16 +172,27 @@ def similarity_of(metric: str, queries: Matrix, items: Matrix) -> Similarity:
     """``cosine``, ``ip`` (inner product) or ``l2`` (Euclidean distance, negative)."""
     if metric not in METRICS:
         raise UnknownName("similarity", metric, METRICS)
-    return METRICS[metric](queries, items)
+    # Rows in one piece: sums over strides come in another order, and each look at scattered rows would copy them all.
+    rows = np.ascontiguousarray(items)
+    return METRICS[metric](rows if queries is items else np.ascontiguousarray(queries), rows)
 
 
 def norms_of(vectors: Matrix) -> Floats:
-    """The length of each row."""
+    """The length of each row; infinite where it is too long to be squared."""
     found = np.empty(len(vectors))
     step = max(1, _ELEMENTS_AT_ONCE // max(1, vectors.shape[1]))
     for first in range(0, len(vectors), step):
         block = vectors[first : first + step].astype(np.float64, copy=False)
-        found[first : first + step] = np.sqrt(_dots(block, block))
+        with np.errstate(over="ignore"):
+            found[first : first + step] = np.sqrt(_dots(block, block))
+    return found
+
+
+def _lengths(vectors: Matrix) -> Floats:
+    """The same, refused where they are too long."""
+    found = norms_of(vectors)
+    if not (found <= _LONGEST).all():
+        raise DataError("a vector is too long to be squared, or not of numbers", expected="lengths below 1e150")
     return found
 
 
@@ -185,20 +200,23 @@ def _dots(left: Floats, right: Floats) -> Floats:
     """Over the last axis, each summed in an order that hangs on its length alone.
 
     ``vecdot`` calls BLAS's dot product of two vectors pair by pair, which OpenBLAS cuts up for threads beyond 10,000
-    numbers; from there on ``einsum`` sums, which never does.
+    numbers, so that it gets no more at once. ``einsum`` would not do: how it cuts hangs on the shape of the arrays.
     """
-    if left.shape[-1] <= _LONGEST_FOR_ONE_THREAD:
+    size = left.shape[-1]
+    parts = [slice(first, first + _LONGEST_FOR_ONE_THREAD) for first in range(0, size, _LONGEST_FOR_ONE_THREAD)]
+    if len(parts) < 2:
         return cast(Floats, np.vecdot(left, right))
-    return cast(Floats, np.einsum("...d,...d->...", left, right))
+    return cast(Floats, sum(np.vecdot(left[..., part], right[..., part]) for part in parts))
 
 
 def _scaled(vectors: Matrix, lengths: Floats) -> Singles:
-    if vectors.dtype == np.float32 and lengths.min() > _SHORTEST_FOR_SINGLES:
-        return vectors * (1.0 / lengths).astype(np.float32)[:, None]
-    return (vectors.astype(np.float64, copy=False) * (1.0 / lengths)[:, None]).astype(np.float32)
+    factors = 1.0 / lengths
+    if vectors.dtype == np.float32 and np.max(factors, initial=0.0) < _LARGEST_SINGLE:
+        return vectors * factors.astype(np.float32)[:, None]
+    return (vectors.astype(np.float64, copy=False) * factors[:, None]).astype(np.float32)
 
 
 def _farthest(vectors: Matrix, middle: Floats) -> float:
     step = max(1, _ELEMENTS_AT_ONCE // max(1, vectors.shape[1]))
     blocks = (vectors[first : first + step] - middle for first in range(0, len(vectors), step))
-    return max((float(np.sqrt(_dots(block, block).max())) for block in blocks), default=0.0)
+    return max((float(_lengths(block).max()) for block in blocks), default=0.0)
