@@ -129,6 +129,10 @@ def rounded_up(_: np.random.Generator, shape: tuple[int, int]) -> Any:
     return vectors
 
 
+def units(vectors: Any) -> Any:
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
 SHAPES: dict[str, Any] = {
     "normal": lambda rng, shape: rng.normal(size=shape),
     "all of one sign": lambda rng, shape: rng.uniform(0.9, 1.0, shape),
@@ -142,6 +146,10 @@ SHAPES: dict[str, Any] = {
     "very far from the origin": lambda rng, shape: 1e12 * rng.normal(size=shape[1]) + rng.normal(size=shape),
     "one far from the others": lambda rng, shape: np.vstack([np.full(shape[1], 1e5), rng.normal(size=shape)[1:]]),
     "nearly opposite": lambda rng, shape: signs(rng, (shape[0], 1)) + 1e-7 * rng.normal(size=shape),
+    "of length one": lambda rng, shape: units(rng.normal(size=shape)),
+    "nearly of length one": lambda rng, shape: (
+        units(rng.normal(size=shape)) * rng.uniform(1 - 4e-7, 1 + 4e-7, (shape[0], 1))
+    ),
     "on a grid": lambda rng, shape: rng.integers(1, 4, shape).astype(float),
 }
 

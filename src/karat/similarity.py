@@ -24,6 +24,8 @@ _LONGEST_FOR_ONE_THREAD = 10_000
 _ROUNDING = 2.0**-24
 _LARGEST_SINGLE = 1e38
 _NEAREST = 2.0**-28
+_OFF_ONE = 2.0**-21
+"""How far from one a length may be that is taken for one."""
 _SHORTEST, _LONGEST = 1e-150, 1e150
 """Lengths whose squares and products are within float64."""
 
@@ -86,6 +88,11 @@ class _Cosine(Similarity):
         for norms in (self._query_norms, self._item_norms):
             if (norms < _SHORTEST).any():
                 raise DataError(f"vector {int(np.argmin(norms))} is zero", expected="vectors with a direction")
+        self._units = {
+            "queries": _are_units(queries, self._query_norms),
+            "items": _are_units(items, self._item_norms),
+        }
+        self.slack += 2 * _OFF_ONE * sum(self._units.values())
 
     def _scores(self, queries: Floats, items: Floats, rows: Ints, columns: Ints) -> Floats:
         found = _dots(queries, items)
@@ -94,10 +101,13 @@ class _Cosine(Similarity):
         return found
 
     def query_tile(self, first: int, last: int) -> Singles:
-        return _scaled(self.queries[first:last], self._query_norms[first:last])
+        return self._tile("queries", self.queries[first:last], self._query_norms[first:last])
 
     def item_tile(self, first: int, last: int) -> Singles:
-        return _scaled(self.items[first:last], self._item_norms[first:last])
+        return self._tile("items", self.items[first:last], self._item_norms[first:last])
+
+    def _tile(self, side: str, vectors: Matrix, norms: Floats) -> Singles:
+        return vectors.astype(np.float32, copy=False) if self._units[side] else _scaled(vectors, norms)
 
     def stand_in(self, rows: Ints, scores: Floats) -> Floats:
         return scores
@@ -194,6 +204,11 @@ def _lengths(vectors: Matrix) -> Floats:
     if not (found <= _LONGEST).all():
         raise DataError("a vector is too long to be squared, or not of numbers", expected="lengths below 1e150")
     return found
+
+
+def _are_units(vectors: Matrix, norms: Floats) -> bool:
+    """Whether they are 32-bit vectors of length one as it is, so that they need not be divided by it."""
+    return vectors.dtype == np.float32 and bool((np.abs(norms - 1.0) <= _OFF_ONE).all())
 
 
 def _dots(left: Floats, right: Floats) -> Floats:
