@@ -13,7 +13,7 @@ ROOT = Path(karat.__file__).parent
 LAYERS = [
     {"errors", "_version"},
     {"types", "registry", "columns"},
-    {"blocks"},
+    {"blocks", "variants"},
     {"formats"},
     {"intake"},
     {"measure"},
@@ -23,26 +23,32 @@ LAYERS = [
     {"selection"},
     {"statistics", "matching", "ordering", "neighbours"},
     {"wording"},
-    {"results", "slices", "targets", "hygiene", "tops"},
+    {"results", "slices", "targets", "hygiene", "tops", "sampling", "similarities"},
     {"judging", "metrics"},
-    {"evaluation", "breakdown", "changes", "expectations"},
+    {"evaluation", "breakdown", "changes", "expectations", "agreement"},
+    {"pairing"},
     {"report", "saved", "chance"},
     {"figures"},
     {"assessment", "gates", "explain", "catalogue"},
     {"engines"},
-    {"gold", "rankers", "reports"},
-    {"api", "tuning"},
+    {"gold", "rankers", "reports", "text"},
+    {"api", "tuning", "integrations"},
     {"plan"},
     {"cli"},
     {"__init__", "__main__"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 # formats is for the rim: where gold and rankings come from, and where reports go.
-FORMATS_ARE_FOR = {"formats", "gold", "rankers", "reports", "api", "plan", "cli"}
+FORMATS_ARE_FOR = {"formats", "gold", "rankers", "reports", "text", "integrations", "api", "plan", "cli"}
 HEAVY_AT_START = {"polars", "numpy", "rich", "matplotlib", "faiss", "pydantic", "jinja2"}
-CORE_LIBRARIES = {"numpy", "polars", "pydantic", "typer", "rich"}
+CORE_LIBRARIES = {"numpy", "polars", "pydantic", "typer", "rich", "matplotlib"}
 # An optional library is imported in one file, which says which extra installs it.
-EXTRAS = {"formats/vectors/tensors.py": {"safetensors"}}
+EXTRAS = {
+    "formats/vectors/tensors.py": {"safetensors"},
+    "integrations/sentence_transformers.py": {"sentence_transformers", "torch"},
+    "text/transformers.py": {"sentence_transformers", "torch"},
+    "text/wordllama.py": {"wordllama"},
+}
 
 
 def modules() -> list[Path]:

@@ -20,6 +20,7 @@ from karat.slices import Cuts, Group
 from karat.statistics.comparison import Comparison, compare_pairs, correct
 from karat.statistics.estimates import FEW_QUERIES, Estimate, estimate_all
 from karat.statistics.intervals import Resampling
+from karat.statistics.relative import with_relative
 from karat.statistics.streams import keys_of
 from karat.tops import first_items
 from karat.types import Bools, Gold, Ranking
@@ -62,12 +63,13 @@ def assess(
     tested: Sequence[str] | None = None,
     duplicates: DuplicateRule = "error",
     keep_top: int = 0,
+    relative: bool = False,
 ) -> Report:
     """Score every ranking; with ``how``, say how far to trust it; with ``baseline``, compare with that system.
 
     ``golds`` are of systems that are held against another gold than ``gold``, over the same queries; only systems with
     the baseline's gold are compared with it, under the measures ``tested`` (None: all). ``keep_top`` keeps so many of
-    every query's items in the report.
+    every query's items in the report; ``relative`` also tells differences as shares of the baseline's mean.
     """
     golds = {name: (golds or {}).get(name, gold) for name in rankings}
     _check_request(golds, rankings, how, baseline)
@@ -105,7 +107,7 @@ def assess(
     if baseline is not None:
         report = replace(
             report,
-            comparisons=tuple(_compare(compared, baseline, how)),
+            comparisons=tuple(_compare(compared, baseline, how, relative)),
             changes=tuple(_changes({name: systems[name] for name in comparable}, baseline, asked)),
         )
     return replace(
@@ -215,9 +217,11 @@ def _estimates(scores: Mapping[str, Scores], how: Resampling | None) -> dict[str
     return {name: {label: next(estimates) for label in one.labels} for name, one in scores.items()}
 
 
-def _compare(scores: Mapping[str, Scores], baseline: str, how: Resampling) -> list[Comparison]:
+def _compare(scores: Mapping[str, Scores], baseline: str, how: Resampling, relative: bool) -> list[Comparison]:
     keys = keys_of(scores[baseline].queries, how.seed)
-    return correct(compare_pairs(pairs_of(scores, baseline), keys, how))
+    pairs = pairs_of(scores, baseline)
+    compared = correct(compare_pairs(pairs, keys, how))
+    return with_relative(compared, pairs, keys, how) if relative else compared
 
 
 def _changes(systems: Mapping[str, _System], baseline: str, asked: Sequence[Asked]) -> Iterator[Change]:

@@ -81,8 +81,8 @@ class Evaluation:
 
 def measure_values(judged: Judged, measure: Measure, source: str = "ranking") -> Floats:
     """One measure for every query, its policies on empty and missing queries applied."""
-    if measure["gold"] == "k" and measure.k is not None:
-        judged = judged.cut_gold(measure.k)
+    if measure["gold"] in ("k", "tied") and measure.k is not None:
+        judged = judged.cut_gold(measure.k, tied=measure["gold"] == "tied")
     values = measure.metric.function(judged, measure.k, **measure.own_options())
     if measure.metric.needs_relevant:
         rel = cast(float | None, measure["rel"])

@@ -121,7 +121,7 @@ class Bench:
             gold_starts=starts,
             gold_grades=grades,
             relevant_from=self.gold.relevant_from,
-            gold_has_order=self._gold_order.first.size == 0,
+            gold_has_order=self.gold.ordered or self._gold_order.first.size == 0,
             ties=_tie_groups(rows, ranked),
         )
 

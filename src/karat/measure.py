@@ -64,7 +64,11 @@ class Option:
 
 
 COMMON_OPTIONS = (
-    Option("gold", "which gold items count: all, or only the k best of each query", ("all", "k")),
+    Option(
+        "gold",
+        "which gold items count: all, only the k best of each query, or these and all that tie with the k-th",
+        ("all", "k", "tied"),
+    ),
     Option("ties", "equal scores stand by id ascending, by id descending, or as given", ("id", "id-desc", "order")),
     Option("scores", "scores are compared as 64-bit numbers, or as 32-bit ones", ("double", "single")),
     Option("self", "an item whose id is the query's: kept in the ranking, or dropped from it", ("keep", "drop")),
@@ -189,8 +193,8 @@ class Measure:
             raise UsageError(f"{self.name} needs a cut-off", where=str(self), hint=f"Write {self.name}@10.")
         if self.k is not None and self.k < 1:
             raise UsageError(f"a cut-off of {self.k}", where=str(self), expected="a whole number from 1")
-        if self.k is None and self["gold"] == "k":
-            raise UsageError("gold=k needs a cut-off", where=str(self), hint=f"Write {self}@10.")
+        if self.k is None and self["gold"] in ("k", "tied"):
+            raise UsageError(f"gold={self['gold']} needs a cut-off", where=str(self), hint=f"Write {self}@10.")
 
     def __getitem__(self, name: str) -> Value:
         """The value of an option, chosen or default; None where the metric has no such option."""

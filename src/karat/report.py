@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from karat._version import __version__
+from karat.agreement import Agreement
 from karat.breakdown import Slice, worst_slices
 from karat.changes import Change
 from karat.hygiene import Hygiene
@@ -44,6 +45,8 @@ class Report:
     """By system, which gold it was held against, where there are several."""
     spaces: dict[str, Hygiene] = field(default_factory=dict)
     """By system, what is to be known of its vectors."""
+    agreements: dict[str, Agreement] = field(default_factory=dict)
+    """By system, how far its similarities agree with the reference's."""
     fusions: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By system, how it was fused from others."""
     top: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
@@ -136,6 +139,7 @@ class Report:
             "gold": self.golds.get(name),
             "fusion": self.fusions.get(name),
             "space": self.spaces[name].as_json() if name in self.spaces else None,
+            "agreement": self.agreements[name].as_json() if name in self.agreements else None,
             "figures": self.figures.get(name),
         }
         return {"measures": measures} | {key: value for key, value in beside.items() if value}

@@ -1,25 +1,32 @@
-"""The first few of each query, in order: for people and for reports, not for scoring."""
+"""The first few of each query, in order: for people, for reports and for references, not for scoring."""
 
 import numpy as np
 import polars as pl
 
+from karat.columns import ITEM, QUERY, SCORE
 from karat.types import Ints, Ranking
 
-__all__ = ["first_items"]
+__all__ = ["first_items", "first_rows"]
 
 
 def first_items(ranking: Ranking, queries: pl.Series, k: int) -> tuple[tuple[str, ...], ...]:
     """Of each of these queries the first k items, by score, then by id; none where the ranking lacks the query."""
+    grouped = first_rows(ranking, queries, k).group_by(QUERY, maintain_order=True)
+    found = {query: tuple(items) for query, items in grouped.agg(pl.col(ITEM)).iter_rows()}
+    return tuple(found.get(str(query), ()) for query in queries)
+
+
+def first_rows(ranking: Ranking, queries: pl.Series, k: int | None) -> pl.DataFrame:
+    """The same as rows of query_id, item_id and score, by query; ids as strings. None: all."""
     rows: Ints = np.repeat(np.arange(len(ranking)), np.diff(ranking.starts))
     frame = pl.DataFrame(
         {
-            "query": ranking.queries.cast(pl.String).gather(rows),
-            "item": ranking.items.cast(pl.String),
-            "score": -np.arange(len(rows), dtype=np.float64) if ranking.scores is None else ranking.scores,
+            QUERY: ranking.queries.cast(pl.String).gather(rows),
+            ITEM: ranking.items.cast(pl.String),
+            SCORE: -np.arange(len(rows), dtype=np.float64) if ranking.scores is None else ranking.scores,
         }
     )
-    frame = frame.filter(pl.col("query").is_in(queries.cast(pl.String).implode()))
-    ordered = frame.sort("query", "score", "item", descending=[False, True, False])
-    first = ordered.unique(["query", "item"], keep="first", maintain_order=True).group_by("query", maintain_order=True)
-    found = {query: tuple(items) for query, items in first.agg(pl.col("item").head(k)).iter_rows()}
-    return tuple(found.get(str(query), ()) for query in queries)
+    frame = frame.filter(pl.col(QUERY).is_in(queries.cast(pl.String).implode()))
+    ordered = frame.sort(QUERY, SCORE, ITEM, descending=[False, True, False])
+    first = ordered.unique([QUERY, ITEM], keep="first", maintain_order=True)
+    return first if k is None else first.group_by(QUERY, maintain_order=True).head(k)

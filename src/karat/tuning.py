@@ -123,6 +123,7 @@ def tune(
     normalise: str | None = None,
     constants: Sequence[float] = CONSTANTS,
     current: Fusion | None = None,
+    whole: bool = False,
     folds: int = 5,
     how: Resampling | None = None,
     progress: Steps | None = None,
@@ -131,6 +132,7 @@ def tune(
 
     Each query is scored with the setting that is best on the queries of the other folds: the mean of these is the
     held-out estimate. Which fold a query is in hangs on the seed and its id alone. ``current`` is what is in use.
+    ``whole``: those below the depth of every list are ranked too, as a plan does for a closed set.
     """
     how = how or Resampling()
     names = tuple(rankings)
@@ -140,7 +142,7 @@ def tune(
         Fusion(method, weights, c, depth, normalise) for weights, c in settings_of(len(names), method, constants)
     ]
     aligned = Aligned.of(list(rankings.values()))
-    values = _tried(gold, aligned, settings, asked, progress or (lambda done, of: None))
+    values = _tried(gold, aligned, settings, asked, progress or (lambda done, of: None), whole=whole)
     keys = keys_of(values.queries, how.seed)
     fold = _folds(keys, folds, len(values.queries))
     sign = -1.0 if asked.measure.metric.lower_is_better else 1.0
@@ -150,7 +152,9 @@ def tune(
     chosen = [_best(scaled[fold != number]) for number in range(int(fold.max()) + 1)]
     held_out = values.by_setting[np.arange(len(fold)), np.array(chosen)[fold]]
     alone = [Evaluation(gold, ranking).values(asked.measure) for ranking in rankings.values()]
-    in_use = [] if current is None else [Evaluation(gold, aligned.fuse(current)).values(asked.measure)]
+    in_use = []
+    if current is not None:
+        in_use = [Evaluation(gold, aligned.fuse(current, whole=whole)).values(asked.measure)]
     columns = np.column_stack([values.by_setting[:, best], held_out, values.by_setting[:, 0], *alone, *in_use])
     in_sample, out, equal, *each = estimate_all(columns, [aggregate] * columns.shape[1], keys, how)
     pair = Paired("held out", "equal weights", asked.label, held_out, values.by_setting[:, 0], aggregate, sign < 0)
@@ -212,11 +216,13 @@ class _Values:
     """Queries × settings."""
 
 
-def _tried(gold: Gold, aligned: Aligned, settings: Sequence[Fusion], asked: Asked, progress: Steps) -> _Values:
+def _tried(
+    gold: Gold, aligned: Aligned, settings: Sequence[Fusion], asked: Asked, progress: Steps, *, whole: bool
+) -> _Values:
     columns, queries = [], gold.queries.sort()
     for number, fusion in enumerate(settings):
         progress(number, len(settings))
-        columns.append(Evaluation(gold, aligned.fuse(fusion)).values(asked.measure))
+        columns.append(Evaluation(gold, aligned.fuse(fusion, whole=whole)).values(asked.measure))
     return _Values(queries, np.column_stack(columns))
 
 

@@ -95,6 +95,8 @@ class Vectors:
     ids: pl.Series
     values: Matrix
     source: str = "vectors"
+    numbered: bool = False
+    """They came without ids, and are called by the number of their row, from 0 on."""
 
     def __post_init__(self) -> None:
         _freeze(self)
@@ -117,7 +119,7 @@ class Vectors:
 
     def take(self, rows: Ints) -> "Vectors":
         """Some of them."""
-        return Vectors(self.ids.gather(rows), self.values[rows], self.source)
+        return replace(self, ids=self.ids.gather(rows), values=self.values[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +166,7 @@ class Judged:
     """The gold's grades, best first within each query (CSR with ``gold_starts``)."""
     relevant_from: float | None
     gold_has_order: bool
-    """No two items of a query share a grade, so that grades give an order."""
+    """Grades give an order: no two items of a query share one, or they are places of a list."""
     ties: TieGroups
 
     def __post_init__(self) -> None:
@@ -183,19 +185,30 @@ class Judged:
         """The place (from 1) of each entry of ``gold_grades`` within its query."""
         return segments_within(self.gold_starts) + 1
 
-    def cut_gold(self, k: int) -> "Judged":
-        """The same ranking judged against the k best gold items of each query only."""
-        if self.place is None:
+    def cut_gold(self, k: int, *, tied: bool = False) -> "Judged":
+        """The same ranking judged against the k best gold items of each query only.
+
+        ``tied``: against all whose grade is the k-th's or better. Else equal grades go by id.
+        """
+        if tied:
+            lowest = self._kth_grades(k)
+            held, kept = self.grade >= lowest[self.row], self.gold_grades >= lowest[self.gold_rows]
+        elif self.place is None:
             raise ValueError("judge with places=True to cut the gold")
-        held = self.place <= k
-        kept = self.gold_places <= k
-        lengths = np.minimum(np.diff(self.gold_starts), k)
+        else:
+            held, kept = self.place <= k, self.gold_places <= k
         per_hit: dict[str, Any] = {
-            name: getattr(self, name)[held]
+            name: None if getattr(self, name) is None else getattr(self, name)[held]
             for name in ("row", "rank", "grade", "tie_first", "tie_last", "gold_index", "place")
         }
-        starts = np.concatenate(([0], np.cumsum(lengths)))
+        starts = np.concatenate(([0], np.cumsum(kept)))[self.gold_starts]
         return replace(self, **per_hit, gold_starts=starts, gold_grades=self.gold_grades[kept])
+
+    def _kth_grades(self, k: int) -> Floats:
+        """The grade of each query's k-th gold item, or of its last; infinite where it has none."""
+        lengths = np.diff(self.gold_starts)
+        last = self.gold_starts[:-1] + np.minimum(lengths, k) - 1
+        return np.where(lengths > 0, np.append(self.gold_grades, np.inf)[last], np.inf)
 
 
 def segments_within(starts: Ints) -> Ints:

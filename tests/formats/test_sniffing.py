@@ -10,6 +10,7 @@ import pytest
 from karat.errors import DataError, UnknownName
 from karat.formats import FORMATS, format_of, kind_of, read
 from karat.formats.source import Source
+from karat.formats.vectors.sniffing import holds_vectors
 
 from .support import exact, put, read_rows
 
@@ -234,3 +235,88 @@ def test_kind_is_told_by_columns_then_by_values(tmp_path: Path, name: str, text:
 def test_kind_of_nonsense_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError):
         kind_of(Source.open(put(tmp_path, "a.csv", "a,b\n1,2\n")))
+
+
+# --- vectors or a run -----------------------------------------------------------------------------------------------
+
+
+def _table(**columns: pl.Series) -> bytes:
+    held = io.BytesIO()
+    pl.DataFrame(columns).write_parquet(held)
+    return held.getvalue()
+
+
+_LISTS = pl.Series([[0.5, 1.0], [0.1, 0.2]])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "vectors"),
+    [
+        ("a.npy", b"\x93NUMPY", True),
+        ("a.NPZ", b"PK\x03\x04", True),
+        ("a.safetensors", b"\x00", True),
+        ("a.parquet", _table(id=pl.Series(["a", "b"]), vector=_LISTS), True),
+        ("a.pq", _table(id=pl.Series(["a", "b"]), vector=_LISTS.list.to_array(2)), True),
+        ("a.parquet", _table(id=pl.Series([1, 2]), vector=pl.Series([[1, 2], [3, 4]], dtype=pl.List(pl.Int8))), True),
+        ("a.parquet", _table(query_id=pl.Series(["a"]), item_id=pl.Series(["b"]), score=pl.Series([0.5])), False),
+        ("a.parquet", _table(query_id=pl.Series(["a"]), items=pl.Series([["b", "c"]])), False),
+        ("a.parquet", b"PAR1 and nothing more", False),
+        ("a.jsonl", '{"id": "a", "vector": [0.5, 1]}\n', True),
+        ("a.jsonl", '\n\n{"vector": [0.5, 1.0], "id": 7}\n{"id"', True),
+        ("a.ndjson", '\ufeff{"id": "a", "text": "x", "vector": [-1e-3, 2]}\n', True),
+        ("a.jsonl.gz", '{"id": "a", "vector": [0.5, 1.5]}\n', True),
+        ("a.jsonl.zst", '{"id": "a", "vector": [0.5, 1.5]}\n', True),
+        ("a.jsonl", JSONL, False),
+        ("a.jsonl", '{"query_id": "q", "items": [1, 2, 3]}\n', False),
+        ("a.jsonl", '{"query_id": "q", "items": ["1.5", "2.5"]}\n', False),
+        ("a.jsonl", '{"id": "a", "vector": [0.5, true]}\n', False),
+        ("a.jsonl", '{"id": "a", "vector": [0.5, null]}\n', False),
+        ("a.jsonl", '{"id": "a", "vector": [0.5]}\n', False),
+        ("a.jsonl", "[0.5, 1.5]\n", False),
+        ("a.jsonl", "no JSON\n", False),
+        ("a.jsonl", "\n \n", False),
+        ("a.json", '{"a": [0.5, 1.0], "b": [0.1, 0.2]}', True),
+        ("a.json.gz", '{"a": [0.5, 1.0]}', True),
+        ("a.json", '[{"id": "a", "vector": [0.5, 1.0]}]', True),
+        ("a.json", '{"space": {"a": [0.5, 1.0], "b": [0.1, 0.2]}}', True),
+        ("a.json", JSON, False),
+        ("a.json", RECORDS, False),
+        ("a.json", '{"q": ["a", "b"]}', False),
+        ("a.json", '{"q": [1, 2]}', False),
+        ("a.json", '{"q": {}}', False),
+        ("a.json", "{}", False),
+        ("a.json", "[]", False),
+        ("a.json", "[[0.5, 1.0]]", False),
+        ("a.json", "0.5", False),
+        ("a.json", "not JSON", False),
+        ("a.json", "[" * 100_000, False),
+        ("a.json", '{"a": [' + "9" * 5_000 + "]}", False),
+        ("a.trec", RUN, False),
+        ("a.csv", CSV, False),
+        ("a.tsv", TSV, False),
+        ("a", '{"id": "a", "vector": [0.5, 1]}\n', False),
+    ],
+)
+def test_vectors_are_told_from_runs(tmp_path: Path, name: str, content: str | bytes, vectors: bool) -> None:
+    assert holds_vectors(put(tmp_path, name, content)) is vectors
+    assert holds_vectors(str(tmp_path / name)) is vectors
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".json"])
+def test_a_vector_longer_than_the_part_that_is_looked_at(tmp_path: Path, suffix: str) -> None:
+    """4,096 numbers of 20 digits are more than 64 KB in one line."""
+    numbers = ", ".join(f"0.{number:018d}1" for number in range(4_096))
+    line = f'{{"id": "a", "vector": [{numbers}]}}'
+    text = f"[{line}]" if suffix == ".json" else line + "\n" + line + "\n"
+    assert holds_vectors(put(tmp_path, "a" + suffix, text))
+
+
+def test_a_file_of_vectors_whose_name_looks_like_a_pattern(tmp_path: Path) -> None:
+    put(tmp_path, "a1.parquet", _table(query_id=pl.Series(["a"])))
+    assert holds_vectors(put(tmp_path, "a[1].parquet", _table(id=pl.Series(["a", "b"]), vector=_LISTS)))
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_another_encoding_is_an_error_and_no_run(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match="UTF-16"):
+        holds_vectors(put(tmp_path, name, '{"a": [0.5, 1.0]}'.encode("utf-16")))

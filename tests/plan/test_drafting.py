@@ -181,7 +181,7 @@ class TestNothingMuch:
         "null.json": b"null",
         "numbers.json": b"[1, 2]",
         "report.json": b'{"schema": "karat.report/1"}',
-        "lists.json": b'[{"id": "a", "vector": [1.5, 2.5]}]',
+        "objects.json": b'[{"id": "a", "year": 1999}]',
         "broken.parquet": b"PAR1....",
         "broken.npy": b"\x93NUMPY",
         "text.npz": b"hello",

@@ -152,8 +152,14 @@ class TestVectors:
     @pytest.mark.parametrize(
         ("lines", "message"),
         [
-            ("path = 'items.npz'\nqueries = 'few.npz'", r"few\.npz: the query id has no vector: q0"),
-            ("path = 'items.npz'", r"items\.npz: 4 query ids have no vector: q0, q1, q2, q3"),
+            (
+                "path = 'items.npz'\nqueries = 'few.npz'",
+                r"few\.npz \(plan\.toml:6, systems\.v\.path\): the query id has no vector: q0",
+            ),
+            (
+                "path = 'items.npz'",
+                r"items\.npz \(plan\.toml:6, systems\.v\.path\): 4 query ids have no vector: q0, q1, q2, q3",
+            ),
             (
                 "path = 'items.npz'\nqueries = 'queries.npz'\ncandidates = 'strange.txt'",
                 "candidate id has no vec.*: zz",
@@ -161,7 +167,7 @@ class TestVectors:
             ("path = 'items.npz'\nqueries = 'flat.npz'", "queries of 2 dimensions and a corpus of 5"),
             ("path = 'items.npz'\nids = 'strange.txt'", "has ids of its own"),
             ("path = 'items.npz:nothing'", "no array is called 'nothing'"),
-            ("path = 'nowhere.npz'", r"nowhere\.npz: no such file"),
+            ("path = 'nowhere.npz'", r"nowhere\.npz \(plan\.toml:6, systems\.v\.path\): no such file"),
         ],
     )
     def test_missing_ones_stop_it(self, tmp_path: Path, lines: str, message: str) -> None:
@@ -187,7 +193,8 @@ class TestFusion:
         assert found.fusions["f"]["weights"] == {"v": 2.0, "w": 1.0} and found.fusions["g"]["c"] == 60
 
     def test_what_a_system_is_made_from(self, tmp_path: Path) -> None:
-        gold, made = rankings_of(checked(with_spaces(tmp_path), self.TEXT), "g")
+        gold, made, closed = rankings_of(checked(with_spaces(tmp_path), self.TEXT), "g")
+        assert closed
         assert gold.source.endswith("gold.json:all") and {name: len(made[name]) for name in made} == {"f": 6, "w": 6}
 
     def test_no_ranking_of_a_random_order(self, tmp_path: Path) -> None:
@@ -199,7 +206,7 @@ class TestFusion:
 class TestAspects:
     def test_are_named_where_there_are_several(self, tmp_path: Path) -> None:
         text = SPACES + "[systems.v]\nkind = 'vectors'\npath = 'v.npz'\n"
-        with pytest.raises(UsageError, match=r'plan\.toml, systems\.v\.gold: .*gold = one of "all", "mood"'):
+        with pytest.raises(UsageError, match=r'plan\.toml:\d+, systems\.v\.gold: .*gold = one of "all", "mood"'):
             carried_out(with_spaces(tmp_path), text)
         with pytest.raises(
             UnknownName, match=r"systems\.v\.gold: unknown aspect of the gold 'mod'\. Did you mean mood"

@@ -32,7 +32,9 @@ def refused(folder: Path, more: str, text: str = PLAN) -> str:
     with pytest.raises(UsageError) as caught:
         check_outputs(checked(folder, text + more))
     assert caught.value.exit_code == 2
-    return str(caught.value).removeprefix(str(folder / "plan.toml"))
+    place, _, rest = str(caught.value).removeprefix(str(folder / "plan.toml")).partition(", ")
+    assert place.removeprefix(":").isdecimal()  # the line
+    return rest
 
 
 def names_in(folder: Path) -> set[str]:
@@ -136,23 +138,23 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("more", "told"),
         [
-            ("outputs = ['a.json', 'a.txt']\n", ", output 2 (a.txt): cannot tell the form of the report from 'a.txt'"),
-            ("outputs = 'report'\n", ", output 1 (report): cannot tell the form of the report from 'report'"),
-            ("[[output]]\nfile = 'a.md'\nform = 'querys'\n", ", output 1 (a.md): unknown form 'querys'. Did you mean"),
+            ("outputs = ['a.json', 'a.txt']\n", "outputs[2] (a.txt): cannot tell the form of the report from 'a.txt'"),
+            ("outputs = 'report'\n", "outputs[1] (report): cannot tell the form of the report from 'report'"),
+            ("[[output]]\nfile = 'a.md'\nform = 'querys'\n", "output[1] (a.md): unknown form 'querys'. Did you mean"),
             (
                 "[[output]]\nfile = 'a.md'\nform = 'queries'\n",
-                ", output 1 (a.md): cannot tell the format from the name",
+                "output[1] (a.md): cannot tell the format from the name",
             ),
             (
                 "[[output]]\nfile = 'a.csv'\nform = 'retrievers'\n",
-                ", output 1 (a.csv): the form retrievers is JSON, not",
+                "output[1] (a.csv): the form retrievers is JSON, not",
             ),
             (
                 "[[output]]\nfile = 'a'\nform = 'retrievers'\n",
-                ", output 1 (a): the form retrievers is JSON, not a name",
+                "output[1] (a): the form retrievers is JSON, not a name",
             ),
-            ("outputs = ['a.md', 'b.md', 'a.md']\n", ", output 3 (a.md): two outputs have one name"),
-            ("outputs = 'a.json'\n[[output]]\nfile = 'a.json'\n", ", output 2 (a.json): two outputs have one name"),
+            ("outputs = ['a.md', 'b.md', 'a.md']\n", "outputs[3] (a.md): two outputs have one name"),
+            ("outputs = 'a.json'\n[[output]]\nfile = 'a.json'\n", "output[1] (a.json): two outputs have one name"),
         ],
     )
     def test_before_anything_is_computed(self, tmp_path: Path, more: str, told: str) -> None:
@@ -161,12 +163,12 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("more", "text", "told"),
         [
-            (RETRIEVERS + "k = 3\n", PLAN, ", output 1 (r.json): the form retrievers needs "),
-            (RETRIEVERS, QUICK + SHORT, ", output 1 (r.json): the form retrievers needs "),
-            (RETRIEVERS, PLAN + "conventions.rel = 2\n", ", output 1 (r.json): the form retrievers needs "),
-            (RETRIEVERS, ONLY_RANDOM, ", output 1 (r.json): "),
-            ("outputs = ['a.json', './a.json']\n", PLAN, ", output 2 (./a.json): two outputs have one name"),
-            ("outputs = ['a.json', 'b/../a.json']\n", PLAN, ", output 2 (b/../a.json): two outputs have one name"),
+            (RETRIEVERS + "k = 3\n", PLAN, "output[1] (r.json): the form retrievers needs "),
+            (RETRIEVERS, QUICK + SHORT, "output[1] (r.json): the form retrievers needs "),
+            (RETRIEVERS, PLAN + "conventions.rel = 2\n", "output[1] (r.json): the form retrievers needs "),
+            (RETRIEVERS, ONLY_RANDOM, "output[1] (r.json): "),
+            ("outputs = ['a.json', './a.json']\n", PLAN, "outputs[2] (./a.json): two outputs have one name"),
+            ("outputs = ['a.json', 'b/../a.json']\n", PLAN, "outputs[2] (b/../a.json): two outputs have one name"),
         ],
     )
     def test_what_could_be_known_before(self, tmp_path: Path, more: str, text: str, told: str) -> None:
@@ -186,4 +188,4 @@ class TestRefused:
         ],
     )
     def test_what_the_plan_reads_is_not_written_over(self, tmp_path: Path, text: str, name: str) -> None:
-        assert refused(tmp_path, f"outputs = '{name}'\n", text).startswith(f", output 1 ({name}): ")
+        assert refused(tmp_path, f"outputs = '{name}'\n", text).startswith(f"outputs[1] ({name}): ")

@@ -41,7 +41,7 @@ class TestFaults:
         ("line", "told"),
         [
             ("basline = 'x'", "basline: unknown key 'basline'. Did you mean baseline or headline"),
-            ("zzz = 1", "zzz: unknown key 'zzz'. Known: baseline, conventions, cutoffs"),
+            ("zzz = 1", "zzz: unknown key 'zzz'. Known: agreement, baseline, conventions, cutoffs"),
             ("statistics.seeds = 1", "statistics.seeds: unknown key 'seeds'. Did you mean seed?"),
             ("conventions.tie = 'id'", "conventions.tie: unknown key 'tie'. Did you mean ties?"),
             ("systems.y = { path = 'y', forma = 'trec' }", "systems.y.forma: unknown key 'forma'. Did you mean"),

@@ -132,8 +132,10 @@ class TestSubsets:
     def test_ids_without_a_vector_are_listed(self, option: str, what: str) -> None:
         with pytest.raises(DataError, match=rf"^corpus: the {what} id has no vector: z; expected a vector for each"):
             rank_vectors(FOUR, **{option: pl.Series(["a", "z"])})  # type: ignore[arg-type]
-        with pytest.raises(DataError, match=rf"7 {what} ids have no vector: t, u, v, w, x …"):
+        with pytest.raises(DataError, match=rf"7 {what} ids have no vector: t, u, v, w, x, y, z;"):
             rank_vectors(FOUR, **{option: pl.Series(list("atuvwxyz"))})  # type: ignore[arg-type]
+        with pytest.raises(DataError, match=rf"101 {what} ids have no vector: n0, .*, n99 …;"):
+            rank_vectors(FOUR, **{option: pl.Series([f"n{number}" for number in range(101)])})  # type: ignore[arg-type]
 
     def test_no_candidates_at_all(self) -> None:
         with pytest.raises(DataError, match="no candidates"):
@@ -153,7 +155,7 @@ class TestDoor:
         with pytest.raises(DataError, match="the vector of b is zero") as caught:
             rank_vectors(vectors("abc", [[1, 0], [0, 0], [1, 1]]))
         assert "l2" in str(caught.value.hint)
-        with pytest.raises(DataError, match="6 vectors are zero, which has no direction: b, c, d, e, f …"):
+        with pytest.raises(DataError, match="6 vectors are zero, which has no direction: b, c, d, e, f, g;"):
             rank_vectors(vectors("abcdefg", [[1, 0], *[[0, 0]] * 6]))
         with pytest.raises(DataError, match=r"^queries: the vector of q is zero"):
             rank_vectors(FOUR, vectors("q", [[0, 0]], source="queries"))

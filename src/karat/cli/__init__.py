@@ -8,7 +8,23 @@ from typing import Any, NoReturn
 import typer
 
 from karat._version import __version__
-from karat.cli import compare, convert, demo, evaluate, explain, gate, init, metrics, neighbours, run_plan, schema, tune
+from karat.cli import (
+    agree,
+    compare,
+    convert,
+    demo,
+    embed,
+    evaluate,
+    explain,
+    gate,
+    init,
+    metrics,
+    neighbours,
+    run_plan,
+    schema,
+    tune,
+    vectors,
+)
 from karat.errors import KaratError
 
 __all__ = ["app", "main", "run"]
@@ -23,7 +39,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (run_plan, init, evaluate, compare, gate, tune, neighbours, explain, metrics, convert, schema, demo):
+for module in (
+    *(run_plan, init, evaluate, compare, gate, agree, tune, neighbours, embed, vectors),
+    *(explain, metrics, convert, schema, demo),
+):
     module.add_to(app)
 
 
@@ -32,7 +51,7 @@ _PARSER_ERROR: Any = next(base for base in typer.BadParameter.__mro__ if base.__
 
 
 _INTERRUPTED = 130
-_MULTIPLY = frozenset(("run", "neighbours", "demo", "tune"))
+_MULTIPLY = frozenset(("run", "neighbours", "demo", "tune", "agree", "embed"))
 """Commands that multiply matrices."""
 
 

@@ -103,3 +103,9 @@ def _copy(folder: Path, target: Path, sample: Sample) -> None:
     for name in _FILES[sample.value]:
         with replacing(target / name) as part:
             part.write_bytes((folder / name).read_bytes())
+    if sample is Sample.movies:
+        from karat.cli.schema import schema_text
+        from karat.formats.atomic import write_text
+        from karat.plan.drafting import SCHEMA_FILE
+
+        write_text(target / SCHEMA_FILE, schema_text())

@@ -1,7 +1,7 @@
 """karat run: one plan, start to end."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,9 +11,10 @@ from karat.errors import DataError
 
 if TYPE_CHECKING:
     from karat.gates import Gate
+    from karat.plan.reading import Checked
     from karat.report import Report
 
-__all__ = ["PLAN_FILE", "add_to", "carry_out"]
+__all__ = ["PLAN_FILE", "add_to", "carry_out", "carry_out_content"]
 
 PLAN_FILE = "karat.toml"
 _EPILOG = (
@@ -57,13 +58,37 @@ def carry_out(
     tell_files: bool = True,
 ) -> None:
     """Read, run, write and tell."""
+    from karat.plan.reading import read_plan
+
+    checked = read_plan(plan)
+    _carry_out(checked, output, strict=strict, as_json=as_json, quiet=quiet, next_step=next_step, tell_files=tell_files)
+
+
+def carry_out_content(
+    content: dict[str, Any], output: Path | None, *, as_json: bool, quiet: bool, next_step: str
+) -> None:
+    """The same with a plan that a command made; its paths are relative to where it was called."""
+    from karat.plan.reading import check_plan
+
+    checked = check_plan(content, str(content["name"]), Path())
+    _carry_out(checked, output, strict=False, as_json=as_json, quiet=quiet, next_step=next_step)
+
+
+def _carry_out(
+    checked: "Checked",
+    output: Path | None,
+    *,
+    strict: bool,
+    as_json: bool,
+    quiet: bool,
+    next_step: str,
+    tell_files: bool = True,
+) -> None:
     from dataclasses import replace
 
     from karat.plan.execution import run_plan
     from karat.plan.outputs import check_outputs, reports_among, write_outputs
-    from karat.plan.reading import read_plan
 
-    checked = read_plan(plan)
     check_outputs(checked, output)
     with steps(quiet=quiet) as tell:
         outcome = run_plan(checked, tell)
@@ -76,28 +101,34 @@ def carry_out(
             form = outcome.report.as_json() | ({"gate": gate.as_json()} if gate is not None else {})
             print(dumps(form, indent=2, ensure_ascii=False, allow_nan=False))
         else:
-            show(outcome.report.only(checked.headline), gate, checked.plan.name)
+            show(outcome.report, checked.headline, gate, checked.plan.name)
     warn([*outcome.report.warnings, *(gate.notes if gate else ())], quiet=quiet)
     if output is not None and not written:
         warn([f"nothing was written to {output}: the plan has no outputs"], quiet=quiet)
     if written and tell_files:
         say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
-    say(next_step or _next_step(plan, reports_among(checked, written)), quiet=quiet or as_json)
+    say(next_step or _next_step(checked.where, reports_among(checked, written)), quiet=quiet or as_json)
     if gate is not None and gate.exit_code:
         raise typer.Exit(gate.exit_code)
 
 
-def show(report: "Report", gate: "Gate | None", name: str | None) -> None:
-    """On standard output: means, comparisons, slices, spaces, verdicts."""
+def show(whole: "Report", headline: tuple[str, ...], gate: "Gate | None", name: str | None) -> None:
+    """On standard output: means, comparisons, slices, spaces, verdicts; of a reference, how far systems agree."""
     from karat.reports.console import print_comparison, print_report, print_slices, print_spaces
     from karat.reports.gate import print_gate
     from karat.wording import count
 
+    report = whole.only(headline)
     queries = len(next(iter(report.systems.values())).queries)
     about = f"{count(queries, 'query', 'queries')}, {count(len(report.systems), 'system', 'systems')}"
     print(f"{name}: {about}\n" if name else f"{about[0].upper()}{about[1:]}\n")
-    print_report(report)
-    if report.comparisons:
+    if whole.agreements:
+        from karat.reports.agreement import print_agreement
+
+        print_agreement(whole, headline)
+    else:
+        print_report(report)
+    if report.comparisons and not whole.agreements:
         print()
         print_comparison(report)
     if report.slices:

@@ -1,8 +1,8 @@
 """karat tune: which weights fuse best, and do they hold?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -50,9 +50,11 @@ def tune_command(
         str | None, typer.Option("--c", metavar="NUMBERS", help="Values of rrf's c to try, split by commas.")
     ] = None,
     folds: Annotated[int, typer.Option("--folds", help="Parts for cross-validation.")] = 5,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of folds and resampling.")] = 0,
-    level: Annotated[float, typer.Option("--level", help="Level of the intervals.")] = 0.95,
-    resamples: Annotated[int, typer.Option("--resamples", help="Resamples for intervals and tests.")] = 10_000,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of folds and resampling; 0, or the plan's.")] = None,
+    level: Annotated[float | None, typer.Option("--level", help="Level of the intervals; 0.95, or the plan's.")] = None,
+    resamples: Annotated[
+        int | None, typer.Option("--resamples", help="Resamples for intervals and tests; 10000, or the plan's.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result as JSON.")
     ] = None,
@@ -67,10 +69,13 @@ def tune_command(
         if output.suffix != ".json":
             raise UsageError(f"cannot write {output.name}", expected="a name that ends in .json")
         check_folder(output)
-    how = Resampling(resamples, level, seed)
+    asked = {"resamples": resamples, "level": level, "seed": seed}
+    chosen = {name: value for name, value in asked.items() if value is not None}
+    how = Resampling(**chosen)  # type: ignore[arg-type]
     tried = CONSTANTS if constants is None else _numbers(constants)
     with steps(quiet=quiet) as tell:
         task = _from_plan(files[0], system, measure, tell) if len(files) == 1 else _from_files(files, system, measure)
+        how = Resampling(**(task.statistics | chosen))
         found = tune(
             task.gold,
             task.rankings,
@@ -80,6 +85,7 @@ def tune_command(
             normalise=normalise or (task.usual.normalise if method is None else None),
             constants=tried,
             current=task.usual if task.in_use and method is None and depth is None and normalise is None else None,
+            whole=task.whole,
             folds=folds,
             how=how,
             progress=lambda done, of: tell("Trying weights", done, of),
@@ -111,6 +117,10 @@ class _Task:
     usual: "Fusion"
     in_use: bool
     """Whether it is a plan's, with its weights."""
+    whole: bool = False
+    """Whether those below the depth of every list are ranked too."""
+    statistics: "dict[str, Any]" = field(default_factory=dict)
+    """How the plan makes intervals."""
 
 
 def _from_files(files: list[str], system: str | None, measure: str | None) -> _Task:
@@ -150,8 +160,8 @@ def _from_plan(path: str, system: str | None, measure: str | None, tell: "Steps"
     if measure is not None:
         conventions = checked.plan.conventions
         (asked,) = resolve_all(_one(measure), conventions.dialect, overrides_of(conventions))
-    gold, rankings = rankings_of(checked, name, tell)
-    return _Task(gold, rankings, asked, fused[name].fusion(), in_use=True)
+    gold, rankings, closed = rankings_of(checked, name, tell)
+    return _Task(gold, rankings, asked, fused[name].fusion(), True, closed, checked.plan.statistics.model_dump())
 
 
 def _tell(found: "Tuning", output: Path | None, *, as_json: bool, quiet: bool) -> None:

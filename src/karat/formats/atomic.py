@@ -8,7 +8,7 @@ from pathlib import Path
 
 from karat.errors import DataError
 
-__all__ = ["make_folder", "replacing", "write_text", "writing_texts"]
+__all__ = ["make_folder", "replacing", "write_text", "writing_files"]
 
 
 @contextmanager
@@ -47,11 +47,12 @@ def _umask() -> int:
 
 
 @contextmanager
-def writing_texts(texts: Mapping[Path, str]) -> Iterator[None]:
-    """Text files that all take their place when the block ends well, and none when not."""
+def writing_files(contents: Mapping[Path, str | bytes]) -> Iterator[None]:
+    """Files, text as UTF-8, that all take their place when the block ends well, and none when not."""
     with ExitStack() as stack:
-        for path, text in texts.items():
-            stack.enter_context(replacing(path)).write_text(text, encoding="utf-8")
+        for path, content in contents.items():
+            octets = content.encode() if isinstance(content, str) else content
+            stack.enter_context(replacing(path)).write_bytes(octets)
         yield
 
 
@@ -65,5 +66,5 @@ def make_folder(folder: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole."""
-    with writing_texts({path: text}):
+    with writing_files({path: text}):
         pass

@@ -22,7 +22,7 @@ from karat.intake import ordered_gold, ranking_from_frame
 from karat.types import Gold
 from karat.wording import count
 
-__all__ = ["ONLY_ASPECT", "Ordered", "check_lists", "read_ordered"]
+__all__ = ["ONLY_ASPECT", "Ordered", "aspects_of", "check_lists", "read_ordered"]
 
 ONLY_ASPECT = "gold"
 """The name of the aspect where there is but one, and it has none."""
@@ -86,6 +86,11 @@ def read_ordered(given: str | Path, *, closed: bool | None = None) -> dict[str, 
         return {one.aspect: one.as_gold(f"{source.name}:{one.aspect}") for one in entries.aspects}
     except UnicodeEncodeError as error:
         raise DataError(f"found an id that cannot be held: {error}", where=source.name, expected="UTF-8") from error
+
+
+def aspects_of(given: str | Path) -> list[str]:
+    """The aspects that a JSON of ordered lists has, whether or not its lists are as they must be."""
+    return list(dict.fromkeys(one.aspect for one in _from_json(Source.open(given)).aspects))
 
 
 class _Members(dict[str, Any]):
@@ -163,12 +168,14 @@ def _from_objects(entries: list[Any], where: str) -> _Entries:
     id_field = _id_field(entries, where)
     violations: list[str] = []
     seen: dict[str, _Members] = {}
+    again: list[tuple[str, _Members]] = []
     for number, entry in enumerate(entries, 1):
         query = entry.get(id_field) if isinstance(entry, dict) else None
         if not isinstance(query, str | int) or isinstance(query, bool) or str(query) == "":
             violations.append(f"entry {number}: no {id_field}")
         elif str(query) in seen:
             violations.append(f"{query}, {id_field}: stands more than once (entry {number})")
+            again.append((str(query), entry))
         else:
             seen[str(query)] = entry
     names = dict.fromkeys(
@@ -176,6 +183,13 @@ def _from_objects(entries: list[Any], where: str) -> _Entries:
         if name != id_field and (isinstance(value, list) or _FIELD.fullmatch(name))
     )  # fmt: skip
     named = [name for name in names if _FIELD.fullmatch(name)]
+    known = frozenset(seen) if named else None
+    for query, entry in again:
+        for name in named or list(names):
+            lists = {query: entry[name]} if name in entry else {}
+            violations += (
+                f"{one} (of the entry that repeats it)" for one in _aspect(name, lists).violations([query], known)
+            )
     return _of_fields(seen, named or list(names), violations, where)
 
 

@@ -8,6 +8,8 @@ from karat.types import Bools, Floats, Judged
 
 __all__ = ["dcg", "ndcg"]
 
+_HIGHEST = 1000.0
+"""The grade up to which sums of 2^grade are certainly floats."""
 _GAIN = Option("gain", "gain of a grade g: g, 2^g − 1, or 1", ("linear", "exp", "binary"))
 _TIES = ties_or("average", "a group of equal scores shares its discounts")
 _IDEAL = Option("ideal", "ideal list: the gold's k best, all, or as many as were retrieved", ("k", "all", "retrieved"))
@@ -22,10 +24,15 @@ def dcg(judged: Judged, k: int | None, *, gain: str = "linear", rel: float | Non
     Source: Järvelin & Kekäläinen, Cumulated gain-based evaluation of IR techniques (2002); gain=exp as in Burges et
     al. (2005); ties=average as in McSherry & Najork (2008) and scikit-learn.
     """
+    return _dcg(judged, k, gain, rel, ties, np.zeros(len(judged)))
+
+
+def _dcg(judged: Judged, k: int | None, gain: str, rel: float | None, ties: str, scale: Floats) -> Floats:
+    """Of each query the DCG, divided by 2^scale where gains are exponential."""
     counted = is_relevant(judged.grade, rel, judged) & (judged.grade > 0)
     if ties != "average":
         counted &= within(judged, k)
-    gains = _gain_of(judged.grade[counted], gain)
+    gains = _gain_of(judged.grade[counted], gain, scale[judged.row[counted]])
     shares = _tied_discounts(judged, counted, k) if ties == "average" else _discounts(judged, counted)
     return np.bincount(judged.row[counted], gains / shares, minlength=len(judged)).astype(np.float64)
 
@@ -54,14 +61,18 @@ def ndcg(
     if ideal == "retrieved":
         counted &= places <= judged.depth[judged.gold_rows]
     table = discounts(int(places[counted].max(initial=1)))
-    best = _gain_of(judged.gold_grades[counted], gain) / table[places[counted]]
+    scale = np.zeros(len(judged))
+    if gain == "exp" and judged.gold_grades.max(initial=0.0) > _HIGHEST:  # 2^g is no float; the quotient is one
+        np.maximum.at(scale, judged.gold_rows, judged.gold_grades)
+        scale[scale <= _HIGHEST] = 0.0
+    best = _gain_of(judged.gold_grades[counted], gain, scale[judged.gold_rows[counted]]) / table[places[counted]]
     total = np.bincount(judged.gold_rows[counted], best, minlength=len(judged)).astype(np.float64)
-    return divide(dcg(judged, k, gain=gain, rel=rel, ties=ties), total)
+    return divide(_dcg(judged, k, gain, rel, ties, scale), total)
 
 
-def _gain_of(grades: Floats, gain: str) -> Floats:
+def _gain_of(grades: Floats, gain: str, scale: Floats) -> Floats:
     if gain == "exp":
-        return np.exp2(grades) - 1
+        return np.exp2(grades - scale) - np.exp2(-scale)
     return np.ones(grades.size) if gain == "binary" else grades
 
 

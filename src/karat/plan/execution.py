@@ -1,7 +1,8 @@
 """A checked plan → Report and verdicts."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -15,10 +16,12 @@ from karat.errors import KaratError, UnknownName, UsageError
 from karat.formats.attributes import read_attributes
 from karat.gates import Gate, check_targets, measures_of
 from karat.hygiene import Hygiene, notes_of
+from karat.plan.agreement import PairsOfSystems
 from karat.plan.reading import Checked
 from karat.plan.tables import Loaded
 from karat.report import Report
 from karat.saved import Saved
+from karat.similarities import Similarities
 from karat.slices import Cuts, parse_attributes
 from karat.statistics.intervals import Resampling
 from karat.targets import Target
@@ -57,25 +60,27 @@ def run_plan(checked: Checked, steps: Steps | None = None) -> Outcome:
         tested=checked.headline,
         duplicates=plan.conventions.duplicates,
         keep_top=max([*checked.cuts, _TOP]) if checked.cuts else _TOP,
+        relative=work.loaded.reference is not None,
     )
     report = replace(
         report,
         figures={name: dict(found) for name, found in plan.figures.items()},
         golds={name: work.aspect_of(name) for name in plan.systems} if len(work.loaded.golds) > 1 else {},
         names=_names(work, plan.names),
-        spaces=work.spaces,
+        spaces=work.all_spaces,
+        agreements=work.pairs.agreements(work.gold_of(next(iter(plan.systems))), how, plan.baseline),
         fusions=work.fusions,
-        warnings=(*report.warnings, *work.notes, *notes_of(work.spaces)),
+        warnings=(*report.warnings, *work.loaded.notes, *work.notes, *notes_of(work.all_spaces)),
         provenance=_provenance(checked),
     )
     return Outcome(report, _gate(_aimed(work), report, checked.where) if checked.targets else None)
 
 
-def rankings_of(checked: Checked, system: str, steps: Steps | None = None) -> tuple[Gold, dict[str, Ranking]]:
-    """The gold of a system, and the rankings that it is made from."""
+def rankings_of(checked: Checked, system: str, steps: Steps | None = None) -> tuple[Gold, dict[str, Ranking], bool]:
+    """The gold of a system, the rankings that it is made from, and whether its queries are the candidates."""
     work = Work(checked, steps or (lambda what, done, of: None))
     needed = checked.plan.systems[system].needs()
-    return work.gold_of(system), {name: work.ranking(name) for name in needed}
+    return work.gold_of(system), {name: work.ranking(name) for name in needed}, work.loaded.closed
 
 
 class Work:
@@ -90,7 +95,21 @@ class Work:
         self._made: dict[str, Ranking | Chance] = {}
         self._used = {name for table in checked.plan.systems.values() for name in table.needs()}
         self._doing = "Reading the gold"
-        self.loaded: Loaded = checked.plan.gold.load(self)
+        self.cuts, self.gold_cut = checked.cuts, checked.gold_cut
+        with self.named_at("gold"):
+            self.loaded: Loaded = checked.plan.gold.load(self)
+        self.pairs = PairsOfSystems(checked, self.loaded)
+
+    @contextmanager
+    def named_at(self, *path: str | int) -> Iterator[None]:
+        """Say of an error in a file which key of the plan names it."""
+        try:
+            yield
+        except KaratError as error:
+            if self.checked.places and self.checked.where not in str(error):
+                place = self.checked.at(*path).replace(self.checked.where, Path(self.checked.where).name)
+                error.where = f"{error.where} ({place})" if error.where else place
+            raise
 
     def path(self, text: str) -> str:
         return text if text == "-" or Path(text).is_absolute() else str(self.checked.folder / text)
@@ -98,11 +117,18 @@ class Work:
     def progress(self, done: int, of: int) -> None:
         self.steps(self._doing, done, of)
 
+    @property
+    def all_spaces(self) -> dict[str, Hygiene]:
+        """By system; the reference's own under that name."""
+        side = self.loaded.reference
+        known = {"reference": side.hygiene} if side is not None and side.hygiene is not None else {}
+        return known | self.spaces
+
     def aspect_of(self, system: str) -> str:
         """The aspect of the gold that a system is held against."""
         golds = self.loaded.golds
         chosen = self.checked.plan.systems[system].gold
-        where = f"{self.checked.where}, systems.{system}.gold"
+        where = self.checked.at("systems", system, "gold")
         if chosen is None and len(golds) > 1:
             known = ", ".join(f'"{name}"' for name in golds)
             raise UsageError("the gold has several aspects", where=where, expected=f"gold = one of {known}")
@@ -119,10 +145,15 @@ class Work:
             return self._made[name]
         self._doing = f"Ranking {name}"
         self.progress(0, 1)
-        made = self.checked.plan.systems[name].load(_Bench(self, name))
+        with self.named_at("systems", name, "path"):
+            made = self.checked.plan.systems[name].load(_Bench(self, name))
         if name in self._used:
             self._made[name] = made
         return made
+
+    def is_used(self, name: str) -> bool:
+        """Whether another system is made from it."""
+        return name in self._used
 
     def ranking(self, name: str) -> Ranking:
         made = self.load(name)
@@ -139,7 +170,9 @@ class _Bench:
         self.name = name
         self.gold = work.gold_of(name)
         self.closed = work.loaded.closed
-        self.cuts = work.checked.cuts
+        self.cuts, self.gold_cut = work.cuts, work.gold_cut
+        self.reference = work.loaded.reference
+        self.deepest = None if work.is_used(name) else work.checked.deepest
 
     def path(self, text: str) -> str:
         return self.work.path(text)
@@ -156,6 +189,9 @@ class _Bench:
     def keep_space(self, hygiene: Hygiene) -> None:
         self.work.spaces[self.name] = hygiene
 
+    def keep_similarities(self, similarities: Similarities, ranking: Ranking) -> None:
+        self.work.pairs.add(self.name, similarities, ranking)
+
     def keep_fusion(self, how: Mapping[str, object]) -> None:
         self.work.fusions[self.name] = dict(how)
 
@@ -165,7 +201,8 @@ def _cuts(work: Work, given: str | list[str], of: str) -> Iterable[Cuts]:
         path, attributes = text, ""
         if not Path(work.path(text)).exists() and ":" in text:
             path, _, attributes = text.rpartition(":")
-        table, id_column = read_attributes(work.path(path), "query" if of == "queries" else "item")
+        with work.named_at("slices" if of == "queries" else "item_slices"):
+            table, id_column = read_attributes(work.path(path), "query" if of == "queries" else "item")
         yield Cuts(table, id_column, of, parse_attributes(attributes) if attributes else None, work.path(path))
 
 
@@ -178,9 +215,10 @@ def _names(work: Work, given: str | None) -> dict[str, str]:
         raise UsageError(
             f"names is {given!r}", where=work.checked.where, expected="FILE:COLUMN, such as items.csv:title"
         )
-    table, id_column = read_attributes(work.path(path), "item")
-    if column not in table.columns:
-        raise UnknownName("column", column, table.columns, where=work.path(path))
+    with work.named_at("names"):
+        table, id_column = read_attributes(work.path(path), "item")
+        if column not in table.columns:
+            raise UnknownName("column", column, table.columns, where=work.path(path))
     ids, names = table[id_column].cast(pl.String), table[column].cast(pl.String)
     return {str(id_): name for id_, name in zip(ids, names, strict=True) if name}
 
@@ -205,9 +243,8 @@ def _gate(targets: tuple[Target, ...], report: Report, where: str) -> Gate:
     try:
         return check_targets(targets, Saved(report.as_json(), where))
     except KaratError as error:
-        raise type(error)(
-            f"{error.found}", where=error.where or where, expected=error.expected, hint=error.hint
-        ) from error
+        error.where = error.where or where
+        raise
 
 
 def _provenance(checked: Checked) -> dict[str, object]:

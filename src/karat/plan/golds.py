@@ -1,20 +1,32 @@
 """The kinds of gold that a plan may name."""
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
-import numpy as np
 import polars as pl
 from pydantic import Field
 
+from karat.columns import ITEM, QUERY
+from karat.errors import UsageError
+from karat.formats.vectors import split_off_key
+from karat.formats.vectors.sniffing import holds_vectors
 from karat.gold.labels import read_gold
 from karat.gold.ordered import ONLY_ASPECT, read_ordered
+from karat.gold.reference import Reference, reference_gold
+from karat.intake import ranking_from_frame
 from karat.plan import GOLD_KINDS
-from karat.plan.tables import Folder, GoldTable, Loaded
+from karat.plan.tables import Folder, GoldTable, Loaded, ReferenceSide
 from karat.plan.vectors import VectorFiles
-from karat.rankers.vectors import rank_vectors
-from karat.types import Gold, segments_within
+from karat.rankers.runs import read_run
+from karat.rankers.vectors import Space, rank_vectors
+from karat.sampling import sample_ids
+from karat.similarities import OfRun, OfVectors
+from karat.tops import first_rows
+from karat.types import Ranking
 
 __all__ = ["LabelsGold", "OrderedGold", "ReferenceGold"]
+
+_USUAL_DEPTH = 100
 
 
 @GOLD_KINDS.register("labels")
@@ -50,22 +62,57 @@ class OrderedGold(GoldTable):
 
 @GOLD_KINDS.register("reference")
 class ReferenceGold(VectorFiles, GoldTable):
-    """A reference model's neighbours: the k items it finds most alike, best first."""
+    """A reference model's neighbours: the items that it finds most alike, best first; or a run that it made."""
 
     kind: Literal["reference"]
-    depth: Annotated[int, Field(ge=1)] = Field(100, description="How many neighbours to hold for true.")
+    depth: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="How many neighbours to hold for true; unset: the largest cut-off."
+    )
     sample: Annotated[int, Field(ge=1)] | None = Field(None, description="Ask only so many of the items, by the seed.")
     seed: Annotated[int, Field(ge=0)] = Field(42, description="The seed of the sample.")
+    ties: Literal["id", "any"] = Field(
+        "id", description="Equal scores at the cut-off: by id; any: all that tie count, with measures of gold=tied."
+    )
 
     def load(self, folder: Folder) -> Loaded:
+        path = folder.path(self.path)
+        if split_off_key(path)[1] is None and not holds_vectors(path):
+            return self._of_run(folder, path)
         corpus, queries = self.read(folder)
-        asked = (queries or corpus).ids
-        if self.sample is not None and self.sample < len(asked):
-            rows = np.random.default_rng(self.seed).choice(len(asked), self.sample, replace=False)
-            asked = asked.sort().gather(np.sort(rows))
-        space = rank_vectors(corpus, queries, k=self.depth, metric=self.metric, wanted=asked, progress=folder.progress)
-        ranking = space.ranking
-        lengths = np.repeat(np.diff(ranking.starts), np.diff(ranking.starts))
-        grades = (lengths - segments_within(ranking.starts)).astype(np.float64)
-        gold = Gold(ranking.queries, ranking.starts, ranking.items, grades, ordered=True, source=self.path)
-        return Loaded(golds={ONLY_ASPECT: gold})
+        spaces: list[Space] = []
+
+        def rank(wanted: pl.Series, k: int) -> Ranking:
+            space = rank_vectors(
+                corpus, queries, k=k, metric=self.metric, wanted=wanted, cuts=folder.cuts, progress=folder.progress
+            )
+            spaces.append(space)
+            return space.ranking
+
+        found = self._gold(rank, (queries or corpus).ids, folder, corpus.source)
+        side = ReferenceSide(OfVectors(corpus, queries, self.metric), corpus, spaces[0].hygiene)
+        return Loaded({ONLY_ASPECT: found.gold}, reference=side, notes=tuple(found.notes(folder.cuts)))
+
+    def _of_run(self, folder: Folder, path: str) -> Loaded:
+        run = read_run(path)
+        ordered = first_rows(run, run.queries, None).filter(pl.col(QUERY) != pl.col(ITEM))
+
+        def rank(wanted: pl.Series, k: int) -> Ranking:
+            of_these = ordered.filter(pl.col(QUERY).is_in(wanted.implode()))
+            return ranking_from_frame(of_these.group_by(QUERY, maintain_order=True).head(k), source=run.source)
+
+        found = self._gold(rank, run.queries, folder, run.source)
+        return Loaded(
+            {ONLY_ASPECT: found.gold}, reference=ReferenceSide(OfRun(run)), notes=tuple(found.notes(folder.cuts))
+        )
+
+    def _gold(
+        self, rank: Callable[[pl.Series, int], Ranking], ids: pl.Series, folder: Folder, source: str
+    ) -> Reference:
+        if self.depth is not None and self.depth < folder.gold_cut:
+            raise UsageError(
+                f"the gold is {self.depth:,} deep, and cut at {folder.gold_cut:,}", where=f"{source}, depth",
+                expected=f"{folder.gold_cut:,} or more",
+            )  # fmt: skip
+        asked = sample_ids(ids, self.sample, self.seed, where=source)
+        depth = self.depth or max(folder.cuts, default=_USUAL_DEPTH)
+        return reference_gold(rank, asked, depth, ties=self.ties, needed=max(1, folder.gold_cut), source=source)

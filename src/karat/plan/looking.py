@@ -13,7 +13,8 @@ from karat.formats import kind_of
 from karat.formats.attributes import read_attributes
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors import VECTOR_SUFFIXES
-from karat.gold.ordered import read_ordered
+from karat.formats.vectors.arrays import ID_NAMES
+from karat.gold.ordered import aspects_of
 from karat.slices import Attribute, parse_attributes, suitable_attributes
 
 __all__ = ["Found", "look"]
@@ -75,14 +76,16 @@ def look(folder: Path) -> Found:
 
 def _sort_in(path: Path, found: Found) -> None:
     suffix = plain_suffix(path.name)
-    if suffix in (".npy", ".npz", ".safetensors") or (suffix == ".parquet" and _list_columns(path)):
+    if suffix in (".npy", ".npz", ".safetensors") or (suffix in (".parquet", ".pq") and _list_columns(path)):
         _sort_in_vectors(path, suffix, found)
     elif suffix not in _TEXTS or path.stat().st_size == 0:
         return
     elif path.stat().st_size > _MOST_BYTES:
         (found.golds if _named(path, _GOLD_NAMES) else found.runs).append(path.name)
+    elif suffix in (".json", ".jsonl") and _holds_vectors(path):
+        (found.query_vectors if _named(path, _QUERY_NAMES) else found.vectors).append(path.name)
     elif suffix == ".json" and _is_ordered(path):
-        found.ordered[path.name] = list(read_ordered(path))
+        found.ordered[path.name] = aspects_of(path)
     else:
         _sort_in_table(path, suffix, found)
 
@@ -99,23 +102,50 @@ def _list_columns(path: Path) -> list[str]:
 
 
 def _sort_in_vectors(path: Path, suffix: str, found: Found) -> None:
+    alone = True
     if suffix == ".npz":
-        keys = _matrices(path)
-    elif suffix == ".parquet":
+        keys, alone = _matrices(path)
+    elif suffix == ".safetensors":
+        keys, alone = _tensors(path)
+    elif suffix in (".parquet", ".pq"):
         keys = _list_columns(path)
     else:
         keys = [""]
-        if suffix == ".npy" and _dimensions(path) != 2:
+        if _dimensions(path) != 2:
             return
-    names = [path.name if len(keys) == 1 else f"{path.name}:{key}" for key in keys]
+    names = [path.name if len(keys) == 1 and alone else f"{path.name}:{key}" for key in keys]
     (found.query_vectors if _named(path, _QUERY_NAMES) else found.vectors).extend(names)
 
 
-def _matrices(path: Path) -> list[str]:
+def _matrices(path: Path) -> tuple[list[str], bool]:
+    """The names of the matrices, and whether there is nothing else but ids."""
     import numpy as np
 
     with path.open("rb") as file, np.load(file, allow_pickle=False) as held:  # NumPy leaves a damaged one open
-        return [name for name in held.files if held[name].ndim == 2]
+        ids = next((name for name in ID_NAMES if name in held.files), None)
+        keys = [name for name in held.files if held[name].ndim == 2]
+        return keys, set(held.files) <= {*keys, ids}
+
+
+def _tensors(path: Path) -> tuple[list[str], bool]:
+    """The same of safetensors, from its header."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        tensors = json.loads(file.read(min(size, _MOST_BYTES)))
+    tensors.pop("__metadata__", None)
+    keys = sorted(name for name, one in tensors.items() if len(one["shape"]) == 2)
+    return keys, len(keys) == len(tensors)
+
+
+def _holds_vectors(path: Path) -> bool:
+    """Whether a JSON is {id: [numbers]} or objects with a list of numbers; told from its first entry."""
+    text = path.read_text(encoding="utf-8")
+    tree = json.loads(text.lstrip().partition("\n")[0] if plain_suffix(path.name) == ".jsonl" else text)
+    first = tree[0] if isinstance(tree, list) and tree else tree
+    values = list(first.values()) if isinstance(first, dict) else []
+    lists = [one for one in values if isinstance(one, list)]
+    numbers = all(one and all(type(number) in (int, float) for number in one) for one in lists)
+    return bool(lists) and numbers and (len(lists) == 1 or (first is tree and len(lists) == len(values)))
 
 
 def _dimensions(path: Path) -> int:

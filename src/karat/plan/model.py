@@ -11,7 +11,16 @@ from karat.plan import GOLD_KINDS, SYSTEM_KINDS
 from karat.plan.tables import GoldTable, SystemTable, Table
 from karat.statistics.intervals import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampling
 
-__all__ = ["Conventions", "OutputTable", "Plan", "Statistics", "TargetTable", "plan_model", "plan_schema"]
+__all__ = [
+    "AgreementTable",
+    "Conventions",
+    "OutputTable",
+    "Plan",
+    "Statistics",
+    "TargetTable",
+    "plan_model",
+    "plan_schema",
+]
 
 _USUAL = Resampling()
 
@@ -50,9 +59,26 @@ class TargetTable(Table):
 class OutputTable(Table):
     """A file to write, and its form where the suffix does not tell."""
 
-    file: str = Field(description="Relative to the plan, or to the folder of karat run -o.")
-    form: str | None = Field(None, description="report, queries (every query's scores), or retrievers; unset: report.")
+    file: str = Field(
+        description="Relative to the plan, or to the folder of karat run -o; {system} makes one of each with cutoffs."
+    )
+    form: str | None = Field(
+        None,
+        description="report, queries (every query's scores), cutoffs (a table by k) or retrievers; unset: report.",
+    )
     k: Annotated[int, Field(ge=1)] | None = Field(None, description="The cut-off of the form retrievers.")
+    system: str | None = Field(None, description="The system of the form cutoffs, where the file names none.")
+
+
+class AgreementTable(Table):
+    """Over which pairs the similarities of systems are held against the reference's."""
+
+    over: Literal["sampled", "top"] | None = Field(
+        None, description="sampled pairs, or those of the top k of either; unset: sampled where vectors are known."
+    )
+    pairs: Annotated[int, Field(ge=1)] = Field(20_000, description="About how many pairs to draw.")
+    seed: Annotated[int, Field(ge=0)] = Field(42, description="The seed of the pairs.")
+    k: Annotated[int, Field(ge=1)] | None = Field(None, description="For over = top; unset: the largest cut-off.")
 
 
 class Plan(Table):
@@ -73,8 +99,11 @@ class Plan(Table):
     names: str | None = Field(None, description="Names to print instead of ids: items.jsonl:title.")
     targets: str | list[str] = Field([], description='What must hold: "ndcg@10 >= 0.85".')
     target: list[TargetTable] = Field([], description="The same with a slice, a system or a name.")
-    outputs: str | list[str] = Field([], description="Files to write: .json, .csv or .md.")
+    outputs: str | list[str] = Field([], description="Files to write: .json, .csv, .md or .png.")
     output: list[OutputTable] = Field([], description="The same with a form.")
+    agreement: AgreementTable | None = Field(
+        None, description="How far similarities agree with those of a reference: correlations and errors."
+    )
     statistics: Statistics = Field(Statistics(), description="How intervals and tests are made.")
     conventions: Conventions = Field(Conventions(), description="Conventions of all measures.")
     figures: dict[str, dict[str, float]] = Field({}, description="Figures of a system measured elsewhere: latency.")
@@ -111,4 +140,4 @@ def plan_schema() -> dict[str, Any]:
     keys = schema["properties"]
     keys["gold"] = _or_path(keys["gold"])
     keys["systems"]["additionalProperties"] = _or_path(keys["systems"]["additionalProperties"])
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A plan of karat", **schema}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "A plan of karat"}

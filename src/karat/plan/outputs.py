@@ -1,5 +1,6 @@
 """The files that a plan asks for: all of them, or none."""
 
+import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from os.path import normpath
@@ -9,25 +10,27 @@ import polars as pl
 
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.formats import TABLE_FORMATS, form_to_write, writing_table
-from karat.formats.atomic import make_folder, writing_texts
+from karat.formats.atomic import make_folder, writing_files
 from karat.plan.model import OutputTable, Plan
 from karat.plan.reading import Checked
 from karat.report import Report
 from karat.reports import form_of
+from karat.reports.per_cutoff import to_cutoff_csv
 from karat.reports.retrievers import check_retrievers, to_retrievers
 
 __all__ = ["FORMS", "check_outputs", "reports_among", "write_outputs"]
 
 _USUAL_K = 5
-FORMS = ("report", "queries", "retrievers")
+FORMS = ("report", "queries", "cutoffs", "retrievers")
+_EACH_SYSTEM = "{system}"
 
 
 def check_outputs(checked: Checked, folder: Path | None = None) -> None:
     """Refuse what could not be written, or would replace what the plan reads, before anything is computed."""
     seen: set[str] = set()
     read = {(checked.folder / text).resolve() for text in _read_by(checked.plan)}
-    for number, output in enumerate(outputs_of(checked.plan)):
-        where = f"{checked.where}, output {number + 1} ({output.file})"
+    for key, output in _with_keys(checked.plan):
+        where = f"{checked.at(*key)} ({output.file})"
         try:
             _check(output, checked)
         except KaratError as error:
@@ -49,8 +52,28 @@ def _read_by(plan: Plan) -> set[str]:
 
 
 def outputs_of(plan: Plan) -> list[OutputTable]:
+    """One a file: a name with {system} stands for one of each system."""
+    return [output for _, output in _with_keys(plan)]
+
+
+def _with_keys(plan: Plan) -> list[tuple[tuple[str, int], OutputTable]]:
+    """Each with its place in the plan."""
     short = [plan.outputs] if isinstance(plan.outputs, str) else plan.outputs
-    return [*(OutputTable(file=file) for file in short), *plan.output]
+    given = [(("outputs", number), OutputTable(file=file)) for number, file in enumerate(short)]
+    given += [(("output", number), output) for number, output in enumerate(plan.output)]
+    return [(key, one) for key, output in given for one in _for_each(output, plan)]
+
+
+def _for_each(output: OutputTable, plan: Plan) -> list[OutputTable]:
+    if output.form != "cutoffs" or _EACH_SYSTEM not in output.file:
+        return [output]
+    names = {name: _as_file_name(name) for name in plan.systems}
+    return [output.model_copy(update={"file": output.file.replace(_EACH_SYSTEM, part), "system": name})
+            for name, part in names.items()]  # fmt: skip
+
+
+def _as_file_name(system: str) -> str:
+    return re.sub(r"[^\w.+-]", "_", system)
 
 
 def _check(output: OutputTable, checked: Checked) -> None:
@@ -58,6 +81,13 @@ def _check(output: OutputTable, checked: Checked) -> None:
         raise UnknownName("form", str(output.form), FORMS)
     if output.form == "queries":
         form_to_write(Path(output.file), None, TABLE_FORMATS)
+    elif output.form == "cutoffs":
+        if Path(output.file).suffix != ".csv":
+            raise UsageError(f"the form cutoffs is CSV, not {Path(output.file).suffix or 'a name without suffix'}")
+        if output.system not in checked.plan.systems:
+            found = f"no system is called {output.system!r}" if output.system else "which system is not said"
+            raise UsageError(found, expected="{system} in the name of the file, or system = one of the plan's")
+        _check_has_cuts(checked)
     elif output.form == "retrievers":
         if Path(output.file).suffix != ".json":
             raise UsageError(f"the form retrievers is JSON, not {Path(output.file).suffix or 'a name without suffix'}")
@@ -65,6 +95,13 @@ def _check(output: OutputTable, checked: Checked) -> None:
         check_retrievers(names, [str(one.measure) for one in checked.asked], output.k or _USUAL_K)
     else:
         form_of(Path(output.file))
+        if Path(output.file).suffix == ".png":
+            _check_has_cuts(checked)
+
+
+def _check_has_cuts(checked: Checked) -> None:
+    if not checked.cuts:
+        raise UsageError("no measure has a cut-off", expected="measures at several k", hint="cutoffs = [1, 5, 10]")
 
 
 def write_outputs(checked: Checked, report: Report, folder: Path | None = None) -> list[Path]:
@@ -72,16 +109,16 @@ def write_outputs(checked: Checked, report: Report, folder: Path | None = None) 
     place = checked.folder if folder is None else folder
     outputs = outputs_of(checked.plan)
     paths = [place / output.file for output in outputs]
-    texts, tables = {}, []
+    contents, tables = {}, []
     for output, path in zip(outputs, paths, strict=True):
         if output.form == "queries":
             tables.append(path)
         else:
-            texts[path] = _text_of(output)(report)
+            contents[path] = _content_of(output)(report)
     for path in paths:
         make_folder(path.parent)
     with ExitStack() as stack:
-        stack.enter_context(writing_texts(texts))
+        stack.enter_context(writing_files(contents))
         for path in tables:
             stack.enter_context(writing_table(_per_query(report), path))
     return paths
@@ -94,7 +131,9 @@ def reports_among(checked: Checked, written: list[Path]) -> list[Path]:
     return [path for path in kept if path.suffix == ".json"]
 
 
-def _text_of(output: OutputTable) -> Callable[[Report], str]:
+def _content_of(output: OutputTable) -> Callable[[Report], str | bytes]:
+    if output.form == "cutoffs":
+        return lambda report: to_cutoff_csv(report, output.system or "")
     if output.form == "retrievers":
         return lambda report: to_retrievers(report, output.k or _USUAL_K)
     return form_of(Path(output.file))

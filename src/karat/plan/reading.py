@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,11 @@ from karat.gates import measures_of
 from karat.measure import COMMON_OPTIONS, Value
 from karat.metrics.common import REL
 from karat.plan import GOLD_KINDS, SYSTEM_KINDS, lines
-from karat.plan.model import Conventions, OutputTable, Plan, Statistics, TargetTable, plan_model
+from karat.plan.model import AgreementTable, Conventions, OutputTable, Plan, Statistics, TargetTable, plan_model
 from karat.slices import parse_attributes
 from karat.targets import Target, parse_target
 
-__all__ = ["Checked", "overrides_of", "read_plan"]
+__all__ = ["Checked", "check_plan", "overrides_of", "read_plan"]
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,27 @@ class Checked:
     targets: tuple[Target, ...]
     headline: tuple[str, ...]
     """Labels of the measures to print and to test."""
+    places: dict[lines.Path, int] = field(default_factory=dict)
+    """The line of each key."""
+
+    def at(self, *path: str | int) -> str:
+        """The line and the key, for errors that are met later."""
+        line = lines.line_of(path, self.places)
+        return f"{self.where}{f':{line}' if line else ''}, {_spelled(path)}"
 
     @property
     def cuts(self) -> tuple[int, ...]:
         return tuple(sorted({one.measure.k for one in self.asked if one.measure.k is not None}))
+
+    @property
+    def gold_cut(self) -> int:
+        """The largest cut-off at which a measure cuts the gold; 0: none does."""
+        return max((one.measure.k or 0 for one in self.asked if one.measure["gold"] in ("k", "tied")), default=0)
+
+    @property
+    def deepest(self) -> int | None:
+        """How deep the measures look into a ranking; None: to its end."""
+        return self.cuts[-1] if self.cuts and all(one.measure.k is not None for one in self.asked) else None
 
 
 Fault = tuple[lines.Path, str]
@@ -51,16 +68,23 @@ def read_plan(given: str | Path) -> Checked:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"not TOML: {error}", where=str(path)) from error
-    places = lines.lines_of(text)
-    plan = _validated(content, str(path), places)
+    return check_plan(content, str(path), path.parent, lines.lines_of(text))
+
+
+def check_plan(
+    content: dict[str, Any], where: str, folder: Path, places: dict[lines.Path, int] | None = None
+) -> Checked:
+    """Check a plan; ``places`` tells on which line a key stands, ``folder`` is what paths are relative to."""
+    places = places or {}
+    plan = _validated(content, where, places)
     faults: list[Fault] = []
     asked = _asked(plan, faults)
     targets = _targets(plan, asked, faults)
     headline = _headline(plan, asked, faults)
     faults += _misfits(plan)
     if faults:
-        raise _fault_error(faults, str(path), places)
-    return Checked(plan, str(path), path.parent, tuple(asked), tuple(targets), headline)
+        raise _fault_error(faults, where, places)
+    return Checked(plan, where, folder, tuple(asked), tuple(targets), headline, places)
 
 
 def _validated(content: dict[str, Any], where: str, places: dict[lines.Path, int]) -> Plan:
@@ -167,6 +191,7 @@ def _known_keys(path: lines.Path, content: dict[str, Any], model: type[BaseModel
 _TABLES: dict[str, type[BaseModel]] = {
     "statistics": Statistics,
     "conventions": Conventions,
+    "agreement": AgreementTable,
     "target": TargetTable,
     "output": OutputTable,
 }
@@ -263,6 +288,8 @@ def _misfits(plan: Plan) -> Iterator[Fault]:
         yield ("baseline",), str(UnknownName("system", plan.baseline, plan.systems))
     elif plan.baseline is not None and not plan.systems[plan.baseline].ranks:
         yield ("baseline",), f"{plan.baseline} is a random order, with which nothing can be compared query by query"
+    if plan.agreement is not None and plan.gold.kind != "reference":  # type: ignore[attr-defined]
+        yield ("agreement",), 'needs a reference: gold = { kind = "reference", … }'
     for name in plan.figures:
         if name not in plan.systems:
             yield ("figures", name), str(UnknownName("system", name, plan.systems))

@@ -18,7 +18,8 @@ from karat.plan.vectors import VectorFiles
 from karat.rankers.fusion import METHODS as FUSIONS
 from karat.rankers.fusion import NORMALISATIONS, Fusion, fuse
 from karat.rankers.runs import read_run
-from karat.rankers.vectors import rank_listed, rank_vectors
+from karat.rankers.vectors import check_same_items, rank_listed, rank_vectors
+from karat.similarities import OfRun, OfVectors
 from karat.types import Ranking, Vectors
 from karat.wording import count
 
@@ -26,6 +27,7 @@ __all__ = ["FusionSystem", "RandomSystem", "RunSystem", "VectorsSystem"]
 
 _FULL_UP_TO = 2_000
 _USUAL_DEPTH = 1_000
+_MOST_LISTED = 100
 
 
 @SYSTEM_KINDS.register("run")
@@ -37,7 +39,9 @@ class RunSystem(SystemTable):
     format: str | None = Field(None, description="The format, where the file does not tell.")
 
     def load(self, shop: Shop) -> Ranking:
-        return read_run(shop.path(self.path), self.format)
+        ranking = read_run(shop.path(self.path), self.format)
+        shop.keep_similarities(OfRun(ranking), ranking)
+        return ranking
 
 
 @SYSTEM_KINDS.register("vectors")
@@ -47,7 +51,9 @@ class VectorsSystem(VectorFiles, SystemTable):
     kind: Literal["vectors"]
     engine: str = Field("exact", description="How neighbours are found.")
     depth: Annotated[int, Field(ge=1)] | None = Field(
-        None, description=f"How many to find; unset: all of up to {_FULL_UP_TO:,} items, else {_USUAL_DEPTH:,}."
+        None,
+        description=f"How many to find; unset: all of up to {_FULL_UP_TO:,} items, else {_USUAL_DEPTH:,}; with a "
+        "reference as gold, as deep as the measures look.",
     )
     candidates: str | None = Field(
         None,
@@ -64,9 +70,17 @@ class VectorsSystem(VectorFiles, SystemTable):
         corpus, queries = self.read(shop)
         candidates = self._candidates(corpus, shop)
         if isinstance(candidates, pl.DataFrame):
-            return rank_listed(corpus, queries, candidates, k=self.depth, metric=self.metric)
+            listed = rank_listed(corpus, queries, candidates, k=self.depth, metric=self.metric)
+            pool = candidates[ITEM].unique().sort()
+            space = rank_vectors(corpus, queries, k=1, metric=self.metric, wanted=listed.queries, candidates=pool)
+            shop.keep_space(space.hygiene)
+            shop.keep_similarities(OfVectors(corpus, queries, self.metric), listed)
+            return listed
+        if shop.reference is not None and shop.reference.vectors is not None and candidates is None:
+            check_same_items(shop.reference.vectors, corpus)
         size = len(corpus) if candidates is None else len(candidates)
-        depth = self.depth or (None if size <= _FULL_UP_TO else _USUAL_DEPTH)
+        usual = None if size <= _FULL_UP_TO else _USUAL_DEPTH
+        depth = self.depth or (shop.deepest if shop.reference is not None and shop.deepest else usual)
         space = rank_vectors(
             corpus,
             queries,
@@ -79,6 +93,7 @@ class VectorsSystem(VectorFiles, SystemTable):
             progress=shop.progress,
         )
         shop.keep_space(space.hygiene)
+        shop.keep_similarities(OfVectors(corpus, queries, self.metric), space.ranking)
         return space.ranking
 
     def _candidates(self, corpus: Vectors, shop: Shop) -> pl.Series | pl.DataFrame | None:
@@ -89,7 +104,7 @@ class VectorsSystem(VectorFiles, SystemTable):
             wanted = shop.gold.queries.cast(pl.String).sort()
             extra = corpus.ids.filter(~corpus.ids.is_in(wanted.implode())).sort()
             if len(extra):
-                names = ", ".join(extra[:5]) + (" …" if len(extra) > 5 else "")
+                names = ", ".join(extra[:_MOST_LISTED]) + (" …" if len(extra) > _MOST_LISTED else "")
                 shop.note(f"{count(len(extra), 'vector is', 'vectors are')} of no query, and no candidate: {names}")
             return wanted
         return read_candidates(shop.path(chosen))

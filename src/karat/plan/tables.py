@@ -9,9 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from karat.chance import Chance
 from karat.hygiene import Hygiene
-from karat.types import Gold, Ranking
+from karat.similarities import Similarities
+from karat.types import Gold, Ranking, Vectors
 
-__all__ = ["GoldTable", "Loaded", "Shop", "SystemTable", "Table"]
+__all__ = ["Folder", "GoldTable", "Loaded", "ReferenceSide", "Shop", "SystemTable", "Table"]
 
 
 class Table(BaseModel):
@@ -27,10 +28,29 @@ class Loaded:
     golds: dict[str, Gold]
     closed: bool = False
     """The queries are the candidates: a set compared with itself."""
+    reference: "ReferenceSide | None" = None
+    """Whose ranking the gold is, where it is a model's."""
+    notes: tuple[str, ...] = ()
+    """To be warned of."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceSide:
+    """A model whose ranking is the gold."""
+
+    similarities: Similarities
+    vectors: Vectors | None = None
+    """Its items, where it is known by vectors."""
+    hygiene: Hygiene | None = None
 
 
 class Folder(Protocol):
     """What a gold may use to be read."""
+
+    cuts: tuple[int, ...]
+    """The cut-offs of the measures."""
+    gold_cut: int
+    """The largest cut-off at which a measure cuts the gold; 0: none does."""
 
     def path(self, text: str) -> str:
         """A path of the plan, which is relative to the plan's folder."""
@@ -44,8 +64,9 @@ class Shop(Folder, Protocol):
     gold: Gold
     """What it will be held against."""
     closed: bool
-    cuts: tuple[int, ...]
-    """The cut-offs of the measures."""
+    reference: ReferenceSide | None
+    deepest: int | None
+    """How deep anything looks into the ranking; None: to its end."""
 
     def ranking(self, name: str) -> Ranking:
         """Another system's."""
@@ -55,6 +76,9 @@ class Shop(Folder, Protocol):
 
     def keep_space(self, hygiene: Hygiene) -> None:
         """What is to be known of the system's vectors."""
+
+    def keep_similarities(self, similarities: Similarities, ranking: Ranking) -> None:
+        """What the system knows of pairs, to be held against the reference's."""
 
     def keep_fusion(self, how: Mapping[str, object]) -> None:
         """How the system was fused."""

@@ -1,6 +1,7 @@
 """The keys by which a plan names files of vectors."""
 
 from collections.abc import Iterator
+from typing import Annotated
 
 from pydantic import Field
 
@@ -9,6 +10,7 @@ from karat.formats.vectors import ids_beside, read_vectors
 from karat.plan.tables import Folder, Table
 from karat.similarity import METRICS
 from karat.types import Vectors
+from karat.variants import DTYPES, vary
 
 __all__ = ["VectorFiles"]
 
@@ -21,17 +23,24 @@ class VectorFiles(Table):
     queries: str | None = Field(None, description="The queries' vectors, where they are not items of the corpus.")
     queries_ids: str | None = Field(None, description="A file of the queries' ids.")
     metric: str = Field("cosine", description="cosine, ip (inner product) or l2.")
+    truncate: Annotated[int, Field(ge=1)] | None = Field(None, description="Use only the first dimensions.")
+    dtype: str | None = Field(None, description="Use them as float64, float32, float16, int8 or binary.")
 
     def read(self, folder: Folder) -> tuple[Vectors, Vectors | None]:
         """Of the items, and of the queries where they have files of their own."""
-        corpus = read_vectors(folder.path(self.path), ids=self.ids and folder.path(self.ids))
+        corpus = self._varied(read_vectors(folder.path(self.path), ids=self.ids and folder.path(self.ids)))
         if self.queries is None:
             return corpus, None
         taken = folder.path(self.ids) if self.ids else ids_beside(folder.path(self.path))
         ids = self.queries_ids and folder.path(self.queries_ids)
-        return corpus, read_vectors(folder.path(self.queries), ids=ids, taken=taken)
+        return corpus, self._varied(read_vectors(folder.path(self.queries), ids=ids, taken=taken))
+
+    def _varied(self, vectors: Vectors) -> Vectors:
+        return vary(vectors, truncate=self.truncate, dtype=self.dtype)
 
     def faults(self) -> Iterator[tuple[str, str]]:
         """Keys whose values are not known."""
         if self.metric not in METRICS:
             yield "metric", str(UnknownName("similarity", self.metric, METRICS))
+        if self.dtype is not None and self.dtype not in DTYPES:
+            yield "dtype", str(UnknownName("dtype", self.dtype, DTYPES))

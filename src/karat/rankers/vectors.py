@@ -14,9 +14,9 @@ from karat.neighbours import NOBODY, Neighbours, Progress, score_listed
 from karat.similarity import METRICS, norms_of
 from karat.types import Ints, Ranking, Vectors
 
-__all__ = ["Space", "rank_listed", "rank_vectors"]
+__all__ = ["Space", "check_same_items", "rank_listed", "rank_vectors"]
 
-_LISTED = 5
+_LISTED = 100
 _LONGEST = 1e150
 """The square of a difference of vectors as long as this is still a number."""
 
@@ -44,8 +44,9 @@ def rank_vectors(
 ) -> Space:
     """Rank the corpus for each query, the item of the query's own id left out.
 
-    Without ``queries`` the corpus's own items are; ``wanted`` says which, and must be there. ``candidates`` restricts
-    what can be found. ``k`` is how many to find; None: all. ``cuts`` are the cut-offs at which ties are counted.
+    Without ``queries`` the corpus's own items are; ``wanted`` says which, and must be there (where it is all of them,
+    they keep the corpus's order). ``candidates`` restricts what can be found. ``k`` is how many to find; None: all.
+    ``cuts`` are the cut-offs at which ties are counted.
     """
     _check_request(k, metric)
     asked = queries if queries is not None else corpus
@@ -96,6 +97,32 @@ def rank_listed(
     return Ranking(names, starts, ordered[ITEM], ordered["score"].to_numpy(), corpus.source)
 
 
+def check_same_items(reference: Vectors, candidate: Vectors) -> None:
+    """Refuse models that do not rank the same items: they are matched by id, never by the order of rows."""
+    where = f"{reference.source}, {candidate.source}"
+    if reference.numbered != candidate.numbered:
+        without, other = (reference, candidate) if reference.numbered else (candidate, reference)
+        raise DataError(
+            f"{without.source} comes without ids, so that its rows cannot be matched with the ids of {other.source}",
+            where=where,
+            expected="ids for both, or for neither",
+            hint="Name a file of ids, one a row.",
+        )
+    if reference.numbered and len(reference) != len(candidate):
+        raise DataError(
+            f"found {len(reference):,} rows and {len(candidate):,} rows, without ids",
+            where=where,
+            expected="as many rows in both, in the same order",
+            hint="Name a file of ids for each, so that rows can be matched.",
+        )
+    lacking = reference.ids.filter(pl.Series(candidate.rows_of(reference.ids) < 0))
+    extra = candidate.ids.filter(pl.Series(reference.rows_of(candidate.ids) < 0))
+    if len(lacking) or len(extra):
+        told = [f"{len(ids):,} ids are only in {one.source} ({_some(ids)})" for ids, one in
+                ((lacking, reference), (extra, candidate)) if len(ids)]  # fmt: skip
+        raise DataError(" and ".join(told), where=where, expected="the same ids in both")
+
+
 def _check_request(k: int | None, metric: str) -> None:
     if k is not None and k < 1:
         raise UsageError(f"k is {k}", expected="1 or more")
@@ -107,15 +134,17 @@ def _those(vectors: Vectors, wanted: pl.Series, what: str) -> Vectors:
     rows = vectors.rows_of(wanted)
     if (rows < 0).any():
         raise _unknown(wanted.filter(pl.Series(rows < 0)), what, vectors.source)
-    if len(rows) == len(vectors) and (rows == np.arange(len(vectors))).all():
-        return vectors
-    return vectors.take(rows)
+    everyone = len(rows) == len(vectors) and bool((np.bincount(rows, minlength=len(vectors)) == 1).all())
+    return vectors if everyone else vectors.take(rows)
 
 
 def _unknown(ids: pl.Series, what: str, where: str) -> DataError:
-    names = ", ".join(ids[:_LISTED]) + (" …" if len(ids) > _LISTED else "")
     many = f"{len(ids):,} {what} ids have" if len(ids) > 1 else f"the {what} id has"
-    return DataError(f"{many} no vector: {names}", where=where, expected="a vector for each")
+    return DataError(f"{many} no vector: {_some(ids)}", where=where, expected="a vector for each")
+
+
+def _some(ids: pl.Series) -> str:
+    return ", ".join(ids[:_LISTED]) + (" …" if len(ids) > _LISTED else "")
 
 
 def _check_pair(asked: Vectors, pool: Vectors, metric: str) -> None:
@@ -138,9 +167,8 @@ def _check_norms(vectors: Vectors, metric: str) -> None:
     ):
         if bad.any():
             names = vectors.ids.filter(pl.Series(bad))
-            shown = ", ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")
             verb = "the vector of" if len(names) == 1 else f"{len(names):,} vectors are"
-            found = f"{verb} {shown} is {what}" if len(names) == 1 else f"{verb} {what}: {shown}"
+            found = f"{verb} {_some(names)} is {what}" if len(names) == 1 else f"{verb} {what}: {_some(names)}"
             raise DataError(found, where=vectors.source, expected=f"vectors for {metric}", hint=hint)
 
 

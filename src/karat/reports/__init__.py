@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from karat.errors import UsageError
-from karat.formats.atomic import writing_texts
+from karat.formats.atomic import writing_files
 from karat.registry import Registry
 from karat.report import Report
 
 __all__ = ["FORMS", "form_of", "write", "writing"]
 
-Form = Callable[[Report], str]
+Form = Callable[[Report], str | bytes]
 FORMS: Registry[Form] = Registry("report form", home="karat.reports.forms", group="karat.reports")
 
 
@@ -27,7 +27,7 @@ def form_of(path: Path) -> Form:
 @contextmanager
 def writing(report: Report, paths: Iterable[Path]) -> Iterator[None]:
     """Write the report in the forms that the suffixes name: all files when the block ends well, else none."""
-    with writing_texts({path: form_of(path)(report) for path in paths}):
+    with writing_files({path: form_of(path)(report) for path in paths}):
         yield
 
 

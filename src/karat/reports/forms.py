@@ -1,5 +1,7 @@
 """Importing this registers karat's own forms."""
 
-from karat.reports import csv, json, markdown
+from karat.reports import FORMS, csv, curves, json, markdown
 
-__all__ = ["csv", "json", "markdown"]
+__all__ = ["csv", "curves", "json", "markdown"]
+
+FORMS.add("png", curves.to_png)

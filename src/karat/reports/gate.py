@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from karat.errors import UsageError
-from karat.formats.atomic import writing_texts
+from karat.formats.atomic import writing_files
 from karat.gates import Gate, Verdict
 from karat.reports.console import print_table, verdict_style
 from karat.reports.markdown import escaped, markdown_table
@@ -115,5 +115,5 @@ def check_form(path: Path) -> None:
 
 def write_gates(gate: Gate, paths: Iterable[Path]) -> None:
     """Write the verdicts in the forms that the suffixes name: all files or none."""
-    with writing_texts({path: _FORMS[path.suffix.lower()](gate) for path in paths}):
+    with writing_files({path: _FORMS[path.suffix.lower()](gate) for path in paths}):
         pass

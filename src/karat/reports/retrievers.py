@@ -44,7 +44,10 @@ def to_retrievers(report: Report, k: int) -> str:
         means = {
             _MEANS[short]: _known(report.estimates[name][label].mean) for short, (label, _) in columns[name].items()
         }
-        form[_title(name, report.fusions)] = means
+        title = _title(name, report.fusions)
+        if title in form:
+            raise UsageError(f"the form retrievers would hold two systems as {title!r}", expected="other names")
+        form[title] = means
     form["per_query"] = {
         query: {name: _entry(columns[name], report.top[name][row][:k], row) for name in names}
         for row, query in enumerate(queries)
@@ -53,7 +56,8 @@ def to_retrievers(report: Report, k: int) -> str:
 
 
 def _title(name: str, fusions: Mapping[str, Mapping[str, Any]]) -> str:
-    return f"{name}_weighted_{fusions[name]['method']}" if name in fusions else name
+    ending = f"_weighted_{fusions[name]['method']}" if name in fusions else ""
+    return name if name.endswith(ending) else name + ending
 
 
 def _metadata(report: Report) -> dict[str, Any]:

@@ -57,6 +57,9 @@ class Comparison:
     p_holm: float | None = None
     p_bh: float | None = None
     """``p`` corrected for all comparisons made together."""
+    relative: float | None = None
+    """The difference as a share of the baseline's mean, where it was asked for."""
+    relative_ci: Bounds | None = None
 
     @property
     def difference(self) -> float:
@@ -100,7 +103,12 @@ class Comparison:
             "worse": self.worse,
             "detectable": self.detectable,
             "queries_needed": self.needed,
-        }
+        } | self._relative_form()
+
+    def _relative_form(self) -> dict[str, Any]:
+        if self.relative is None:
+            return {}
+        return {"relative": self.relative, "relative_ci": None if self.relative_ci is None else list(self.relative_ci)}
 
 
 @dataclass(frozen=True, eq=False)

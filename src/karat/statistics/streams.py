@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from karat.types import Floats
 
-__all__ = ["Keys", "Signs", "Weights", "bootstrap_weights", "keys_of", "sign_bits"]
+__all__ = ["Keys", "Signs", "Weights", "bootstrap_weights", "keys_of", "random_words", "sign_bits"]
 
 Keys = NDArray[np.uint64]
 
@@ -28,8 +28,8 @@ _BITS_PER_WORD = 64
 # In 256ths: none, one, two … draws. A byte at or above the i-th threshold means more than i draws.
 _CHANCES = (94, 95, 46, 16, 4, 1)
 _THRESHOLDS = tuple(accumulate(_CHANCES))[:-1]
-# The two kinds of stream start from different keys, so that tests and intervals do not share numbers.
-_WEIGHTS, _SIGNS = np.uint64(0), np.uint64(0xD1B54A32D192ED03)
+# The kinds of stream start from different keys, so that tests, intervals and samples do not share numbers.
+_WEIGHTS, _SIGNS, _CHOICES = np.uint64(0), np.uint64(0xD1B54A32D192ED03), np.uint64(0x8CB92BA72F3D8DD7)
 
 
 def keys_of(queries: pl.Series, seed: int) -> Keys:
@@ -51,6 +51,11 @@ def bootstrap_weights(keys: Keys, first: int, last: int) -> Floats:
 def sign_bits(keys: Keys, first: int, last: int) -> Floats:
     """A fair 0 or 1 for each key and resample, as keys × resamples; ``first`` is a multiple of 64."""
     return Signs(first, last, keys.size).draw(keys)
+
+
+def random_words(keys: Keys, first: int, last: int) -> NDArray[np.uint64]:
+    """64 random bits each, numbers ``first`` to ``last`` of every key's stream of choices, as keys × words."""
+    return _Words(first, last, keys.size, 1, _CHOICES).of(keys)
 
 
 class Weights:

@@ -1,6 +1,7 @@
 """Files of vectors → Vectors, checked at the door. A file may hold several spaces: ``movies.npz:anchor`` is one."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -51,7 +52,7 @@ def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None
         return checked(raw.ids, values, name)
     found = ids or beside(Path(path), taken)
     if found is None:
-        return checked(pl.int_range(len(values), eager=True).cast(pl.String), values, name)
+        return replace(checked(pl.int_range(len(values), eager=True).cast(pl.String), values, name), numbered=True)
     listed = read_ids(found)
     if len(listed) != len(values):
         raise DataError(

@@ -7,10 +7,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from karat.errors import DataError, KaratError
 from karat.formats.source import Source
 from karat.formats.vectors.checks import Raw, the_only_one
+from karat.formats.vectors.metadata import METADATA_NAME, VALUES_NAME, parse_metadata
+from karat.types import Matrix
+from karat.variants import DTYPES, Codes, decode
 
 __all__ = ["ID_NAMES", "ids_of", "load", "read_npy", "read_npz"]
 
@@ -61,13 +65,31 @@ def read_npz(source: Source, key: str | None) -> Raw:
             raise ValueError("no archive of arrays")
         file.seek(0)
         with np.load(file, allow_pickle=False) as held:
-            names = list(held.files)
+            members = held.zip.namelist()
+            names = [name.removesuffix(".npy") for name in members if name.endswith(".npy")] or list(held.files)
             id_name = next((name for name in ID_NAMES if name in names and name != key), None)
             chosen = the_only_one([name for name in names if name != id_name], key, "array", source.name)
             values, ids = held[chosen], None if id_name is None else held[id_name]
+            record = held.zip.read(METADATA_NAME) if METADATA_NAME in members and chosen == VALUES_NAME else None
     if not isinstance(values, np.ndarray):
         raise DataError(f"{chosen} is no array", where=source.name, expected="arrays as np.savez writes them")
+    if record is not None:
+        values = _decoded(values, parse_metadata(record, source.name), source.name)
     return Raw(values, None if ids is None else ids_of(ids, f"{source.name}:{id_name}"))
+
+
+def _decoded(values: NDArray[Any], record: dict[str, Any], where: str) -> Matrix:
+    """The numbers that karat's codes stand for, if array and record are of one another."""
+    dtype, dimensions = record.get("dtype"), record["dimensions"]
+    stored = "uint8" if dtype == "binary" else dtype
+    width = -(-dimensions // 8) if dtype == "binary" else dimensions
+    if dtype not in DTYPES or str(values.dtype) != stored or values.shape != (record["count"], width):
+        raise DataError(
+            f"found an array of shape {'×'.join(map(str, values.shape))} and type {values.dtype}",
+            where=f"{where}:{VALUES_NAME}",
+            expected=f"{record['count']:,} vectors of {dimensions:,} numbers as {dtype}, as its metadata says",
+        )
+    return decode(Codes(values, dtype, dimensions, record.get("scale")))
 
 
 def ids_of(held: Any, where: str) -> pl.Series:

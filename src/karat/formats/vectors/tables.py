@@ -29,13 +29,43 @@ def read_parquet(source: Source, key: str | None) -> Raw:
 
 def read_jsonl(source: Source, key: str | None) -> Raw:
     """An object a line: {"id": …, "vector": [numbers]}."""
+    text = source.text()
+    if _maps_ids(text):
+        return _from_lines(text, key, source.name)
     try:
-        frame = pl.read_ndjson(source.text().encode(), infer_schema_length=None)
-    except pl.exceptions.PolarsError as error:
-        reason = str(error).partition("\n")[0]
-        raise DataError(f"cannot be read as JSONL: {reason}", where=source.name, expected=_OBJECTS) from error
+        frame = pl.read_ndjson(text.encode(), infer_schema_length=None)
+    except pl.exceptions.PolarsError:  # NaN, as Python writes it, or a fault, whose line is to be named
+        return _from_lines(text, key, source.name)
     id_column = find_id_column(frame.columns, "query", source.name)
     return _from_frame(frame, id_column, _vector_column(frame.schema, key, source.name), source.name)
+
+
+def _maps_ids(text: str) -> bool:
+    """Whether the first line is {id: [numbers]}."""
+    try:
+        first = json.loads(text.lstrip().partition("\n")[0])
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(first, dict) and len(first) == 1 and all(isinstance(one, list) for one in first.values())
+
+
+def _from_lines(text: str, key: str | None, where: str) -> Raw:
+    """Objects with an id and a vector, or {id: [numbers]}, a line each."""
+    found: list[Any] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                found.append(json.loads(line))
+            except (ValueError, RecursionError) as error:
+                raise DataError(
+                    f"cannot be read as JSONL: {error}", where=f"{where}:{number}", expected=_OBJECTS
+                ) from error
+            if not isinstance(found[-1], dict):
+                raise DataError("cannot be read as JSONL: no object", where=f"{where}:{number}", expected=_OBJECTS)
+    if not _maps_ids(text):
+        return _from_objects(found, key, where)
+    pairs = [pair for one in found for pair in one.items()]
+    return _from_lists([id_ for id_, _ in pairs], [vector for _, vector in pairs], where)
 
 
 _OBJECTS = '{"id": …, "vector": [numbers]} for each vector'
@@ -53,15 +83,19 @@ def read_json(source: Source, key: str | None) -> Raw:
     if isinstance(tree, dict) and key is None:
         return _from_lists(list(tree), list(tree.values()), source.name)
     if isinstance(tree, list) and tree and all(isinstance(one, dict) for one in tree):
-        id_column = find_id_column(list(tree[0]), "query", source.name)
-        names = [name for name, value in tree[0].items() if isinstance(value, list)]
-        chosen = the_only_one(names, key, "field", source.name)
-        for number, one in enumerate(tree, 1):
-            if id_column not in one or chosen not in one:
-                lacking = chosen if id_column in one else id_column
-                raise DataError(f"object {number} has no {lacking}", where=source.name, expected=_OBJECTS)
-        return _from_lists([one[id_column] for one in tree], [one[chosen] for one in tree], source.name)
+        return _from_objects(tree, key, source.name)
     raise DataError(f"found {type(tree).__name__}", where=source.name, expected="{id: [numbers]}, or " + _OBJECTS)
+
+
+def _from_objects(tree: list[Any], key: str | None, where: str) -> Raw:
+    id_column = find_id_column(list(tree[0]), "query", where)
+    names = [name for name, value in tree[0].items() if isinstance(value, list)]
+    chosen = the_only_one(names, key, "field", where)
+    for number, one in enumerate(tree, 1):
+        if id_column not in one or chosen not in one:
+            lacking = chosen if id_column in one else id_column
+            raise DataError(f"object {number} has no {lacking}", where=where, expected=_OBJECTS)
+    return _from_lists([one[id_column] for one in tree], [one[chosen] for one in tree], where)
 
 
 def _once(where: str) -> Any:

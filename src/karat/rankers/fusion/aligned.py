@@ -94,10 +94,16 @@ class Aligned:
     def __repr__(self) -> str:
         return f"Aligned({len(self.lists)} rankings: {len(self.queries):,} queries, {len(self):,} pairs)"
 
-    def fuse(self, fusion: Fusion, source: str = "fusion") -> Ranking:
-        """One ranking: by score descending, then by item id ascending; queries in ascending order of id."""
+    def fuse(self, fusion: Fusion, source: str = "fusion", *, whole: bool = False) -> Ranking:
+        """One ranking: by score descending, then by item id ascending; queries in ascending order of id.
+
+        ``whole``: under rrf those below the depth of every list are ranked too, with 0.
+        """
         fusion.weights_of(len(self.lists))  # checked before the work
         cut = self if fusion.depth is None else self.cut(fusion.depth)
+        if whole and fusion.depth is not None and fusion.method == "rrf":
+            ranks = np.where(self.ranks <= fusion.depth, self.ranks, np.int32(0))
+            cut = Aligned(self.queries, self.starts, self.distinct_items, self.item, self.lists, ranks)
         scores = METHODS.get(fusion.method).function(cut, fusion) + 0.0
         if not np.isfinite(scores).all():
             raise DataError(

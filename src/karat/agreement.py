@@ -1,0 +1,231 @@
+"""How far a candidate's similarities agree with a reference's, over pairs of queries and items; with intervals.
+
+Queries are resampled, each with all its pairs. Errors and Pearson's r come from sums by query; Spearman's ρ is ranked
+anew in every resample; Kendall's τ goes by the first-order change that each query makes to it. docs/statistics.md says
+more.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import isnan, nan, sqrt
+from typing import Any
+
+import numpy as np
+
+from karat.blocks import cut_rows, in_threads
+from karat.metrics.agreement import AGREEMENTS, concordance, standard
+from karat.statistics.fixed import to_fixed
+from karat.statistics.intervals import Bounds, Resampling
+from karat.statistics.resampling import draw_sums
+from karat.statistics.streams import Keys, bootstrap_weights
+from karat.types import Floats, Ints
+
+__all__ = ["LOWER_IS_BETTER", "Agreed", "Agreement", "Pairs", "agreement_of"]
+
+MOST_RESAMPLES = 1_000
+"""Of pairs, each of which is ranked anew."""
+LOWER_IS_BETTER = frozenset(("mae", "rmse"))
+_RESAMPLES_AT_ONCE = 64
+_HAIR = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The similarities of pairs by two models, in order of query."""
+
+    row: Ints
+    """The query of each, ascending."""
+    reference: Floats
+    candidate: Floats
+    about: str
+    """Which pairs they are."""
+    left_out: int = 0
+    """Pairs of which one model knows no similarity."""
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """One figure, its interval, and how it differs from the baseline's."""
+
+    value: float
+    ci: Bounds | None = None
+    difference: float | None = None
+    difference_ci: Bounds | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        form: dict[str, Any] = {"value": None if isnan(self.value) else self.value, "ci": _listed(self.ci)}
+        if self.difference is not None:
+            form |= {"difference": self.difference, "difference_ci": _listed(self.difference_ci)}
+        return form
+
+
+def _listed(bounds: Bounds | None) -> list[float] | None:
+    return None if bounds is None else list(bounds)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of one candidate with the reference."""
+
+    about: str
+    pairs: int
+    queries: int
+    left_out: int
+    figures: dict[str, Agreed]
+    resamples: int | None = None
+    """How many the intervals are from; None where there are none."""
+    resampled: dict[str, Floats] = field(default_factory=dict, repr=False, compare=False)
+
+    def beside(self, baseline: "Agreement", level: float) -> "Agreement":
+        """With the differences to another over the same pairs."""
+        figures = {}
+        for name, one in self.figures.items():
+            apart = one.value - baseline.figures[name].value
+            ci = None
+            if name in self.resampled and name in baseline.resampled:
+                ci = _percentiles(self.resampled[name] - baseline.resampled[name], level)
+            figures[name] = one if isnan(apart) else replace(one, difference=apart, difference_ci=ci)
+        return replace(self, figures=figures)
+
+    def as_json(self) -> dict[str, Any]:
+        about = {"about": self.about, "pairs": self.pairs, "queries": self.queries, "left_out": self.left_out}
+        figures = {name: one.as_json() for name, one in self.figures.items()}
+        return about | {"resamples": self.resamples} | figures
+
+
+def agreement_of(pairs: Pairs, keys: Keys, how: Resampling | None, only: Iterable[str] = AGREEMENTS) -> Agreement:
+    """The figures over these pairs; with ``how``, their intervals over the queries of ``keys``."""
+    names = list(only)
+    values = {name: AGREEMENTS[name](pairs.reference, pairs.candidate) for name in names}
+    queries = int(np.unique(pairs.row).size)
+    resampled: dict[str, Floats] = {}
+    if how is not None and queries >= 2:
+        resampled = _Resampled(pairs, keys, min(how.resamples, MOST_RESAMPLES)).of(names, values)
+    figures = {
+        name: Agreed(value, _percentiles(resampled[name], how.level) if how and name in resampled else None)
+        for name, value in values.items()
+    }
+    size = len(next(iter(resampled.values()))) if resampled else None
+    return Agreement(pairs.about, pairs.row.size, queries, pairs.left_out, figures, size, resampled)
+
+
+def _percentiles(resampled: Floats, level: float) -> Bounds | None:
+    known = resampled[~np.isnan(resampled)]
+    if not known.size:
+        return None
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    return low, high
+
+
+class _Resampled:
+    """The figures over resampled queries."""
+
+    def __init__(self, pairs: Pairs, keys: Keys, resamples: int) -> None:
+        self.x, self.y, self.row = pairs.reference, pairs.candidate, pairs.row
+        self.keys, self.resamples = keys, resamples
+
+    def of(self, names: Sequence[str], values: Mapping[str, float]) -> dict[str, Floats]:
+        """By name; what is undefined over all pairs is left out."""
+        known = [name for name in names if not isnan(values[name])]
+        return {name: getattr(self, name)() for name in known}
+
+    def _sums(self, *columns: Floats) -> list[Floats]:
+        """Of each column over the pairs of the resampled queries."""
+        by_query = [np.bincount(self.row, column, minlength=self.keys.size).astype(np.float64) for column in columns]
+        fixed = [to_fixed(column)[0] for column in by_query]
+        sums = draw_sums(self.keys, np.column_stack([one.whole for one in fixed]), self.resamples)
+        return [row * one.unit for row, one in zip(sums, fixed, strict=True)]
+
+    @cached_property
+    def _drawn(self) -> Floats:
+        """How many pairs each resample holds."""
+        return self._sums(np.ones(self.row.size))[0]
+
+    def mae(self) -> Floats:
+        return _quotient(self._sums(np.abs(self.x - self.y))[0], self._drawn)
+
+    def rmse(self) -> Floats:
+        apart = np.abs(self.x - self.y)
+        largest = float(apart.max()) or 1.0
+        return largest * np.sqrt(_quotient(self._sums(np.square(apart / largest))[0], self._drawn))
+
+    def pearson(self) -> Floats:
+        x, y = standard(self.x), standard(self.y)
+        sum_x, sum_y, xx, yy, xy = self._sums(x, y, x * x, y * y, x * y)
+        n = self._drawn
+        spread = _spread(xx, sum_x, n) * _spread(yy, sum_y, n)
+        return np.clip(_quotient(xy - _quotient(sum_x * sum_y, n), np.sqrt(spread)), -1.0, 1.0)
+
+    def kendall(self) -> Floats:
+        first_order = []
+        # As of as many pairs as there are: else a resample of less than half of them would turn the sign around.
+        weight = _quotient(np.full(self._drawn.shape, float(self.row.size)), self._drawn)
+        for column in concordance(self.x, self.y):
+            total = float(column.sum())
+            first_order.append(2.0 * weight * self._sums(column.astype(np.float64))[0] - total)
+        agreeing, differing_x, differing_y = first_order
+        spread = np.maximum(differing_x, 0.0) * np.maximum(differing_y, 0.0)
+        return np.clip(_quotient(agreeing, np.sqrt(spread)), -1.0, 1.0)
+
+    def spearman(self) -> Floats:
+        ranks = _Ranks(self.x, self.y, self.row)
+
+        def part(first: int, last: int) -> Floats:
+            weights = bootstrap_weights(self.keys, first, last).T.copy()
+            return np.array([ranks.correlation(weight) for weight in weights])
+
+        return np.concatenate(list(in_threads(part, cut_rows(self.resamples, _RESAMPLES_AT_ONCE))))
+
+
+def _spread(squares: Floats, sums: Floats, n: Floats) -> Floats:
+    """The sum of squared differences from the mean; 0 where it is no more than what fixed-point sums may be off by."""
+    spread = squares - _quotient(sums * sums, n)
+    return np.where(spread > _HAIR * squares.max(), spread, 0.0)
+
+
+def _quotient(above: Floats, below: Floats) -> Floats:
+    quotient: Floats = np.divide(above, below, out=np.full(above.shape, nan), where=below > 0)
+    return quotient
+
+
+class _Ranks:
+    """Both sides sorted once; the midranks of weighted pairs are then running sums."""
+
+    def __init__(self, x: Floats, y: Floats, row: Ints) -> None:
+        by_x, by_y = np.argsort(x, kind="stable"), np.argsort(y, kind="stable")
+        place = np.empty_like(by_y)
+        place[by_y] = np.arange(by_y.size)
+        self._rows_by_x, self._rows_by_y = row[by_x], row[by_y]
+        self._place = place[by_x]
+        self._groups_x, self._groups_y = _ends(x[by_x]), _ends(y[by_y])
+
+    def correlation(self, weights: Floats) -> float:
+        """Pearson's r of the midranks, each pair counted as often as its query was drawn."""
+        of_pairs = weights.take(self._rows_by_x)
+        x = _midranks(of_pairs, self._groups_x)
+        y = _midranks(weights.take(self._rows_by_y), self._groups_y).take(self._place)
+        total = float(of_pairs.sum())
+        # The weighted mean of midranks is half of what they add up to, whatever ties there are.
+        x -= total / 2.0
+        y -= total / 2.0
+        # Not by BLAS, which would cut each of these sums up for threads of its own.
+        spread = float(np.einsum("i,i,i", of_pairs, x, x)) * float(np.einsum("i,i,i", of_pairs, y, y))
+        together = float(np.einsum("i,i,i", of_pairs, x, y))
+        return min(1.0, max(-1.0, together / sqrt(spread))) if spread > 0 else nan
+
+
+def _ends(ordered: Floats) -> Ints | None:
+    """Past the last of each run of equal numbers; None where all differ."""
+    ends = np.append(np.flatnonzero(np.diff(ordered)) + 1, ordered.size)
+    return None if ends.size == ordered.size else ends
+
+
+def _midranks(weights: Floats, ends: Ints | None) -> Floats:
+    """Of pairs in order: the weight below each, and half of that at it."""
+    running = np.cumsum(weights)
+    if ends is None:
+        return np.asarray(running - weights / 2.0)
+    upper = running[ends - 1]
+    lower = np.concatenate(([0.0], upper[:-1]))
+    return np.repeat((lower + upper) / 2.0, np.diff(ends, prepend=0))

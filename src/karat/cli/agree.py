@@ -1,0 +1,182 @@
+"""karat agree: how far candidates find what a reference finds."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from karat.cli.common import QuietOption, exists, name_systems
+from karat.cli.options import JsonOption
+from karat.errors import UsageError
+
+__all__ = ["OUTPUTS", "add_to"]
+
+_EPILOG = (
+    "Examples:\n\n"
+    "  karat agree ada.npy base.npy tuned.npy --n-samples 500 --k-values 1 3 5 10 -o results\n\n"
+    "  karat agree reference.npz candidate.npz --truncate 128 --truncate 64 --dtype int8 --dtype binary\n\n"
+    "  karat agree exact.trec index.trec --k-values 10,100\n\n"
+    "Vectors (.npy, .npz, .parquet, .json, .jsonl, .safetensors; FILE:KEY for one of several) or runs. Rows are "
+    "matched by id; .npy files have none, so that --ids names them, or the rows are taken to be the same ones. The "
+    "first candidate is what the others are compared with."
+)
+_MEASURES = ("recall(over=k{cut})", "ndcg(gain=binary{cut})", "rr({only})", "ap(over=found{cut})")
+_LISTS = "rbo"
+_USUAL_KS = "1,3,5,10"
+_USUAL_PAIRS = 20_000
+OUTPUTS = ("report.json", "metrics_vs_k.png")
+_NO_IDS_INSIDE = ".npy"
+
+
+class Ties(StrEnum):
+    id = "id"
+    any = "any"
+
+
+class Over(StrEnum):
+    sampled = "sampled"
+    top = "top"
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("agree", epilog=_EPILOG)(agree_command)
+
+
+def agree_command(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="REFERENCE CANDIDATE...", help="Vectors or runs: of the reference, then of candidates."),
+    ],
+    n_samples: Annotated[
+        int | None,
+        typer.Option("--n-samples", metavar="N", help="Ask only so many queries, drawn by the seed; all if not given."),
+    ] = None,
+    k_values: Annotated[
+        str, typer.Option("--k-values", metavar="K...", help="Cut-offs: 1 3 5 10, or 1,3,5,10.")
+    ] = _USUAL_KS,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the samples of queries and of pairs.")] = 42,
+    metric: Annotated[str, typer.Option("--metric", help="cosine, ip (inner product) or l2.")] = "cosine",
+    ids: Annotated[str | None, typer.Option("--ids", metavar="FILE", help="Ids of the rows of all .npy files.")] = None,
+    truncate: Annotated[
+        list[int] | None,
+        typer.Option("--truncate", metavar="N", min=1, help="Also take each candidate's first N dimensions."),
+    ] = None,
+    dtype: Annotated[
+        list[str] | None,
+        typer.Option("--dtype", metavar="TYPE", help="Also take each candidate as float16, int8 or binary."),
+    ] = None,
+    ties: Annotated[
+        Ties,
+        typer.Option("--ties", help="Equal reference scores at the cut-off: by id, or any of them counts."),
+    ] = Ties.id,
+    pairs: Annotated[
+        int,
+        typer.Option("--pairs", metavar="N", min=0, help="Pairs to compare similarities over; 0: do not compare them."),
+    ] = _USUAL_PAIRS,
+    over: Annotated[
+        Over | None,
+        typer.Option("--over", help="Pairs that are sampled, or those of the top k of either; runs: top."),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", metavar="NAME", help="The candidate that others are compared with.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Write report.json, metrics_vs_k.png, queries.parquet and NAME_results.csv here.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Measure how well candidates' top k match a reference's: what distilling, tuning or quantising lost or won."""
+    files, cuts = _parted(files, k_values)
+    systems = _systems(files[1:], ids, metric, truncate or [], dtype or [])
+    chosen = baseline or next(iter(systems))
+    runs = any("kind" not in table for table in (*systems.values(), _file(files[0], ids, metric)))
+    gold: dict[str, Any] = {**_file(files[0], ids, metric), "kind": "reference", "seed": seed, "ties": ties.value}
+    if n_samples is not None:
+        if n_samples < 1:
+            raise UsageError(f"--n-samples is {n_samples}", expected="1 or more")
+        gold["sample"] = n_samples
+    measures = _measures(ties, runs)
+    content: dict[str, Any] = {
+        "name": f"agreement with {_name(files[0])}",
+        "gold": gold,
+        "systems": systems,
+        "baseline": chosen if len(systems) > 1 else None,
+        "measures": [*measures, _LISTS],
+        "cutoffs": cuts,
+        "headline": [f"{measure}@{max(cuts)}" for measure in measures],
+        "outputs": list(OUTPUTS),
+        "output": [{"file": "queries.parquet", "form": "queries"}, {"file": "{system}_results.csv", "form": "cutoffs"}],
+    }
+    if pairs or over is not None:
+        content["agreement"] = {"pairs": pairs or _USUAL_PAIRS, "seed": seed} | ({"over": over.value} if over else {})
+    if output is None:
+        content |= {"outputs": [], "output": []}
+    from karat.cli.run_plan import carry_out_content
+
+    next_step = "" if output else "Next: keep tables, plot and report with -o results; karat init writes a plan of it"
+    carry_out_content({key: value for key, value in content.items() if value is not None}, output,
+                      as_json=as_json, quiet=quiet, next_step=next_step)  # fmt: skip
+
+
+def _parted(given: list[str], k_values: str) -> tuple[list[str], list[int]]:
+    """Files and cut-offs: after --k-values 1 the parser takes the 3, 5 and 10 that follow for files."""
+    numbers = [text for text in given if text.isdecimal() and not exists(text)]
+    files = [text for text in given if text not in numbers]
+    texts = [*k_values.replace(",", " ").split(), *numbers]
+    if not all(text.isdecimal() and int(text) for text in texts) or not texts:
+        raise UsageError(f"--k-values is {k_values!r}", expected="whole numbers from 1, such as 1 3 5 10")
+    if len(files) < 2:
+        raise UsageError(f"found {len(files)} files", expected="a reference and at least one candidate")
+    return files, sorted({int(text) for text in texts})
+
+
+def _measures(ties: Ties, runs: bool) -> list[str]:
+    """Those of the papers protocol; an item of the query's own id is left out of runs, as it is of vectors."""
+    cut = f"gold={'k' if ties is Ties.id else 'tied'}" + (",self=drop" if runs else "")
+    return [measure.format(cut=f",{cut}", only=cut) for measure in _MEASURES]
+
+
+def _name(file: str) -> str:
+    from karat.formats.vectors import split_off_key
+
+    path, key = split_off_key(file)
+    return key or name_systems([path])[0]
+
+
+def _file(file: str, ids: str | None, metric: str) -> dict[str, Any]:
+    """The table of a file: of vectors, or without a kind of a run."""
+    from karat.formats.source import Source
+    from karat.formats.vectors import split_off_key
+    from karat.formats.vectors.sniffing import holds_vectors
+
+    path, key = split_off_key(file)
+    Source.open(path)
+    if key is None and not holds_vectors(path):
+        return {"path": file}
+    named = {"ids": ids} if ids is not None and path.endswith(_NO_IDS_INSIDE) else {}
+    return {"kind": "vectors", "path": file, "metric": metric} | named
+
+
+def _systems(
+    files: list[str], ids: str | None, metric: str, truncate: list[int], dtypes: list[str]
+) -> dict[str, dict[str, Any]]:
+    """Candidates by name, each followed by its variants."""
+    names = [_name(file) for file in files]
+    if len(set(names)) < len(names):
+        names = name_systems(files)
+    systems = {}
+    for name, file in zip(names, files, strict=True):
+        table = systems[name] = _file(file, ids, metric)
+        if "kind" not in table and (truncate or dtypes):
+            raise UsageError(f"{file} is a run", expected="vectors, of which variants can be made")
+        systems |= {f"{name}-{size}": table | {"truncate": size} for size in truncate}
+        systems |= {f"{name}-{dtype}": table | {"dtype": dtype} for dtype in dtypes}
+    return systems

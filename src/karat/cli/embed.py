@@ -1,0 +1,187 @@
+"""karat embed: texts → vectors, and smaller variants of vectors."""
+
+import gc
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from karat.cli.common import QuietOption, check_folder, progress, say, steps, warn
+from karat.errors import KaratError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from karat.text.corpus import Corpus
+    from karat.text.files import Choices, Made
+
+__all__ = ["add_to"]
+
+_EPILOG = (
+    "Examples:\n\n"
+    "  karat embed papers.parquet --text title,abstract --model wordllama -o papers.npz\n\n"
+    "  karat embed papers.jsonl --text abstract --model models/all-MiniLM-L6-v2 -o minilm.npz\n\n"
+    "  karat embed papers.csv --text title --model mymodels:encode -o mine.npz\n\n"
+    "  karat embed --from papers.npz --truncate 128 --dtype int8 -o papers-128-int8.npz\n\n"
+    "A model is wordllama, the folder of a sentence-transformers model, or module:function (a list of texts in, a row "
+    "of numbers for each out). Nothing is downloaded. The texts of several columns are joined by a newline, or by "
+    "--join. What was interrupted goes on where it stopped when the same command is given again. A file that "
+    "is there is never written over: other settings are another file, and karat vectors lists them."
+)
+
+
+class Dtype(StrEnum):
+    float64 = "float64"
+    float32 = "float32"
+    float16 = "float16"
+    int8 = "int8"
+    binary = "binary"
+
+
+class Empty(StrEnum):
+    error = "error"
+    skip = "skip"
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("embed", epilog=_EPILOG)(embed_command)
+
+
+def embed_command(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The .npz to write.")],
+    corpus: Annotated[
+        str | None,
+        typer.Argument(metavar="[CORPUS]", help="A table of texts: .jsonl, .json, .csv, .tsv or .parquet."),
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="COLUMNS", help="The columns of text, split by commas.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="wordllama, a model's folder, or module:function.")
+    ] = None,
+    joint: Annotated[
+        str,
+        typer.Option("--join", metavar="TEXT", show_default="a newline", help="What stands between several columns."),
+    ] = "\n",
+    id_column: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="The column of ids, where its name does not tell.")
+    ] = None,
+    empty: Annotated[Empty, typer.Option("--empty", help="Rows without text: an error, or left out.")] = Empty.error,
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Texts that the model gets at once.")] = 64,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="VECTORS", help="Make a variant of these vectors, FILE or FILE:KEY, instead."),
+    ] = None,
+    ids: Annotated[
+        str | None, typer.Option("--ids", metavar="FILE", help="Ids of the rows of --from, where it comes without.")
+    ] = None,
+    normalise: Annotated[
+        bool, typer.Option("--normalise/--no-normalise", help="Bring every vector to length one, or leave it.")
+    ] = False,
+    truncate: Annotated[
+        int | None, typer.Option("--truncate", min=1, help="Keep only so many dimensions, the first.")
+    ] = None,
+    dtype: Annotated[Dtype | None, typer.Option("--dtype", help="How numbers are held; float32 as made.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the file's metadata as JSON.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Turn texts into vectors, or vectors into smaller ones, with a record of how they were made."""
+    _check_combination(corpus, source, {"--text": text, "--model": model, "--id": id_column}, ids)
+    check_folder(output)
+    from karat.formats.vectors.writing import check_output
+    from karat.text.corpus import read_corpus
+    from karat.text.files import Choices
+
+    check_output(output)
+    choices = Choices(normalise, truncate, None if dtype is None else dtype.value)
+    if source is not None:
+        made = _variant(source, ids, output, choices, quiet=quiet)
+    else:
+        columns = [name.strip() for name in (text or "").split(",") if name.strip()]
+        read = partial(read_corpus, corpus or "", columns, joint=joint, id_column=id_column, empty=empty.value)
+        made = _embedded(read, model or "", output, choices, batch_size, quiet=quiet)
+    _tell(made, as_json=as_json, quiet=quiet)
+
+
+def _check_combination(
+    corpus: str | None, source: str | None, of_corpus: dict[str, str | None], ids: str | None
+) -> None:
+    if (corpus is None) == (source is None):
+        raise UsageError(
+            "neither a corpus nor --from was given" if corpus is None else "a corpus and --from were given",
+            expected="one of them",
+            hint="karat embed papers.csv --text title --model wordllama -o papers.npz",
+        )
+    for name, value in of_corpus.items():
+        if source is not None and value is not None:
+            raise UsageError(f"{name} with --from, which makes vectors from vectors", hint=f"Leave {name} away.")
+        if corpus is not None and value is None and name != "--id":
+            raise UsageError(f"{name} is missing", expected="the columns of text" if name == "--text" else "a model")
+    if ids is not None and source is None:
+        raise UsageError("--ids without --from", hint="The column of ids of a corpus is --id.")
+
+
+def _variant(source: str, ids: str | None, output: Path, choices: "Choices", *, quiet: bool) -> "Made":
+    from karat.formats.vectors import read_vectors, split_off_key
+    from karat.formats.vectors.metadata import read_metadata
+    from karat.text.files import vary_into
+
+    with progress(f"Reading {source}", quiet=quiet):
+        vectors = read_vectors(source, ids=ids)
+        return vary_into(output, vectors, choices, source=read_metadata(split_off_key(source)[0]))
+
+
+def _embedded(
+    read: "Callable[[], Corpus]",
+    model: str,
+    output: Path,
+    choices: "Choices",
+    batch_size: int,
+    *,
+    quiet: bool,
+) -> "Made":
+    from karat.text.files import embed_into
+    from karat.text.models import find_model
+
+    found = find_model(model)
+    with progress("Reading the corpus", quiet=quiet):
+        corpus = read()
+    if corpus.skipped:
+        rows, were = ("row", "was") if len(corpus.skipped) == 1 else ("rows", "were")
+        warn([f"{len(corpus.skipped):,} {rows} without text {were} left out"], quiet=quiet)
+    gc.enable()  # a command has it off, for its short life; this one may be long, and runs the code of others
+    finished: list[int] = []
+
+    def report(done: int, of: int) -> None:
+        if done and not finished:
+            say(f"Going on from {done:,} of {of:,} texts", quiet=quiet)
+        finished.append(done)
+        tell("Embedding", done, of)
+
+    try:
+        with steps(quiet=quiet) as tell:
+            return embed_into(output, corpus, found, choices, batch_size=batch_size, progress=report)
+    except (KeyboardInterrupt, KaratError):
+        if finished and finished[-1]:
+            say(f"{finished[-1]:,} of {len(corpus):,} texts are kept: the same command goes on from there", quiet=quiet)
+        raise
+
+
+def _tell(made: "Made", *, as_json: bool, quiet: bool) -> None:
+    told = made.metadata
+    if as_json:
+        from json import dumps
+
+        form = {"schema": "karat.embed/1", "file": str(made.path), "anew": made.anew, "vectors": told}
+        print(dumps(form, indent=2, ensure_ascii=False))
+    if made.zeros:
+        from karat.formats.vectors.checks import listed
+
+        warn([f"the vectors of {listed(list(made.zeros))} are zero, and have no direction"], quiet=quiet)
+    size = f"{told['count']:,} × {told['dimensions']:,}, {told['dtype']}"
+    if made.anew:
+        say(f"Wrote {made.path}: {size}. Next: karat neighbours {made.path} · karat vectors", quiet=quiet)
+    else:
+        say(f"{made.path} is there already, made of the same with the same settings: {size}", quiet=quiet)

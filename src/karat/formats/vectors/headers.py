@@ -1,0 +1,119 @@
+"""What the headers of files tell of the matrices in them; the numbers themselves are not loaded."""
+
+import json
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import polars as pl
+
+from karat.errors import DataError, KaratError, UsageError
+from karat.formats.source import plain_suffix
+
+__all__ = ["Header", "read_headers", "reading"]
+
+_TENSOR_TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "uint8"}
+
+
+@dataclass(frozen=True)
+class Header:
+    """One matrix of a file; None where its header does not tell."""
+
+    key: str | None
+    count: int
+    dimensions: int | None
+    dtype: str
+
+
+def read_headers(path: str | Path) -> list[Header]:
+    """The matrices in an .npy, .npz, .parquet or .safetensors file, without ids and whatever else is there."""
+    readers = {
+        ".npy": _npy_headers,
+        ".npz": _npz_headers,
+        ".parquet": _parquet_headers,
+        ".pq": _parquet_headers,
+        ".safetensors": _tensor_headers,
+    }
+    reader = readers.get(plain_suffix(str(path)))
+    if reader is None:
+        raise UsageError(
+            f"cannot tell from the name {Path(path).name!r} what it holds", expected=f"one of {', '.join(readers)}"
+        )
+    with reading(path):
+        return reader(Path(path))
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """While a header is read: whatever goes wrong becomes an error that names the file."""
+    try:
+        yield
+    except KaratError:
+        raise
+    except FileNotFoundError as error:
+        raise DataError("no such file", where=str(path)) from error
+    except Exception as error:  # damaged headers make their readers raise almost anything
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise DataError(f"its header cannot be read: {reason}", where=str(path), expected="a whole file") from error
+
+
+def _npy_headers(path: Path) -> list[Header]:
+    with path.open("rb") as file:
+        return _matrix(None, file)
+
+
+def _npz_headers(path: Path) -> list[Header]:
+    found = []
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            if name.endswith(".npy"):
+                with archive.open(name) as file:
+                    found += _matrix(name.removesuffix(".npy"), file)
+    return found
+
+
+def _matrix(key: str | None, file: Any) -> list[Header]:
+    shape, dtype = _array_header(file)
+    return [Header(key, shape[0], shape[1], str(dtype))] if len(shape) == 2 and dtype.kind in "fiu" else []
+
+
+def _array_header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    readers = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+    major, _ = np.lib.format.read_magic(file)
+    if major not in readers:
+        raise ValueError(f"version {major} of NumPy's format")
+    shape, _, dtype = readers[major](file)
+    return shape, dtype
+
+
+def _parquet_headers(path: Path) -> list[Header]:
+    scan = pl.scan_parquet(path, glob=False)
+    columns = {
+        name: dtype
+        for name, dtype in scan.collect_schema().items()
+        if isinstance(dtype, pl.List | pl.Array) and dtype.inner.is_numeric()
+    }
+    if not columns:
+        return []
+    count = int(scan.select(pl.len()).collect().item())
+    return [
+        Header(name, count, dtype.size if isinstance(dtype, pl.Array) else None, str(dtype.inner).lower())
+        for name, dtype in columns.items()
+    ]
+
+
+def _tensor_headers(path: Path) -> list[Header]:
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        if not 2 <= size <= path.stat().st_size:
+            raise ValueError(f"its length is said to be {size:,}")
+        told = json.loads(file.read(size))
+    return [
+        Header(key, one["shape"][0], one["shape"][1], _TENSOR_TYPES.get(one["dtype"], one["dtype"]))
+        for key, one in told.items()
+        if key != "__metadata__" and len(one["shape"]) == 2
+    ]

@@ -1,0 +1,119 @@
+"""A report seen by cut-off: for each system and measure, the estimates at 1, 3, 5 …"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from karat.errors import UsageError
+from karat.measure import split_spelling
+from karat.report import Report
+from karat.statistics.estimates import Estimate
+from karat.wording import count
+
+__all__ = ["ByCutoff", "CutMeasure", "by_cutoff", "display_names"]
+
+_FAMILIAR = {"recall": "Recall", "ndcg": "NDCG", "rr": "MRR", "ap": "MAP", "rbo": "RBO"}
+
+
+@dataclass(frozen=True)
+class CutMeasure:
+    """A measure without its cut-off."""
+
+    name: str
+    """``Recall``; where another measure differs only in conventions, the spelling."""
+    spelling: str
+    """``recall(over=k,gold=k)``"""
+    lower_is_better: bool = False
+
+    @property
+    def short(self) -> str:
+        """As it begins the names of columns: ``recall``."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True)
+class ByCutoff:
+    """What a report has of measures with a cut-off: systems × measures × ks."""
+
+    systems: tuple[str, ...]
+    measures: tuple[CutMeasure, ...]
+    """In the order asked."""
+    ks: tuple[int, ...]
+    """Ascending."""
+    estimates: Mapping[tuple[str, str, int], Estimate]
+    """By system, spelling and k."""
+
+    def at(self, system: str, measure: CutMeasure, k: int) -> Estimate | None:
+        """None where the report does not have it."""
+        return self.estimates.get((system, measure.spelling, k))
+
+    def ks_of(self, measure: CutMeasure) -> tuple[int, ...]:
+        """The cut-offs at which any system has the measure."""
+        return tuple(k for k in self.ks if any(self.at(system, measure, k) for system in self.systems))
+
+    def row(self, system: str, measure: CutMeasure) -> tuple[Estimate | None, ...]:
+        """A system's estimates at the measure's cut-offs; None also where no query is defined."""
+        found = (self.at(system, measure, k) for k in self.ks_of(measure))
+        return tuple(one if one and one.n else None for one in found)
+
+    @property
+    def over(self) -> str:
+        """``500 queries``, ``480 to 500 queries``."""
+        counts = {estimate.n for estimate in self.estimates.values()}
+        most = count(max(counts), "query", "queries")
+        return most if len(counts) == 1 else f"{min(counts):,} to {most}"
+
+    @property
+    def conventions(self) -> tuple[str, ...]:
+        """``Recall: recall(over=k,gold=k)``, for each measure whose name leaves its conventions out."""
+        return tuple(
+            f"{one.name}: {one.spelling}" for one in self.measures if "(" in one.spelling and one.name != one.spelling
+        )
+
+
+def by_cutoff(report: Report) -> ByCutoff:
+    """The report's measures that have a cut-off; the others are left out."""
+    estimates: dict[tuple[str, str, int], Estimate] = {}
+    lower: dict[str, bool] = {}
+    for system, label, spelling, k in _cut_labels(report):
+        estimates.setdefault((system, spelling, k), report.estimates[system][label])
+        lower.setdefault(spelling, label in report.systems[system].lower_is_better)
+    if not estimates:
+        raise UsageError(
+            "no measure of the report has a cut-off",
+            expected="measures at one k or several",
+            hint="Ask for recall@1,recall@5,recall@10.",
+        )
+    alike = Counter(_metric(spelling) for spelling in lower)
+    measures = tuple(
+        CutMeasure(_name(spelling, several=alike[_metric(spelling)] > 1), spelling, less)
+        for spelling, less in lower.items()
+    )
+    ks = tuple(sorted({k for _, _, k in estimates}))
+    return ByCutoff(tuple(report.systems), measures, ks, estimates)
+
+
+def display_names(report: Report) -> dict[str, str]:
+    """By label: ``NDCG@10`` for a measure that has a cut-off, the label for one that has none."""
+    grid = by_cutoff(report)
+    names = {measure.spelling: measure.name for measure in grid.measures}
+    found = {label: f"{names[spelling]}@{k}" for _, label, spelling, k in _cut_labels(report)}
+    return {label: found.get(label, label) for label in report.labels}
+
+
+def _cut_labels(report: Report) -> Iterator[tuple[str, str, str, int]]:
+    """System, label, spelling without the cut-off, and the cut-off."""
+    for system, scores in report.systems.items():
+        for label, convention in zip(scores.labels, scores.conventions, strict=True):
+            k = split_spelling(convention)[2]
+            if k is not None:
+                yield system, label, convention.rpartition("@")[0], k
+
+
+def _metric(spelling: str) -> str:
+    return spelling.partition("(")[0]
+
+
+def _name(spelling: str, *, several: bool) -> str:
+    metric = _metric(spelling)
+    return spelling if several else _FAMILIAR.get(metric, metric)

@@ -1,0 +1,101 @@
+"""A row for each cut-off: tables of mean±std for the console, and a CSV for each system."""
+
+import io
+from collections.abc import Iterator, Sequence
+from csv import writer
+from math import isnan
+
+from karat.errors import UnknownName
+from karat.report import Report
+from karat.reports.console import console, print_table
+from karat.reports.cutoffs import ByCutoff, by_cutoff
+from karat.reports.table import Table
+from karat.statistics.estimates import Estimate
+from karat.wording import NOTHING, figure_shown
+
+__all__ = ["cutoff_tables", "print_cutoffs", "to_cutoff_csv"]
+
+_DECIMALS = 3
+_GAP = 2
+_INDENT = "  "
+_FIGURES = ("mean", "std", "ci_low", "ci_high")
+
+
+def cutoff_tables(report: Report) -> list[tuple[str, Table]]:
+    """For each system its name and a table: cut-offs down, measures across, cells like ``0.156±0.363``.
+
+    The spread is the sample standard deviation over queries (divisor n − 1), as everywhere in karat; numpy's default,
+    with divisor n, is smaller by the factor √((n − 1) / n).
+    """
+    grid = by_cutoff(report)
+    header = ["k", *(measure.name for measure in grid.measures)]
+    return [(system, (header, _rows(grid, system))) for system in grid.systems]
+
+
+def _rows(grid: ByCutoff, system: str) -> list[list[str]]:
+    return [[str(k), *(_cell(grid.at(system, measure, k)) for measure in grid.measures)] for k in grid.ks]
+
+
+def _cell(estimate: Estimate | None) -> str:
+    if estimate is None or not estimate.n:
+        return NOTHING
+    mean = figure_shown(estimate.mean, _DECIMALS)
+    return mean if isnan(estimate.std) else f"{mean}±{estimate.std:.{_DECIMALS}f}"
+
+
+def print_cutoffs(report: Report) -> None:
+    """Each system's table on standard output; measures that do not fit beside the others stand in a table below."""
+    screen = console()
+    for system, (header, rows) in cutoff_tables(report):
+        screen.print(f"{system}:")
+        for columns in _blocks(header, rows, screen.width - len(_INDENT)):
+            shown = [[f"{_INDENT}{row[0]}", *(row[place] for place in columns)] for row in [header, *rows]]
+            print_table(shown[0], shown[1:])
+        screen.print()
+    grid = by_cutoff(report)
+    screen.print(f"mean±standard deviation over {grid.over}")
+    for convention in grid.conventions:
+        screen.print(convention)
+
+
+def _blocks(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[list[int]]:
+    """The columns after the first, in as many groups as it takes for each to fit the width."""
+    widths = [max(map(len, cells)) for cells in zip(header, *rows, strict=True)]
+    block: list[int] = []
+    for place in range(1, len(header)):
+        if block and widths[0] + sum(_GAP + widths[column] for column in (*block, place)) > width:
+            yield block
+            block = []
+        block.append(place)
+    yield block
+
+
+def to_cutoff_csv(report: Report, system: str) -> str:
+    """One row per cut-off with all digits: ``k,recall_mean,recall_std,recall_ci_low,recall_ci_high,…,n``.
+
+    What is unknown is an empty cell. ``n`` is the number of queries averaged; where measures differ in it, it is empty
+    and each has its own (``recall_n``).
+    """
+    grid = by_cutoff(report)
+    if system not in grid.systems:
+        raise UnknownName("system", system, grid.systems)
+    found = {k: [grid.at(system, measure, k) for measure in grid.measures] for k in grid.ks}
+    counts = {k: {one.n for one in estimates if one is not None} for k, estimates in found.items()}
+    apart = any(len(of_row) > 1 for of_row in counts.values())
+    names = (*_FIGURES, "n") if apart else _FIGURES
+    text = io.StringIO()
+    lines = writer(text, lineterminator="\n")
+    lines.writerow(["k", *(f"{measure.short}_{name}" for measure in grid.measures for name in names), "n"])
+    for k, estimates in found.items():
+        figures = [figure for one in estimates for figure in _figures(one)[: len(names)]]
+        lines.writerow([k, *figures, counts[k].pop() if len(counts[k]) == 1 else ""])
+    return text.getvalue()
+
+
+def _figures(estimate: Estimate | None) -> list[str]:
+    """Mean, spread, both ends of the interval and n."""
+    if estimate is None:
+        return [""] * (len(_FIGURES) + 1)
+    low, high = estimate.ci or (None, None)
+    known = [None if figure is None or isnan(figure) else figure for figure in (estimate.mean, estimate.std, low, high)]
+    return [*("" if figure is None else repr(float(figure)) for figure in known), str(estimate.n)]

@@ -1,0 +1,289 @@
+"""karat embed: texts to vectors and vectors to variants; interrupted, repeated, refused; what every option does."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from karat.cli import embed
+from karat.formats.vectors import read_vectors
+
+from .conftest import Karat
+from .support import Outcome, check_failure, put
+from .terminal import in_terminal
+
+TITLES = [f"title {number} x{'x' * number}" for number in range(10)]
+ABSTRACTS = [f"abstract y{'y' * (number % 4)}" for number in range(10)]
+ROWS = [
+    {"paper_id": f"p{number}", "title": title, "abstract": abstract}
+    for number, (title, abstract) in enumerate(zip(TITLES, ABSTRACTS, strict=True))
+]
+MODEL = """
+from pathlib import Path
+
+def counted(texts):
+    with Path("calls.txt").open("a") as log:
+        log.writelines(text.partition(chr(10))[0] + chr(10) for text in texts)
+    return [[float(len(text)), float(text.count("x")), float(text.count("y")), 1.0] for text in texts]
+
+def failing(texts):
+    if Path("stop.txt").exists() and "title 6" in "".join(texts):
+        raise RuntimeError(Path("stop.txt").read_text())
+    return counted(texts)
+
+def interrupted(texts):
+    if Path("stop.txt").exists() and "title 6" in "".join(texts):
+        raise KeyboardInterrupt
+    return counted(texts)
+
+def blank(texts):
+    return [[0.0, 0.0] if "x" * 10 in text else [3.0, 4.0] for text in texts]
+"""
+MADE = ["papers.jsonl", "--text", "title,abstract", "--model", "models_for_cli:counted", "-o", "v.npz"]
+
+
+@pytest.fixture(autouse=True)
+def corpus(folder: Path) -> None:
+    """Ten papers, and a module of models beside them."""
+    put("papers.jsonl", "\n".join(map(json.dumps, ROWS)))
+    put("models_for_cli.py", MODEL)
+
+
+def vector_of(text: str) -> list[float]:
+    return [float(len(text)), float(text.count("x")), float(text.count("y")), 1.0]
+
+
+def expected(joint: str = "\n") -> list[list[float]]:
+    return [vector_of(f"{title}{joint}{abstract}") for title, abstract in zip(TITLES, ABSTRACTS, strict=True)]
+
+
+def done(outcome: Outcome) -> Outcome:
+    assert outcome.code == 0, outcome.err
+    return outcome
+
+
+def calls() -> list[str]:
+    path = Path("calls.txt")
+    found = path.read_text().splitlines() if path.exists() else []
+    path.unlink(missing_ok=True)
+    return found
+
+
+def test_texts_become_vectors(karat: Karat) -> None:
+    outcome = done(karat("embed", *MADE))
+    found = read_vectors("v.npz")
+    assert found.values.tolist() == expected() and found.ids.to_list() == [row["paper_id"] for row in ROWS]
+    assert outcome.out == ""
+    assert outcome.err == "Wrote v.npz: 10 × 4, float32. Next: karat neighbours v.npz · karat vectors\n"
+
+
+def test_codes_are_searched_as_the_numbers_they_stand_for(karat: Karat) -> None:
+    done(karat("embed", *MADE))
+    done(karat("embed", "--from", "v.npz", "--dtype", "int8", "-o", "small.npz"))
+    done(karat("neighbours", "small.npz", "-k", "0", "-o", "run.csv"))
+    codes = np.load("small.npz")["vectors"].astype(float)
+    units = codes / np.linalg.norm(codes, axis=1, keepdims=True)
+    cosines = units @ units.T
+    rows = pl.read_csv("run.csv").select("query_id", "item_id", "score").rows()
+    assert len(rows) == 90
+    for query, item, score in rows:
+        assert score == pytest.approx(cosines[int(query[1:]), int(item[1:])], abs=1e-12)
+
+
+def test_quiet_and_json(karat: Karat) -> None:
+    outcome = done(karat("embed", *MADE, "--quiet", "--json"))
+    form = json.loads(outcome.out)
+    assert outcome.err == "" and form["schema"] == "karat.embed/1" and form["anew"] is True and form["file"] == "v.npz"
+    assert (form["vectors"]["model"], form["vectors"]["join"]) == ("models_for_cli:counted", "\n")
+    assert json.loads(done(karat("embed", *MADE, "--json")).out) == {**form, "anew": False}
+
+
+def test_columns_of_ids_and_what_joins_texts(karat: Karat) -> None:
+    pl.DataFrame(ROWS).rename({"paper_id": "key"}).write_csv("papers.csv")
+    given = ["papers.csv", *MADE[1:]]
+    check_failure(karat("embed", *given), 3, "none holds ids")
+    done(karat("embed", *given, "--id", "key", "--join", ". "))
+    assert read_vectors("v.npz").values.tolist() == expected(". ")
+
+
+def test_empty_texts(karat: Karat) -> None:
+    put("papers.jsonl", "\n".join(map(json.dumps, [*ROWS, {"paper_id": "bare", "title": " ", "abstract": None}])))
+    check_failure(karat("embed", *MADE), 3, "no text in title, abstract for bare", "--empty skip")
+    assert "warning: 1 row without text was left out" in done(karat("embed", *MADE, "--empty", "skip")).err
+    assert len(read_vectors("v.npz")) == 10
+
+
+def test_normalised_cut_and_rounded(karat: Karat) -> None:
+    done(karat("embed", *MADE, "--normalise", "--truncate", "2", "--dtype", "float16"))
+    found = read_vectors("v.npz")
+    rows = np.array(expected())[:, :2]
+    np.testing.assert_allclose(found.values, rows / np.linalg.norm(rows, axis=1, keepdims=True), atol=1e-3)
+    assert found.values.dtype == np.float16
+
+
+def test_zeros_are_told(karat: Karat) -> None:
+    given = ["papers.jsonl", "--text", "title", "--model", "models_for_cli:blank", "-o", "v.npz"]
+    assert "warning: the vectors of p9 are zero" in done(karat("embed", *given)).err
+
+
+# --- again ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_again_is_no_work(karat: Karat) -> None:
+    done(karat("embed", *MADE))
+    calls()
+    before = Path("v.npz").read_bytes()
+    assert "is there already" in done(karat("embed", *MADE)).err
+    assert calls() == [] and Path("v.npz").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (["--text", "title"], "text title,abstract, now title"),
+        (["--join", " "], "joint '\\n', now ' '"),
+        (["--model", "models_for_cli:blank"], "model models_for_cli:counted, now models_for_cli:blank"),
+        (["--normalise"], "normalisation off, now on"),
+        (["--truncate", "2"], "truncation none, now 2"),
+        (["--dtype", "binary"], "dtype float32, now binary"),
+    ],
+)
+def test_other_settings_are_another_file(karat: Karat, changed: list[str], told: str) -> None:
+    done(karat("embed", *MADE))
+    before = Path("v.npz").read_bytes()
+    check_failure(
+        karat("embed", *MADE, *changed), 2, "v.npz: the file is there, made otherwise: ", told, "another name"
+    )
+    assert Path("v.npz").read_bytes() == before
+    done(karat("embed", *MADE, *changed, "-o", "other.npz"))
+
+
+def test_another_corpus_is_another_file(karat: Karat) -> None:
+    done(karat("embed", *MADE))
+    put("papers.jsonl", "\n".join(map(json.dumps, ROWS[1:])))
+    check_failure(karat("embed", *MADE), 2, "made otherwise: corpus ")
+
+
+def test_a_run_that_failed_goes_on(karat: Karat) -> None:
+    put("stop.txt", "no more quota")
+    given = [*MADE, "--model", "models_for_cli:failing", "--batch-size", "2"]
+    failed = karat("embed", *given)
+    assert failed.code == 3 and failed.out == ""
+    assert "6 of 10 texts are kept: the same command goes on from there" in failed.err
+    assert "error: models_for_cli:failing: the model failed at the texts of p6, p7: RuntimeError: no more" in failed.err
+    assert calls() == TITLES[:6] and Path(".v.npz.parts").is_dir()
+    Path("stop.txt").unlink()
+    assert "Going on from 6 of 10 texts" in done(karat("embed", *given)).err
+    assert calls() == TITLES[6:] and not Path(".v.npz.parts").exists()
+    assert read_vectors("v.npz").values.tolist() == expected()
+
+
+def test_a_run_that_was_interrupted_goes_on(karat: Karat) -> None:
+    put("stop.txt", "")
+    given = [*MADE, "--model", "models_for_cli:interrupted", "--batch-size", "3"]
+    stopped = karat("embed", *given)
+    assert stopped.code == 130 and "6 of 10 texts are kept" in stopped.err and not Path("v.npz").exists()
+    calls()
+    Path("stop.txt").unlink()
+    done(karat("embed", *given))
+    assert calls() == TITLES[6:]
+
+
+# --- variants -------------------------------------------------------------------------------------------------------
+
+
+def test_a_variant_of_a_file(karat: Karat) -> None:
+    done(karat("embed", *MADE))
+    before = Path("v.npz").read_bytes()
+    outcome = done(karat("embed", "--from", "v.npz", "--truncate", "2", "--dtype", "int8", "-o", "small.npz", "--json"))
+    told = json.loads(outcome.out)["vectors"]
+    assert (told["dimensions"], told["dtype"], told["model"]) == (2, "int8", "models_for_cli:counted")
+    assert told["of"]["name"] == "v.npz" and Path("v.npz").read_bytes() == before
+    rows = np.array(expected())[:, :2]
+    np.testing.assert_allclose(read_vectors("small.npz").values, rows, atol=rows.max() / 254 * 1.001)
+    again = ["--from", "v.npz", "--truncate", "2", "-o", "small.npz"]
+    assert "is there already" in done(karat("embed", *again, "--dtype", "int8")).err
+    check_failure(karat("embed", *again), 2, "dtype int8, now float32")
+
+
+def test_a_variant_of_another_source_is_another_file(karat: Karat) -> None:
+    given = ["--dtype", "binary", "-o", "small.npz"]
+    np.savez("a.npz", ids=np.array(["a", "b"]), one=np.eye(2), two=-np.eye(2))
+    done(karat("embed", "--from", "a.npz:one", *given))
+    check_failure(karat("embed", "--from", "a.npz:two", *given), 2, "source a.npz:one (", "now a.npz:two (")
+
+
+def test_ids_of_a_variant(karat: Karat) -> None:
+    np.save("a.npy", np.eye(2))
+    put("names.txt", "x\ny\n")
+    done(karat("embed", "--from", "a.npy", "--ids", "names.txt", "--dtype", "float16", "-o", "small.npz"))
+    assert read_vectors("small.npz").ids.to_list() == ["x", "y"]
+    done(karat("embed", "--from", "a.npy", "--dtype", "float16", "-o", "bare.npz"))
+    assert read_vectors("bare.npz").numbered
+
+
+# --- what makes no sense --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "told"),
+    [
+        (["-o", "v.npz"], 2, "neither a corpus nor --from"),
+        (["papers.jsonl", "--from", "v.npz", "-o", "w.npz"], 2, "a corpus and --from"),
+        (["papers.jsonl", "--model", "wordllama", "-o", "v.npz"], 2, "--text is missing"),
+        (["papers.jsonl", "--text", "title", "-o", "v.npz"], 2, "--model is missing"),
+        (["--from", "v.npz", "--model", "m", "--dtype", "int8", "-o", "w.npz"], 2, "--model with --from"),
+        (["--from", "v.npz", "--id", "m", "--dtype", "int8", "-o", "w.npz"], 2, "--id with --from"),
+        ([*MADE, "--ids", "ids.txt"], 2, "--ids without --from"),
+        ([*MADE, "-o", "v.npy"], 2, "ends in .npz"),
+        ([*MADE, "-o", "nowhere/v.npz"], 3, "no such folder"),
+        ([*MADE, "--text", "titel"], 2, "Did you mean title"),
+        ([*MADE, "--text", ","], 2, "no column of texts"),
+        ([*MADE, "--model", "all-MiniLM-L6-v2"], 2, "karat downloads nothing"),
+        ([*MADE, "--truncate", "9"], 2, "from 1 to 4"),
+        (["--from", "v.npz", "--dtype", "int8", "-o", "w.npz"], 3, "v.npz: no such file"),
+        (["nothing.csv", *MADE[1:]], 3, "nothing.csv: no such file"),
+    ],
+)
+def test_what_makes_no_sense(karat: Karat, given: list[str], code: int, told: str) -> None:
+    outcome = karat("embed", *given)
+    assert outcome.code == code and outcome.out == ""
+    assert told in outcome.err and outcome.err.splitlines()[-1].startswith("error: ")
+
+
+def test_nothing_to_change(karat: Karat) -> None:
+    done(karat("embed", *MADE))
+    check_failure(karat("embed", "--from", "v.npz", "-o", "w.npz"), 2, "nothing is to be changed")
+    check_failure(karat("embed", "--from", "v.npz", "--truncate", "5", "-o", "w.npz"), 2, "from 1 to 4")
+    assert not Path("w.npz").exists()
+
+
+def test_every_dtype_can_be_asked_for() -> None:
+    from karat.text.corpus import EMPTY_POLICIES
+    from karat.variants import DTYPES
+
+    assert tuple(embed.Dtype) == DTYPES and tuple(embed.Empty) == EMPTY_POLICIES
+
+
+def test_the_same_bytes_at_the_same_time(karat: Karat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
+    found: list[Any] = []
+    for name in ("a.npz", "b.npz"):
+        done(karat("embed", *MADE, "-o", name))
+        found.append(Path(name).read_bytes())
+    assert found[0] == found[1]
+
+
+def test_wordllama(karat: Karat) -> None:
+    pytest.importorskip("wordllama", reason="wordllama is not installed")
+    done(karat("embed", *MADE, "--model", "wordllama", "--normalise"))
+    found = read_vectors("v.npz")
+    assert (len(found), found.dimensions) == (10, 256)
+    np.testing.assert_allclose(np.linalg.norm(found.values, axis=1), 1.0, atol=1e-6)
+
+
+def test_at_a_terminal_it_ends_with_what_was_written() -> None:
+    assert "Wrote v.npz: 10 × 4" in in_terminal(["embed", *MADE])

@@ -1,0 +1,136 @@
+"""A report seen by cut-off: names of measures, ks in order, and which estimate stands where."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from karat.assessment import assess
+from karat.errors import UsageError
+from karat.evaluation import resolve_all
+from karat.intake import as_ranking, ordered_gold
+from karat.report import Report
+from karat.reports.cutoffs import by_cutoff
+from karat.statistics.intervals import Resampling
+from karat.types import Ranking
+
+PAPERS = ("recall(over=k,gold=k)", "ndcg(gain=binary,gold=k)", "rr(gold=k)", "ap(over=found,gold=k)")
+QUICK = Resampling(resamples=200)
+
+
+def at(ks: Sequence[int], measures: Sequence[str] = PAPERS) -> list[str]:
+    return [f"{measure}@{k}" for measure in measures for k in ks]
+
+
+def ranked(lists: dict[str, list[str]]) -> Ranking:
+    return as_ranking(lists)
+
+
+def example(
+    measures: Sequence[str],
+    systems: Sequence[str] = ("base", "tuned"),
+    *,
+    queries: int = 24,
+    how: Resampling | None = QUICK,
+    dialect: str | None = None,
+) -> Report:
+    """Rankings that are shuffles of the gold's order, each system further from it than the one before."""
+    chance = random.Random(7)
+    items = [f"d{number:02}" for number in range(40)]
+    gold = {f"q{number:02}": chance.sample(items, 20) for number in range(queries)}
+    rankings = {}
+    for place, system in enumerate(systems):
+        lists = {
+            query: sorted(best, key=lambda item, best=best: best.index(item) + chance.gauss(0, 3 + 3 * place))  # type: ignore[misc]
+            for query, best in gold.items()
+        }
+        rankings[system] = lambda lists=lists: ranked(lists)
+    return assess(ordered_gold(gold), rankings, resolve_all(measures, dialect, {}), how=how)
+
+
+def test_names_are_the_familiar_ones_in_the_order_asked() -> None:
+    grid = by_cutoff(example([*at([5, 1], PAPERS[1:]), *at([1], PAPERS[:1]), "precision@1", "rbo@5"]))
+    assert [one.name for one in grid.measures] == ["NDCG", "MRR", "MAP", "Recall", "precision", "RBO"]
+    assert [one.short for one in grid.measures] == ["ndcg", "mrr", "map", "recall", "precision", "rbo"]
+    assert grid.measures[0].spelling == "ndcg(gain=binary,gold=k)"
+    assert grid.systems == ("base", "tuned")
+
+
+def test_ks_ascend_as_numbers() -> None:
+    assert by_cutoff(example(at([10, 2, 1, 20]))).ks == (1, 2, 10, 20)
+
+
+def test_every_estimate_stands_at_its_system_measure_and_k() -> None:
+    report = example(at([1, 5, 10]))
+    grid = by_cutoff(report)
+    for system in report.systems:
+        for measure in grid.measures:
+            for k in grid.ks:
+                assert grid.at(system, measure, k) is report.estimates[system][f"{measure.spelling}@{k}"]
+
+
+def test_where_a_measure_was_not_asked_for_there_is_none() -> None:
+    grid = by_cutoff(example(["recall@1", "recall@10", "rr@5"]))
+    recall, rr = grid.measures
+    assert grid.ks == (1, 5, 10)
+    assert grid.ks_of(recall) == (1, 10) and grid.ks_of(rr) == (5,)
+    assert grid.at("base", recall, 5) is None and grid.at("base", rr, 5) is not None
+    assert [one is not None for one in grid.row("base", recall)] == [True, True]
+
+
+def test_where_no_query_is_defined_a_row_has_none() -> None:
+    report = example(["recall@1", "recall@5"])
+    empty = replace(report.estimates["base"]["recall@1"], n=0)
+    odd = replace(report, estimates={**report.estimates, "base": {**report.estimates["base"], "recall@1": empty}})
+    grid = by_cutoff(odd)
+    assert grid.at("base", grid.measures[0], 1) is empty
+    assert grid.row("base", grid.measures[0]) == (None, report.estimates["base"]["recall@5"])
+
+
+def test_measures_of_one_metric_are_told_apart_by_their_conventions() -> None:
+    grid = by_cutoff(example(["recall@5", "recall(over=k)@5", "ndcg@5"]))
+    assert [one.name for one in grid.measures] == ["recall", "recall(over=k)", "NDCG"]
+
+
+def test_measures_without_a_cut_off_are_left_out() -> None:
+    grid = by_cutoff(example(["rr", "recall@5", "r_precision"]))
+    assert [(one.name, one.spelling) for one in grid.measures] == [("Recall", "recall")]
+
+
+def test_nothing_but_measures_without_a_cut_off() -> None:
+    with pytest.raises(UsageError, match="no measure of the report has a cut-off"):
+        by_cutoff(example(["rr", "ap"]))
+
+
+def test_names_of_other_tools_and_second_names() -> None:
+    grid = by_cutoff(example(["ndcg_cut_5", "ndcg_cut_10", "map@5"]))
+    assert [one.name for one in grid.measures] == ["NDCG", "MAP"]
+    assert grid.ks == (5, 10) and grid.measures[0].spelling.startswith("ndcg(")
+    assert grid.at("base", grid.measures[0], 10) is not None
+
+
+def test_a_measure_asked_for_under_two_names_stands_once() -> None:
+    assert [one.name for one in by_cutoff(example(["rr@5", "mrr@5"])).measures] == ["MRR"]
+
+
+def test_conventions_are_told_where_the_name_hides_them() -> None:
+    assert by_cutoff(example(at([1], PAPERS[:2]))).conventions == (
+        "Recall: recall(over=k,gold=k)",
+        "NDCG: ndcg(gain=binary,gold=k)",
+    )
+    assert by_cutoff(example(["recall@5", "recall(over=k)@5", "rr@5"])).conventions == ()
+
+
+def test_over_how_many_queries() -> None:
+    report = example(["recall@1", "recall@5"])
+    assert by_cutoff(report).over == "24 queries"
+    fewer = replace(report.estimates["base"]["recall@1"], n=1_000)
+    odd = replace(report, estimates={**report.estimates, "base": {**report.estimates["base"], "recall@1": fewer}})
+    assert by_cutoff(odd).over == "24 to 1,000 queries"
+
+
+def test_measures_of_which_less_is_better_are_marked() -> None:
+    report = example(["recall@1", "precision@1"])
+    marked = {name: replace(one, lower_is_better=frozenset({"precision@1"})) for name, one in report.systems.items()}
+    assert [one.lower_is_better for one in by_cutoff(replace(report, systems=marked)).measures] == [False, True]
