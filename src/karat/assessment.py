@@ -108,7 +108,13 @@ def assess(
         report = replace(
             report,
             comparisons=tuple(_compare(compared, baseline, how, relative)),
-            changes=tuple(_changes({name: systems[name] for name in comparable}, baseline, asked)),
+            changes=tuple(
+                _changes(
+                    {name: systems[name] for name in comparable},
+                    baseline,
+                    [one for one in asked if tested is None or one.label in tested],
+                )
+            ),
         )
     return replace(
         report, slices=tuple(correct_slices(found)), warnings=(*warnings, *_cautions(systems, report, found))

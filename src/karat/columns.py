@@ -38,6 +38,7 @@ _ITEM_NAMES = (
     *(ITEM, "item", "doc_id", "docid", "docno", "document_id", "doc", "corpus_id", "pid", "passage_id"),
     *("product_id", "movie_id", "paper_id", "clip_id", "slice_id", "video_id", "itemid", "movieid"),
 )
+_PLAIN = ("query", "topic", "user", "item", "doc")
 _GRADE_NAMES = (
     *(GRADE, "relevance", "rel", "rating", "label", "relevance_label", "judgment", "judgement", "score"),
     *("value", "weight"),
@@ -64,9 +65,11 @@ def looks_like_header(names: Iterable[str]) -> bool:
 def find_id_column(names: Sequence[str], kind: str, where: str) -> str:
     """Which column holds the ids in a table of attributes; ``kind`` is ``query`` or ``item``.
 
-    Queries may be items themselves, as in a search for what is alike.
+    Queries may be items themselves, as in a search for what is alike. A column called query or topic beside one called
+    id holds a text.
     """
-    known = (*(_QUERY_NAMES if kind == "query" else _ITEM_NAMES), "id", "_id", *_ITEM_NAMES)
+    names_of_kind = _QUERY_NAMES if kind == "query" else _ITEM_NAMES
+    known = (*(name for name in names_of_kind if name not in _PLAIN), "id", "_id", *names_of_kind, *_ITEM_NAMES)
     folded = {_folded(name): name for name in reversed(names)}
     found = next((folded[name] for name in known if name in folded), None)
     if found is None:

@@ -10,7 +10,7 @@ from karat.cli.common import QuietOption, exists, name_systems
 from karat.cli.options import JsonOption
 from karat.errors import UsageError
 
-__all__ = ["OUTPUTS", "add_to"]
+__all__ = ["add_to", "agreement_plan"]
 
 _EPILOG = (
     "Examples:\n\n"
@@ -25,7 +25,10 @@ _MEASURES = ("recall(over=k{cut})", "ndcg(gain=binary{cut})", "rr({only})", "ap(
 _LISTS = "rbo"
 _USUAL_KS = "1,3,5,10"
 _USUAL_PAIRS = 20_000
-OUTPUTS = ("report.json", "metrics_vs_k.png")
+_OUTPUTS: dict[str, Any] = {
+    "outputs": ["report.json", "metrics_vs_k.png"],
+    "output": [{"file": "queries.parquet", "form": "queries"}, {"file": "{system}_results.csv", "form": "cutoffs"}],
+}
 _NO_IDS_INSIDE = ".npy"
 
 
@@ -95,35 +98,53 @@ def agree_command(
 ) -> None:
     """Measure how well candidates' top k match a reference's: what distilling, tuning or quantising lost or won."""
     files, cuts = _parted(files, k_values)
-    systems = _systems(files[1:], ids, metric, truncate or [], dtype or [])
-    chosen = baseline or next(iter(systems))
-    runs = any("kind" not in table for table in (*systems.values(), _file(files[0], ids, metric)))
-    gold: dict[str, Any] = {**_file(files[0], ids, metric), "kind": "reference", "seed": seed, "ties": ties.value}
-    if n_samples is not None:
-        if n_samples < 1:
-            raise UsageError(f"--n-samples is {n_samples}", expected="1 or more")
-        gold["sample"] = n_samples
-    measures = _measures(ties, runs)
-    content: dict[str, Any] = {
-        "name": f"agreement with {_name(files[0])}",
-        "gold": gold,
-        "systems": systems,
-        "baseline": chosen if len(systems) > 1 else None,
-        "measures": [*measures, _LISTS],
-        "cutoffs": cuts,
-        "headline": [f"{measure}@{max(cuts)}" for measure in measures],
-        "outputs": list(OUTPUTS),
-        "output": [{"file": "queries.parquet", "form": "queries"}, {"file": "{system}_results.csv", "form": "cutoffs"}],
-    }
-    if pairs or over is not None:
-        content["agreement"] = {"pairs": pairs or _USUAL_PAIRS, "seed": seed} | ({"over": over.value} if over else {})
-    if output is None:
-        content |= {"outputs": [], "output": []}
+    if n_samples is not None and n_samples < 1:
+        raise UsageError(f"--n-samples is {n_samples}", expected="1 or more")
+    content = agreement_plan(
+        files, cuts, n_samples, seed, metric=metric, ids=ids, truncate=truncate or [], dtypes=dtype or [], ties=ties,
+        pairs=pairs, over=over, baseline=baseline, write=output is not None,
+    )  # fmt: skip
     from karat.cli.run_plan import carry_out_content
 
     next_step = "" if output else "Next: keep tables, plot and report with -o results; karat init writes a plan of it"
-    carry_out_content({key: value for key, value in content.items() if value is not None}, output,
-                      as_json=as_json, quiet=quiet, next_step=next_step)  # fmt: skip
+    carry_out_content(content, output, as_json=as_json, quiet=quiet, next_step=next_step)
+
+
+def agreement_plan(
+    files: list[str],
+    cuts: list[int],
+    n_samples: int | None = None,
+    seed: int = 42,
+    *,
+    metric: str = "cosine",
+    ids: str | None = None,
+    truncate: list[int],
+    dtypes: list[str],
+    ties: Ties = Ties.id,
+    pairs: int = _USUAL_PAIRS,
+    over: Over | None = None,
+    baseline: str | None = None,
+    write: bool,
+) -> dict[str, Any]:
+    """The content of a plan: the first file is the reference, the others are candidates."""
+    reference = _file(files[0], ids, metric)
+    systems = _systems(files[1:], ids, metric, truncate, dtypes)
+    measures = _measures(ties, runs=any("kind" not in table for table in (reference, *systems.values())))
+    content: dict[str, Any] = {
+        "name": f"agreement with {_name(files[0])}",
+        "gold": reference | {"kind": "reference", "seed": seed, "ties": ties.value},
+        "systems": systems,
+        "measures": [*measures, _LISTS],
+        "cutoffs": cuts,
+        "headline": [f"{measure}@{max(cuts)}" for measure in measures],
+    }
+    if n_samples is not None:
+        content["gold"]["sample"] = n_samples
+    if baseline is not None or len(systems) > 1:
+        content["baseline"] = baseline or next(iter(systems))
+    if pairs or over is not None:
+        content["agreement"] = {"pairs": pairs or _USUAL_PAIRS, "seed": seed} | ({"over": over.value} if over else {})
+    return content | (_OUTPUTS if write else {})
 
 
 def _parted(given: list[str], k_values: str) -> tuple[list[str], list[int]]:

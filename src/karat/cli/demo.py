@@ -16,18 +16,24 @@ _EPILOG = (
     "Examples:\n\n"
     "  karat demo\n\n"
     "  karat demo movies\n\n"
+    "  karat demo papers -o results\n\n"
+    "  karat demo papers --data FOLDER\n\n"
     "  karat demo movies --keep karat-movies\n\n"
     "Without --keep and -o nothing is written."
 )
 _FILES = {
     "helpdesk": ("qrels.trec", "bm25.trec", "dense.trec", "queries.jsonl", "documents.jsonl"),
     "movies": ("karat.toml", "gold.json", "movies.jsonl", "vectors.npz"),
+    "papers": ("karat.toml", "papers.jsonl", "reference.npz", "candidate.npz"),
 }
+_CUTS = [1, 3, 5, 10, 20, 50]
+_FEWEST_FILES = 2
 
 
 class Sample(StrEnum):
     helpdesk = "helpdesk"
     movies = "movies"
+    papers = "papers"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -35,27 +41,40 @@ def add_to(app: typer.Typer) -> None:
 
 
 def demo_command(
-    sample: Annotated[Sample, typer.Argument(metavar="[SAMPLE]", help="helpdesk or movies.")] = Sample.helpdesk,
+    sample: Annotated[Sample, typer.Argument(metavar="[SAMPLE]", help="helpdesk, movies or papers.")] = Sample.helpdesk,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Write the results of movies here."),
+        typer.Option("--output", "-o", metavar="DIR", help="Write the results of movies or papers here."),
     ] = None,
     keep: Annotated[
         Path | None,
         typer.Option("--keep", metavar="DIR", help="Copy the sample's files here, to try commands on."),
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="DIR", help="For papers: your own matrices, reference… and candidates."),
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Show karat at work on bundled data: two runs of a small help desk, or 50 movies in three embedding spaces."""
+    """Show karat at work on bundled data.
+
+    helpdesk: two runs on 40 graded questions. movies: 50 movies in three embedding spaces, fused. papers: a small
+    model's neighbours of 1,000 abstracts, cut and quantised, against a large one's.
+    """
+    if data is not None:
+        if sample is not Sample.papers or keep is not None:
+            raise UsageError("--data is for karat demo papers, without --keep")
+        _own_papers(data, output, quiet=quiet)
+        return
     with as_file(files("karat") / "samples" / sample.value) as folder:
-        if output is not None and sample is not Sample.movies:
-            raise UsageError("-o is for karat demo movies", hint="--keep DIR copies the files of the help desk.")
+        if output is not None and sample is Sample.helpdesk:
+            raise UsageError("-o is for movies and papers", hint="--keep DIR copies the files of the help desk.")
         if keep is not None:
             _copy(folder, keep, sample)
-        if sample is Sample.movies:
-            _movies(folder, output, keep, quiet=quiet)
-        else:
+        if sample is Sample.helpdesk:
             _helpdesk(folder, keep, quiet=quiet)
+        else:
+            _run_plan(folder, sample, output, keep, quiet=quiet)
 
 
 def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
@@ -75,7 +94,7 @@ def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
     say(f"Next: {again}karat compare {place}/qrels.trec {place}/bm25.trec {place}/dense.trec", quiet=quiet)
 
 
-def _movies(folder: Path, output: Path | None, keep: Path | None, *, quiet: bool) -> None:
+def _run_plan(folder: Path, sample: Sample, output: Path | None, keep: Path | None, *, quiet: bool) -> None:
     """Run the sample's plan; the results go where they are asked for, or nowhere."""
     from tempfile import TemporaryDirectory
 
@@ -84,13 +103,39 @@ def _movies(folder: Path, output: Path | None, keep: Path | None, *, quiet: bool
     plan = str((keep or folder) / "karat.toml")
     if output is None and keep is None:
         with TemporaryDirectory() as nowhere:
-            next_step = "Next: karat demo movies --keep karat-movies, then change its karat.toml"
+            next_step = f"Next: karat demo {sample} --keep karat-{sample}, then change its karat.toml"
             carry_out(
                 plan, Path(nowhere), strict=False, as_json=False, quiet=quiet, next_step=next_step, tell_files=False
             )
         return
-    next_step = f"Next: karat tune {plan}" if keep else f"Next: karat gate targets.toml {output}/karat.json"
+    after = f"karat tune {plan}" if sample is Sample.movies else f"change {plan}, then karat run {plan}"
+    next_step = f"Next: {after}" if keep else ""
     carry_out(plan, output or keep, strict=False, as_json=False, quiet=quiet, next_step=next_step)
+
+
+def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
+    """The same job on the matrices of a folder: one that is called a reference's, and the others."""
+    from karat.cli.agree import agreement_plan
+    from karat.cli.run_plan import carry_out_content
+    from karat.errors import DataError
+    from karat.plan.looking import look
+
+    if not folder.is_dir():
+        raise DataError("no such folder", where=str(folder))
+    found = look(folder)
+    reference = found.reference
+    if reference is None or len(found.vectors) < _FEWEST_FILES:
+        raise DataError(
+            f"found vectors: {', '.join(found.vectors) or 'none'}",
+            where=str(folder),
+            expected="a file named reference… and at least one other",
+        )
+    names = [reference, *(name for name in found.vectors if name != reference)]
+    content = agreement_plan(
+        [str(folder / name) for name in names], _CUTS, truncate=[128], dtypes=["int8"], write=output is not None
+    )
+    next_step = "" if output else "Next: keep tables, plot and report with -o results"
+    carry_out_content(content, output, as_json=False, quiet=quiet, next_step=next_step)
 
 
 def _copy(folder: Path, target: Path, sample: Sample) -> None:
@@ -103,7 +148,7 @@ def _copy(folder: Path, target: Path, sample: Sample) -> None:
     for name in _FILES[sample.value]:
         with replacing(target / name) as part:
             part.write_bytes((folder / name).read_bytes())
-    if sample is Sample.movies:
+    if sample is not Sample.helpdesk:
         from karat.cli.schema import schema_text
         from karat.formats.atomic import write_text
         from karat.plan.drafting import SCHEMA_FILE

@@ -73,8 +73,11 @@ def concordance(reference: Floats, candidate: Floats) -> tuple[Ints, Ints, Ints]
     lower_x, up_to_x = _counts(x)
     lower_y, up_to_y = _counts(y)
     within = _Prefixes(y[np.argsort(x, kind="stable")])
-    both_lower, lower_then_equal = within.below(lower_x, y), within.below(lower_x, y + 1)
-    equal_then_lower, both_up_to = within.below(up_to_x, y), within.below(up_to_x, y + 1)
+    both_lower = within.below(lower_x, y)
+    lower_then_equal, equal_then_lower, both_up_to = both_lower, both_lower, both_lower + 1
+    if min(x.max(initial=0), y.max(initial=0)) + 1 < n:  # some are equal
+        lower_then_equal = within.below(lower_x, y + 1)
+        equal_then_lower, both_up_to = within.below(up_to_x, y), within.below(up_to_x, y + 1)
     alike = both_lower + (n - up_to_x - up_to_y + both_up_to)
     unlike = (lower_x - lower_then_equal) + (lower_y - equal_then_lower)
     return alike - unlike, n - (up_to_x - lower_x), n - (up_to_y - lower_y)

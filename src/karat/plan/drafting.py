@@ -167,15 +167,28 @@ def _reference(found: Found) -> list[str]:
     }
     measures = ["recall(over=k,gold=k)", "ndcg(gain=binary,gold=k)", "rr(gold=k)", "ap(over=found,gold=k)"]
     baseline = next(iter(candidates)) if len(candidates) > 1 else None
-    lines = _top(measures, [10, 1, 3, 5], baseline, found, ["report.json", "scores.csv"])
-    lines += ["", "[gold]", 'kind = "reference"', f"path = {_text(reference)}", "depth = 10"]
+    lines = _top([*measures, "rbo"], [1, 3, 5, 10], baseline, found, ["report.json", "metrics_vs_k.png"])
+    lines += [f"headline = [{', '.join(_text(f'{measure}@10') for measure in measures)}]"]
+    lines += ["", "[[output]]", 'file = "{system}_results.csv"', 'form = "cutoffs"         # a row for each k']
+    lines += ["", "[[output]]", 'file = "queries.parquet"', 'form = "queries"         # every query\'s scores']
+    lines += ["", "[gold]", 'kind = "reference"', f"path = {_text(reference)}"]
     lines += [
-        "# sample = 500             # ask only so many of the items",
+        "# sample = 500             # ask only so many of the items, drawn by seed and id",
         '# ids = "items.csv:id"     # ids of the rows',
+        '# ties = "any"             # all that tie with the k-th count, with measures of gold=tied',
     ]
     for name, path in candidates.items():
-        lines += ["", f"[systems.{_key(name)}]", 'kind = "vectors"', f"path = {_text(path)}", "depth = 100"]
-    return lines
+        lines += ["", f"[systems.{_key(name)}]", 'kind = "vectors"', f"path = {_text(path)}"]
+    name, path = next(iter(candidates.items()))
+    lines += [
+        "",
+        f"# [systems.{_key(f'{name}-int8')}]   # a smaller form of the same matrix",
+        '# kind = "vectors"',
+        f"# path = {_text(path)}",
+        '# dtype = "int8"           # or float16, binary; truncate = 128 keeps the first dimensions',
+    ]
+    return [*lines, "", "[agreement]                # similarities of pairs, by the reference and by each system",
+            "pairs = 20000"]  # fmt: skip
 
 
 @_register("search", "Search by vectors of queries, against graded labels.")

@@ -8,6 +8,8 @@ from karat.reports.table import Table
 
 __all__ = ["hygiene_rows", "spaces_table"]
 
+_LONGEST_HUB = 16
+
 
 def spaces_table(report: Report) -> Table:
     """A row a space: its size, its vectors' lengths, duplicates, how alike all are, and hubs."""
@@ -16,7 +18,7 @@ def spaces_table(report: Report) -> Table:
 
 
 def _row(name: str, space: Hygiene, report: Report) -> list[str]:
-    hub = f"{report.name_of(space.hubs[0][0])} ({space.hubs[0][1]:,})" if space.hubs else "–"
+    hub = f"{_cut(report.name_of(space.hubs[0][0]))} ({space.hubs[0][1]:,})" if space.hubs else "–"
     alike = "–" if isnan(space.mean_similarity) else f"{space.mean_similarity:.3f}"
     return [
         name,
@@ -28,6 +30,10 @@ def _row(name: str, space: Hygiene, report: Report) -> list[str]:
         f"{space.hub_skew:.1f}",
         hub,
     ]
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_HUB else f"{name[: _LONGEST_HUB - 1].rstrip()}…"
 
 
 def hygiene_rows(space: Hygiene) -> list[list[str]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import nan
+from math import isfinite, nan
 
 import numpy as np
 
@@ -26,16 +26,14 @@ def with_relative(
     columns = [column for pair in pairs for column in _columns(pair)]
     pooled = list(pool([to_fixed(column)[0] for column in columns], columns, keys, how))
     sides = zip(comparisons, pairs, pooled[::2], pooled[1::2], strict=True)
-    return [
-        replace(
-            one,
-            relative=one.difference / abs(one.baseline_mean),
-            relative_ci=_interval(ours, theirs, how.level),
-        )
-        if pair.aggregate != "geometric" and one.n >= 2 and one.baseline_mean != 0
-        else one
-        for one, pair, ours, theirs in sides
-    ]
+    return [_with_share(*side, how.level) for side in sides]
+
+
+def _with_share(one: Comparison, pair: Paired, ours: Pooled, theirs: Pooled, level: float) -> Comparison:
+    if pair.aggregate == "geometric" or one.n < 2 or one.baseline_mean == 0:
+        return one
+    share = one.difference / abs(one.baseline_mean)
+    return replace(one, relative=share, relative_ci=_interval(ours, theirs, level)) if isfinite(share) else one
 
 
 def _columns(pair: Paired) -> tuple[Floats, Floats]:
@@ -50,6 +48,9 @@ def _interval(ours: Pooled, theirs: Pooled, level: float) -> Bounds | None:
     if not baseline_sums.all():  # a baseline that may as well be 0 has no shares
         return None
     scale = ours.fixed.unit / theirs.fixed.unit
-    resampled = (sums * scale - baseline_sums) / np.abs(baseline_sums)
+    with np.errstate(over="ignore", invalid="ignore"):
+        resampled = (sums * scale - baseline_sums) / np.abs(baseline_sums)
+    if not np.isfinite(resampled).all():
+        return None
     low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2]).tolist()
     return low, high
