@@ -32,14 +32,14 @@ LAYERS = [
     {"assessment", "gates", "explain", "catalogue"},
     {"engines"},
     {"gold", "rankers", "reports", "text"},
-    {"api", "tuning", "integrations"},
+    {"api", "against", "tuning", "integrations"},
     {"plan"},
     {"cli"},
     {"__init__", "__main__"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 # formats is for the rim: where gold and rankings come from, and where reports go.
-FORMATS_ARE_FOR = {"formats", "gold", "rankers", "reports", "text", "integrations", "api", "plan", "cli"}
+FORMATS_ARE_FOR = {"formats", "gold", "rankers", "reports", "text", "integrations", "api", "against", "plan", "cli"}
 HEAVY_AT_START = {"polars", "numpy", "rich", "matplotlib", "faiss", "pydantic", "jinja2"}
 CORE_LIBRARIES = {"numpy", "polars", "pydantic", "typer", "rich", "matplotlib"}
 # An optional library is imported in one file, which says which extra installs it.

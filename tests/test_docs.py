@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from karat.plan import GOLD_KINDS, SYSTEM_KINDS
-from karat.plan.model import Conventions, OutputTable, Statistics, TargetTable, plan_model
+from karat.plan.model import AgreementTable, Conventions, OutputTable, Statistics, TargetTable, plan_model
 from karat.plan.reading import read_plan
 
 ROOT = Path(__file__).parents[1]
@@ -29,6 +29,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("desk")
     assert karat("demo", "--keep", "karat-demo", "-q", cwd=folder).returncode == 0
     assert karat("demo", "movies", "--keep", "movies", "-q", cwd=folder).returncode == 0
+    assert karat("demo", "papers", "--keep", "papers", "-q", cwd=folder).returncode == 0
     for name, source in (("qrels.txt", "qrels"), ("bm25.trec", "bm25"), ("dense.trec", "dense"), ("run.trec", "bm25")):
         (folder / name).write_bytes((folder / "karat-demo" / f"{source}.trec").read_bytes())
     (folder / "queries.jsonl").write_bytes((folder / "karat-demo" / "queries.jsonl").read_bytes())
@@ -99,7 +100,8 @@ def test_plans_of_the_pages_are_plans(tmp_path: Path) -> None:
 
 def test_every_key_of_a_plan_is_on_the_page() -> None:
     page = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
-    tables = [plan_model(), Statistics, Conventions, TargetTable, OutputTable, *GOLD_KINDS, *SYSTEM_KINDS]
+    parts = [AgreementTable, Statistics, Conventions, TargetTable, OutputTable]
+    tables = [plan_model(), *parts, *GOLD_KINDS, *SYSTEM_KINDS]
     keys = {key for table in tables for key in table.model_fields} - {"version", "kind"}
     assert {key for key in keys if not re.search(rf"\b{key}\b", page)} == set()
 

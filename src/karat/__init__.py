@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from karat._version import __version__
 
 if TYPE_CHECKING:
+    from karat.against import agree
     from karat.api import compare, evaluate, gate
     from karat.errors import DataError, KaratError, MissingExtra, UnknownName, UsageError
     from karat.formats.vectors import read_vectors
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _HOMES = {
     **dict.fromkeys(("compare", "evaluate", "gate"), "karat.api"),
     **dict.fromkeys(("DataError", "KaratError", "MissingExtra", "UnknownName", "UsageError"), "karat.errors"),
+    "agree": "karat.against",
     "read_gold": "karat.gold.labels",
     "read_ordered": "karat.gold.ordered",
     "read_vectors": "karat.formats.vectors",
@@ -69,6 +71,7 @@ __all__ = [
     "UsageError",
     "Vectors",
     "__version__",
+    "agree",
     "as_gold",
     "as_ranking",
     "compare",

@@ -44,6 +44,7 @@ class Evaluation:
         self.bench = Bench(gold, ranking, duplicates=duplicates, may_be_apart=may_be_apart)
         self.source = ranking.source
         self._judgings: dict[tuple[TieRule, str, str, bool], Judged] = {}
+        self._cut: tuple[object, Judged] | None = None
 
     def judged(self, measure: Measure) -> Judged:
         """The judging that the measure's conventions ask for."""
@@ -57,11 +58,23 @@ class Evaluation:
 
     def values(self, measure: Measure) -> Floats:
         """One measure for every query."""
-        return measure_values(self.judged(measure), measure, self.source)
+        return measure_values(self._cut_judged(measure), measure, self.source, cut=True)
+
+    def _cut_judged(self, measure: Measure) -> Judged:
+        """With the gold cut as the measure asks; measures at the same cut-off, one after the other, share it."""
+        judged = self.judged(measure)
+        if measure["gold"] not in ("k", "tied"):
+            return judged
+        key = (id(judged), measure["gold"], measure.k)
+        if self._cut is None or self._cut[0] != key:
+            self._cut = key, cut_gold(judged, measure)
+        return self._cut[1]
 
     def scores(self, asked: Sequence[Asked]) -> Scores:
         """All measures for every query."""
-        columns = [self.values(one.measure) for one in asked]
+        by_cut = sorted(asked, key=lambda one: (str(one.measure["gold"]), one.measure.k or 0))
+        found = {one.label: self.values(one.measure) for one in by_cut}
+        columns = [found[one.label] for one in asked]
         return Scores(
             queries=self.bench.queries,
             labels=tuple(one.label for one in asked),
@@ -79,10 +92,17 @@ class Evaluation:
             yield from _warnings(self.bench, self.judged(measures[0]), measures)
 
 
-def measure_values(judged: Judged, measure: Measure, source: str = "ranking") -> Floats:
-    """One measure for every query, its policies on empty and missing queries applied."""
-    if measure["gold"] in ("k", "tied") and measure.k is not None:
-        judged = judged.cut_gold(measure.k, tied=measure["gold"] == "tied")
+def cut_gold(judged: Judged, measure: Measure) -> Judged:
+    """With the gold cut as the measure asks."""
+    if measure["gold"] not in ("k", "tied") or measure.k is None:
+        return judged
+    return judged.cut_gold(measure.k, tied=measure["gold"] == "tied")
+
+
+def measure_values(judged: Judged, measure: Measure, source: str = "ranking", *, cut: bool = False) -> Floats:
+    """One measure for every query, its policies on empty and missing queries applied; ``cut``: the gold is already."""
+    if not cut:
+        judged = cut_gold(judged, measure)
     values = measure.metric.function(judged, measure.k, **measure.own_options())
     if measure.metric.needs_relevant:
         rel = cast(float | None, measure["rel"])

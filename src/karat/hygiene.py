@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from karat.blocks import cut_rows
 from karat.neighbours import NOBODY, Neighbours, nearest
@@ -22,6 +23,7 @@ NEAR = 0.999
 _SAMPLE, _PAIRS_LOOKED_AT = 2_000, 500_000_000
 _LISTED = 5
 _ROWS_AT_ONCE = 4096
+_CELLS_AT_ONCE = 1 << 17
 _OUTLYING_SPREADS, _OUTLYING_SHARE = 5.0, 0.01
 _MOST_COPIES = 50
 """Of one vector, past which a near duplicate is looked for."""
@@ -123,7 +125,7 @@ def inspect(
     in_order = np.sort(norms)  # so that no digit of a sum hangs on the order of the rows
     hub_k = min(HUB_K, int(found.found.max(initial=0)))
     occurrences = _occurrences(found.items[:, :hub_k], len(corpus))
-    groups = _equal_rows(corpus.values, places)
+    groups = _equal_rows(corpus.values, norms, places)
     known = found if itself and metric == "cosine" else None
     near, examples, looked_at = _near_duplicates(corpus, known, norms, groups, places)
     hubs = np.lexsort((places, -occurrences))[:_LISTED]
@@ -170,20 +172,13 @@ def _outliers(norms: Floats, places: Ints) -> Ints:
     return order[far[order]][: 2 * _LISTED]
 
 
-def _equal_rows(values: Matrix, places: Ints) -> Ints:
+def _equal_rows(values: Matrix, norms: Floats, places: Ints) -> Ints:
     """For each row the lowest place of a row that equals it; 0 and −0 are the same.
 
-    Rows are told apart by a hash first, and compared in full only where hashes are equal.
+    Rows of one length are told apart by a hash, and compared in full only where hashes are equal too.
     """
-    multipliers = np.random.default_rng(0).integers(1, 2**63, values.shape[1], dtype=np.uint64) * np.uint64(
-        2
-    ) + np.uint64(1)
-    hashes = np.empty(len(values), dtype=np.uint64)
-    for first, last in cut_rows(len(values), _ROWS_AT_ONCE):
-        words = (values[first:last].astype(np.float64) + 0.0).view(np.uint64)
-        hashes[first:last] = ((words ^ (words >> np.uint64(29))) * multipliers).sum(axis=1, dtype=np.uint64)
-    _, inverse, counts = np.unique(hashes, return_inverse=True, return_counts=True)
-    suspects = np.flatnonzero(counts[inverse] > 1)
+    suspects = _alike(norms)
+    suspects = suspects[_alike(_hashes(values, suspects))]
     groups = places.copy()
     if suspects.size:
         plain = values[suspects] + values.dtype.type(0)
@@ -193,6 +188,23 @@ def _equal_rows(values: Matrix, places: Ints) -> Ints:
         np.minimum.at(lowest, inverse.reshape(-1), places[suspects])
         groups[suspects] = lowest[inverse.reshape(-1)]
     return groups
+
+
+def _alike(keys: NDArray[Any]) -> Ints:
+    """The places of those that another one equals."""
+    _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    return np.flatnonzero(counts[inverse] > 1)
+
+
+def _hashes(values: Matrix, rows: Ints) -> NDArray[np.uint64]:
+    multipliers = np.random.default_rng(0).integers(1, 2**63, values.shape[1], dtype=np.uint64) * np.uint64(
+        2
+    ) + np.uint64(1)
+    hashes = np.empty(rows.size, dtype=np.uint64)
+    for first, last in cut_rows(rows.size, _ROWS_AT_ONCE):
+        words = (values[rows[first:last]].astype(np.float64) + 0.0).view(np.uint64)
+        hashes[first:last] = ((words ^ (words >> np.uint64(29))) * multipliers).sum(axis=1, dtype=np.uint64)
+    return hashes
 
 
 def _examples(ids: pl.Series, groups: Ints) -> Iterator[tuple[str, ...]]:
@@ -235,7 +247,7 @@ def _mean_cosine(values: Matrix, norms: Floats, order: Ints) -> float:
     if n < 2 or not norms.all():
         return float("nan")
     total = np.zeros(values.shape[1])
-    for first, last in cut_rows(n, _ROWS_AT_ONCE):
+    for first, last in cut_rows(n, max(1, _CELLS_AT_ONCE // values.shape[1])):  # blocks that stay in the cache
         rows = order[first:last]
         total += (values[rows].astype(np.float64) / norms[rows, None]).sum(axis=0)
     return float((np.vecdot(total, total) - n) / (n * (n - 1)))

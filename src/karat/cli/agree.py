@@ -21,8 +21,6 @@ _EPILOG = (
     "matched by id; .npy files have none, so that --ids names them, or the rows are taken to be the same ones. The "
     "first candidate is what the others are compared with."
 )
-_MEASURES = ("recall(over=k{cut})", "ndcg(gain=binary{cut})", "rr({only})", "ap(over=found{cut})")
-_LISTS = "rbo"
 _USUAL_KS = "1,3,5,10"
 _USUAL_PAIRS = 20_000
 _OUTPUTS: dict[str, Any] = {
@@ -56,8 +54,9 @@ def agree_command(
         typer.Option("--n-samples", metavar="N", help="Ask only so many queries, drawn by the seed; all if not given."),
     ] = None,
     k_values: Annotated[
-        str, typer.Option("--k-values", metavar="K...", help="Cut-offs: 1 3 5 10, or 1,3,5,10.")
-    ] = _USUAL_KS,
+        list[str] | None,
+        typer.Option("--k-values", metavar="K...", help="Cut-offs: 1 3 5 10, or 1,3,5,10.", show_default=_USUAL_KS),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the samples of queries and of pairs.")] = 42,
     metric: Annotated[str, typer.Option("--metric", help="cosine, ip (inner product) or l2.")] = "cosine",
     ids: Annotated[str | None, typer.Option("--ids", metavar="FILE", help="Ids of the rows of all .npy files.")] = None,
@@ -97,9 +96,10 @@ def agree_command(
     quiet: QuietOption = False,
 ) -> None:
     """Measure how well candidates' top k match a reference's: what distilling, tuning or quantising lost or won."""
-    files, cuts = _parted(files, k_values)
+    files, cuts = _parted(files, " ".join(k_values) if k_values is not None else _USUAL_KS)
     if n_samples is not None and n_samples < 1:
         raise UsageError(f"--n-samples is {n_samples}", expected="1 or more")
+    _check_names(metric, dtype or [])
     content = agreement_plan(
         files, cuts, n_samples, seed, metric=metric, ids=ids, truncate=truncate or [], dtypes=dtype or [], ties=ties,
         pairs=pairs, over=over, baseline=baseline, write=output is not None,
@@ -127,16 +127,20 @@ def agreement_plan(
     write: bool,
 ) -> dict[str, Any]:
     """The content of a plan: the first file is the reference, the others are candidates."""
+    from karat.gold.reference import MEASURES, measures_for
+
     reference = _file(files[0], ids, metric)
     systems = _systems(files[1:], ids, metric, truncate, dtypes)
-    measures = _measures(ties, runs=any("kind" not in table for table in (reference, *systems.values())))
+    # An item of the query's own id is left out of runs, as it is of vectors.
+    runs = any("kind" not in table for table in (reference, *systems.values()))
+    measures = measures_for(ties.value, *(["self=drop"] if runs else []))
     content: dict[str, Any] = {
         "name": f"agreement with {_name(files[0])}",
         "gold": reference | {"kind": "reference", "seed": seed, "ties": ties.value},
         "systems": systems,
-        "measures": [*measures, _LISTS],
+        "measures": measures,
         "cutoffs": cuts,
-        "headline": [f"{measure}@{max(cuts)}" for measure in measures],
+        "headline": [f"{measure}@{max(cuts)}" for measure in measures[: len(MEASURES)]],
     }
     if n_samples is not None:
         content["gold"]["sample"] = n_samples
@@ -159,10 +163,17 @@ def _parted(given: list[str], k_values: str) -> tuple[list[str], list[int]]:
     return files, sorted({int(text) for text in texts})
 
 
-def _measures(ties: Ties, runs: bool) -> list[str]:
-    """Those of the papers protocol; an item of the query's own id is left out of runs, as it is of vectors."""
-    cut = f"gold={'k' if ties is Ties.id else 'tied'}" + (",self=drop" if runs else "")
-    return [measure.format(cut=f",{cut}", only=cut) for measure in _MEASURES]
+def _check_names(metric: str, dtypes: list[str]) -> None:
+    """Refuse them by the option, once: the plan would name each system."""
+    from karat.errors import UnknownName
+    from karat.similarity import METRICS
+    from karat.variants import DTYPES
+
+    if metric not in METRICS:
+        raise UnknownName("similarity", metric, METRICS, where="--metric")
+    for dtype in dtypes:
+        if dtype not in DTYPES:
+            raise UnknownName("dtype", dtype, DTYPES, where="--dtype")
 
 
 def _name(file: str) -> str:
@@ -198,6 +209,11 @@ def _systems(
         table = systems[name] = _file(file, ids, metric)
         if "kind" not in table and (truncate or dtypes):
             raise UsageError(f"{file} is a run", expected="vectors, of which variants can be made")
-        systems |= {f"{name}-{size}": table | {"truncate": size} for size in truncate}
-        systems |= {f"{name}-{dtype}": table | {"dtype": dtype} for dtype in dtypes}
+        variants = {f"{name}-{size}": table | {"truncate": size} for size in truncate}
+        variants |= {f"{name}-{dtype}": table | {"dtype": dtype} for dtype in dtypes}
+        for taken in variants.keys() & {*names, *systems}:
+            raise UsageError(
+                f"a variant of {file} and another candidate are both called {taken}", hint="Rename a file."
+            )
+        systems |= variants
     return systems

@@ -101,7 +101,7 @@ def _carry_out(
             form = outcome.report.as_json() | ({"gate": gate.as_json()} if gate is not None else {})
             print(dumps(form, indent=2, ensure_ascii=False, allow_nan=False))
         else:
-            show(outcome.report, checked.headline, gate, checked.plan.name)
+            show(outcome.report, checked.headline, gate, checked.plan.name, by_cutoff=_is_by_cutoff(checked))
     warn([*outcome.report.warnings, *(gate.notes if gate else ())], quiet=quiet)
     if output is not None and not written:
         warn([f"nothing was written to {output}: the plan has no outputs"], quiet=quiet)
@@ -112,7 +112,14 @@ def _carry_out(
         raise typer.Exit(gate.exit_code)
 
 
-def show(whole: "Report", headline: tuple[str, ...], gate: "Gate | None", name: str | None) -> None:
+def _is_by_cutoff(checked: "Checked") -> bool:
+    """Whether systems are held against a reference at cut-offs, and so shown k by k."""
+    return checked.plan.gold.kind == "reference" and bool(checked.cuts)  # type: ignore[attr-defined]
+
+
+def show(
+    whole: "Report", headline: tuple[str, ...], gate: "Gate | None", name: str | None, *, by_cutoff: bool = False
+) -> None:
     """On standard output: means, comparisons, slices, spaces, verdicts; of a reference, how far systems agree."""
     from karat.reports.console import print_comparison, print_report, print_slices, print_spaces
     from karat.reports.gate import print_gate
@@ -122,13 +129,18 @@ def show(whole: "Report", headline: tuple[str, ...], gate: "Gate | None", name: 
     queries = len(next(iter(report.systems.values())).queries)
     about = f"{count(queries, 'query', 'queries')}, {count(len(report.systems), 'system', 'systems')}"
     print(f"{name}: {about}\n" if name else f"{about[0].upper()}{about[1:]}\n")
-    if whole.agreements:
+    if by_cutoff:
         from karat.reports.agreement import print_agreement
 
         print_agreement(whole, headline)
     else:
         print_report(report)
-    if report.comparisons and not whole.agreements:
+    if report.agreements and not by_cutoff:
+        from karat.reports.agreement import print_similarities
+
+        print()
+        print_similarities(report)
+    if report.comparisons and not by_cutoff:
         print()
         print_comparison(report)
     if report.slices:

@@ -14,11 +14,25 @@ import polars as pl
 from karat.errors import DataError
 from karat.types import Bools, Gold, Ints, Ranking, segments_within
 
-__all__ = ["Reference", "ReferenceTies", "reference_gold"]
+__all__ = ["MEASURES", "Reference", "ReferenceTies", "measures_for", "reference_gold"]
 
+MEASURES = {
+    "recall": "recall(over=k,{cut})",
+    "ndcg": "ndcg(gain=binary,{cut})",
+    "mrr": "rr({cut})",
+    "map": "ap(over=found,{cut})",
+}
+"""What the papers protocol measures, by the names it uses; the cut is ``gold=k``."""
+_LISTS = "rbo"
 ReferenceTies = Literal["id", "any"]
 Rank = Callable[[pl.Series, int], Ranking]
 """Ranks so many items for each of these queries, or as many as there are; equal scores by id."""
+
+
+def measures_for(ties: ReferenceTies = "id", *options: str) -> list[str]:
+    """The protocol's measures and the overlap of the lists, without cut-offs; the former with further options."""
+    cut = ",".join(["gold=k" if ties == "id" else "gold=tied", *options])
+    return [*(measure.format(cut=cut) for measure in MEASURES.values()), _LISTS]
 
 
 @dataclass(frozen=True, eq=False)

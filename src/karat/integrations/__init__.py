@@ -16,7 +16,7 @@ from karat.dialects import Asked, resolve
 from karat.errors import DataError, UsageError
 from karat.evaluation import evaluate
 from karat.formats.vectors.checks import as_floats, checked, listed, names_of
-from karat.gold.reference import reference_gold
+from karat.gold.reference import MEASURES, measures_for, reference_gold
 from karat.metrics.agreement import AGREEMENTS
 from karat.neighbours import score_listed
 from karat.pairing import sampled_pairs
@@ -30,12 +30,7 @@ __all__ = ["LESS_IS_BETTER", "AgainstReference", "TextPairs", "checked_pairs", "
 
 logger = logging.getLogger(__name__)
 
-_RANKED = {
-    "recall": "recall(over=k,gold=k)",
-    "ndcg": "ndcg(gain=binary,gold=k)",
-    "mrr": "rr(gold=k)",
-    "map": "ap(over=found,gold=k)",
-}
+_RANKED = dict(zip(MEASURES, measures_for(), strict=False))
 _COMPARED = {f"{name}_cosine": function for name, function in AGREEMENTS.items()}
 LESS_IS_BETTER = frozenset(f"{name}_cosine" for name in LOWER_IS_BETTER)
 

@@ -6,6 +6,7 @@ from json import dumps
 from pathlib import Path
 
 from karat.errors import UnknownName
+from karat.gold.reference import measures_for
 from karat.plan.looking import Found
 from karat.registry import Registry
 
@@ -165,10 +166,9 @@ def _reference(found: Found) -> list[str]:
     candidates = {_name_of(path, taken): path for path in vectors if path != reference} or {
         "candidate": "candidate.npy"
     }
-    measures = ["recall(over=k,gold=k)", "ndcg(gain=binary,gold=k)", "rr(gold=k)", "ap(over=found,gold=k)"]
+    measures = measures_for()
     baseline = next(iter(candidates)) if len(candidates) > 1 else None
-    lines = _top([*measures, "rbo"], [1, 3, 5, 10], baseline, found, ["report.json", "metrics_vs_k.png"])
-    lines += [f"headline = [{', '.join(_text(f'{measure}@10') for measure in measures)}]"]
+    lines = _top(measures, [10, 1, 3, 5], baseline, found, ["report.json", "metrics_vs_k.png"])
     lines += ["", "[[output]]", 'file = "{system}_results.csv"', 'form = "cutoffs"         # a row for each k']
     lines += ["", "[[output]]", 'file = "queries.parquet"', 'form = "queries"         # every query\'s scores']
     lines += ["", "[gold]", 'kind = "reference"', f"path = {_text(reference)}"]

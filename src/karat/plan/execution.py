@@ -16,7 +16,7 @@ from karat.errors import KaratError, UnknownName, UsageError
 from karat.formats.attributes import read_attributes
 from karat.gates import Gate, check_targets, measures_of
 from karat.hygiene import Hygiene, notes_of
-from karat.plan.agreement import PairsOfSystems
+from karat.pairing import PairsOfSystems
 from karat.plan.reading import Checked
 from karat.plan.tables import Loaded
 from karat.report import Report
@@ -68,7 +68,7 @@ def run_plan(checked: Checked, steps: Steps | None = None) -> Outcome:
         golds={name: work.aspect_of(name) for name in plan.systems} if len(work.loaded.golds) > 1 else {},
         names=_names(work, plan.names),
         spaces=work.all_spaces,
-        agreements=work.pairs.agreements(work.gold_of(next(iter(plan.systems))), how, plan.baseline),
+        agreements=work.pairs.agreements(how, plan.baseline) if work.pairs else {},
         fusions=work.fusions,
         warnings=(*report.warnings, *work.loaded.notes, *work.notes, *notes_of(work.all_spaces)),
         provenance=_provenance(checked),
@@ -98,7 +98,7 @@ class Work:
         self.cuts, self.gold_cut = checked.cuts, checked.gold_cut
         with self.named_at("gold"):
             self.loaded: Loaded = checked.plan.gold.load(self)
-        self.pairs = PairsOfSystems(checked, self.loaded)
+        self.pairs = _pairs(checked, self.loaded)
 
     @contextmanager
     def named_at(self, *path: str | int) -> Iterator[None]:
@@ -119,10 +119,9 @@ class Work:
 
     @property
     def all_spaces(self) -> dict[str, Hygiene]:
-        """By system; the reference's own under that name."""
-        side = self.loaded.reference
-        known = {"reference": side.hygiene} if side is not None and side.hygiene is not None else {}
-        return known | self.spaces
+        """The gold's own, and by system."""
+        own = {name if name not in self.spaces else f"{name} (gold)": one for name, one in self.loaded.spaces.items()}
+        return own | self.spaces
 
     def aspect_of(self, system: str) -> str:
         """The aspect of the gold that a system is held against."""
@@ -190,10 +189,22 @@ class _Bench:
         self.work.spaces[self.name] = hygiene
 
     def keep_similarities(self, similarities: Similarities, ranking: Ranking) -> None:
-        self.work.pairs.add(self.name, similarities, ranking)
+        if self.work.pairs is not None:
+            self.work.pairs.add(self.name, similarities, ranking)
 
     def keep_fusion(self, how: Mapping[str, object]) -> None:
         self.work.fusions[self.name] = dict(how)
+
+
+def _pairs(checked: Checked, loaded: Loaded) -> PairsOfSystems | None:
+    table = checked.plan.agreement
+    if table is None or loaded.reference is None:
+        return None
+    deepest = max(checked.cuts, default=_TOP)
+    return PairsOfSystems(
+        loaded.reference, over=table.over, size=table.pairs, seed=table.seed, k=table.k or deepest,
+        where=checked.at("agreement"),
+    )  # fmt: skip
 
 
 def _cuts(work: Work, given: str | list[str], of: str) -> Iterable[Cuts]:

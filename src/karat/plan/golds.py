@@ -14,8 +14,9 @@ from karat.gold.labels import read_gold
 from karat.gold.ordered import ONLY_ASPECT, read_ordered
 from karat.gold.reference import Reference, reference_gold
 from karat.intake import ranking_from_frame
+from karat.pairing import ReferenceSide
 from karat.plan import GOLD_KINDS
-from karat.plan.tables import Folder, GoldTable, Loaded, ReferenceSide
+from karat.plan.tables import Folder, GoldTable, Loaded
 from karat.plan.vectors import VectorFiles
 from karat.rankers.runs import read_run
 from karat.rankers.vectors import Space, rank_vectors
@@ -89,8 +90,13 @@ class ReferenceGold(VectorFiles, GoldTable):
             return space.ranking
 
         found = self._gold(rank, (queries or corpus).ids, folder, corpus.source)
-        side = ReferenceSide(OfVectors(corpus, queries, self.metric), corpus, spaces[0].hygiene)
-        return Loaded({ONLY_ASPECT: found.gold}, reference=side, notes=tuple(found.notes(folder.cuts)))
+        side = ReferenceSide(found.gold, OfVectors(corpus, queries, self.metric), corpus)
+        return Loaded(
+            {ONLY_ASPECT: found.gold},
+            reference=side,
+            notes=tuple(found.notes(folder.cuts)),
+            spaces={"reference": spaces[0].hygiene},
+        )
 
     def _of_run(self, folder: Folder, path: str) -> Loaded:
         run = read_run(path)
@@ -101,9 +107,8 @@ class ReferenceGold(VectorFiles, GoldTable):
             return ranking_from_frame(of_these.group_by(QUERY, maintain_order=True).head(k), source=run.source)
 
         found = self._gold(rank, run.queries, folder, run.source)
-        return Loaded(
-            {ONLY_ASPECT: found.gold}, reference=ReferenceSide(OfRun(run)), notes=tuple(found.notes(folder.cuts))
-        )
+        side = ReferenceSide(found.gold, OfRun(run))
+        return Loaded({ONLY_ASPECT: found.gold}, reference=side, notes=tuple(found.notes(folder.cuts)))
 
     def _gold(
         self, rank: Callable[[pl.Series, int], Ranking], ids: pl.Series, folder: Folder, source: str

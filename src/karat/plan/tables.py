@@ -2,17 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from karat.chance import Chance
 from karat.hygiene import Hygiene
+from karat.pairing import ReferenceSide
 from karat.similarities import Similarities
-from karat.types import Gold, Ranking, Vectors
+from karat.types import Gold, Ranking
 
-__all__ = ["Folder", "GoldTable", "Loaded", "ReferenceSide", "Shop", "SystemTable", "Table"]
+__all__ = ["Folder", "GoldTable", "Loaded", "Shop", "SystemTable", "Table"]
 
 
 class Table(BaseModel):
@@ -28,20 +29,12 @@ class Loaded:
     golds: dict[str, Gold]
     closed: bool = False
     """The queries are the candidates: a set compared with itself."""
-    reference: "ReferenceSide | None" = None
+    reference: ReferenceSide | None = None
     """Whose ranking the gold is, where it is a model's."""
     notes: tuple[str, ...] = ()
     """To be warned of."""
-
-
-@dataclass(frozen=True, eq=False)
-class ReferenceSide:
-    """A model whose ranking is the gold."""
-
-    similarities: Similarities
-    vectors: Vectors | None = None
-    """Its items, where it is known by vectors."""
-    hygiene: Hygiene | None = None
+    spaces: dict[str, Hygiene] = field(default_factory=dict)
+    """What is to be known of vectors that the gold is from."""
 
 
 class Folder(Protocol):

@@ -12,7 +12,14 @@ from karat.reports.table import Table
 from karat.statistics.comparison import Comparison
 from karat.wording import NOTHING, bounds_shown, count, decimals_of, figure_shown, p_shown
 
-__all__ = ["agreement_lines", "agreement_table", "improvement_table", "improvements", "print_agreement"]
+__all__ = [
+    "agreement_lines",
+    "agreement_table",
+    "improvement_table",
+    "improvements",
+    "print_agreement",
+    "print_similarities",
+]
 
 _TITLES = {"spearman": "Spearman ρ", "kendall": "Kendall τ", "pearson": "Pearson r", "mae": "MAE", "rmse": "RMSE"}
 _SAYS_MOST = "ndcg"
@@ -26,9 +33,7 @@ def print_agreement(report: Report, headline: Sequence[str] = ()) -> None:
     screen = console()
     if report.agreements:
         screen.print()
-        print_table(*agreement_table(report), folding=(0,))
-        for line in agreement_lines(report):
-            screen.print(line)
+        print_similarities(report)
     told = list(improvements(report, headline))
     if told:
         screen.print()
@@ -36,6 +41,13 @@ def print_agreement(report: Report, headline: Sequence[str] = ()) -> None:
         screen.print()
     for line in told:
         screen.print(line)
+
+
+def print_similarities(report: Report) -> None:
+    """How far similarities agree, and over which pairs."""
+    print_table(*agreement_table(report), folding=(0,))
+    for line in agreement_lines(report):
+        console().print(line)
 
 
 def agreement_table(report: Report) -> Table:

@@ -1,0 +1,108 @@
+"""Candidates against a reference, in memory: what a script or a notebook calls."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from karat.assessment import assess
+from karat.errors import DataError, UsageError
+from karat.evaluation import resolve_all
+from karat.formats.vectors import read_vectors
+from karat.formats.vectors.checks import as_floats, checked
+from karat.gold.reference import MEASURES, ReferenceTies, measures_for, reference_gold
+from karat.hygiene import Hygiene, notes_of
+from karat.pairing import PairsOfSystems, ReferenceSide
+from karat.rankers.vectors import check_same_items, rank_vectors
+from karat.report import Report
+from karat.sampling import sample_ids
+from karat.similarities import OfVectors
+from karat.statistics.intervals import Resampling
+from karat.types import Ranking, Vectors
+
+__all__ = ["agree"]
+
+_RESAMPLING = Resampling()
+
+
+def agree(
+    reference: Any,
+    candidates: Mapping[str, Any],
+    k_values: Iterable[int] = (1, 3, 5, 10),
+    *,
+    n_samples: int | None = None,
+    seed: int = 42,
+    ids: Iterable[Any] | None = None,
+    metric: str = "cosine",
+    ties: ReferenceTies = "id",
+    pairs: int = 20_000,
+    baseline: str | None = None,
+    how: Resampling | None = _RESAMPLING,
+) -> Report:
+    """How far candidates find what a reference finds: ``karat.agree(ada, {"base": base, "tuned": tuned})``.
+
+    Each is a matrix, a path, or ``karat.Vectors``; matrices have the same rows, called by ``ids`` or by their number.
+    ``n_samples`` of the items are asked, drawn by the seed; None: all. ``pairs`` is over how many the similarities are
+    compared; 0: not at all. ``how=None`` leaves intervals and comparisons away. The first candidate is the baseline.
+    """
+    cuts = sorted({int(k) for k in k_values})
+    if not candidates or not cuts or cuts[0] < 1:
+        raise UsageError(f"found {len(candidates)} candidates and the cut-offs {cuts}", expected="one or more of each")
+    names = None if ids is None else pl.Series("id", [str(one) for one in ids])
+    truth = _vectors(reference, names, "reference")
+    hygiene: dict[str, Hygiene] = {}
+
+    def ranked(name: str, vectors: Vectors, wanted: pl.Series, k: int) -> Ranking:
+        space = rank_vectors(vectors, wanted=wanted, k=k, metric=metric, cuts=cuts)
+        hygiene.setdefault(name, space.hygiene)
+        return space.ranking
+
+    asked = sample_ids(truth.ids, n_samples, seed, where="n_samples")
+    found = reference_gold(
+        partial(ranked, "reference", truth), asked, cuts[-1], ties=ties, needed=cuts[-1], source=truth.source
+    )
+    side = ReferenceSide(found.gold, OfVectors(truth, None, metric), truth)
+    compared = PairsOfSystems(side, over="sampled", size=pairs, seed=seed, k=cuts[-1]) if pairs else None
+
+    def load(name: str) -> Ranking:
+        vectors = _vectors(candidates[name], names, name)
+        check_same_items(truth, vectors)
+        ranking = ranked(name, vectors, found.gold.queries, cuts[-1])
+        if compared is not None:
+            compared.add(name, OfVectors(vectors, None, metric), ranking)
+        return ranking
+
+    chosen = baseline or next(iter(candidates))
+    report = assess(
+        found.gold,
+        {name: partial(load, name) for name in candidates},
+        resolve_all(f"{measure}@{k}" for measure in measures_for(ties) for k in cuts),
+        how=how,
+        baseline=chosen if how is not None and len(candidates) > 1 else None,
+        tested=[f"{measure}@{cuts[-1]}" for measure in measures_for(ties)[: len(MEASURES)]],
+        relative=True,
+    )
+    return replace(
+        report,
+        spaces=hygiene,
+        agreements=compared.agreements(how, chosen) if compared else {},
+        warnings=(*report.warnings, *found.notes(tuple(cuts)), *notes_of(hygiene)),
+    )
+
+
+def _vectors(given: Any, ids: pl.Series | None, name: str) -> Vectors:
+    """A view of a matrix: vectors are made read-only, and the caller's array is the caller's."""
+    if isinstance(given, Vectors):
+        return given
+    if isinstance(given, str | Path):
+        return read_vectors(given)
+    try:
+        values = as_floats(np.asarray(given).view(), name)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"cannot be read: {error}", where=name, expected="a matrix, a path, or Vectors") from error
+    numbers = pl.int_range(len(values), eager=True).cast(pl.String) if ids is None else ids
+    return replace(checked(numbers, values, name), numbered=ids is None)
