@@ -34,6 +34,7 @@ bench: .venv/.core .venv-bench/.done
 	$(BIN)/python benchmarks/runs.py --part all
 	$(BIN)/python benchmarks/statistics.py --rounds 5
 	$(BIN)/python benchmarks/neighbours.py --part all --rounds 5
+	$(BIN)/python benchmarks/reference.py --part all --rounds 5
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

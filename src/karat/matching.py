@@ -1,8 +1,8 @@
 """Which rows of a ranking are in the gold, and which pairs stand twice.
 
 (query, item) pairs become 64-bit keys. A bitmap over the gold's keys leaves the few rows that can match; those are
-joined exactly on the ids themselves. Keys that occur twice make suspects, which are compared by their ids as well, so
-nothing hangs on two hashes being different.
+joined on the keys, and compared by the ids themselves. Keys that occur twice make suspects, which are compared by their
+ids as well, so nothing hangs on two hashes being different.
 """
 
 from dataclasses import dataclass
@@ -73,18 +73,23 @@ def match_rows(gold: Rows, ranking: Rows) -> tuple[Ints, Ints, bool]:
     bitmap = np.zeros(1 << bits, dtype=bool)
     bitmap[gold_keys >> shift] = True
 
-    def match_block(first: int, last: int) -> tuple[Ints, bool]:
+    def match_block(first: int, last: int) -> tuple[pl.DataFrame, bool]:
         keys = ranking.keys(first, last)
         slots = (keys >> shift).view(np.int64)
-        candidates = np.flatnonzero(bitmap.take(slots)) + ranking.starts[first]
+        near = np.flatnonzero(bitmap.take(slots))
+        candidates = pl.DataFrame({"key": keys[near], "at": near + ranking.starts[first]})
         keys.sort()
         return candidates, bool((keys[1:] == keys[:-1]).any())
 
     results = list(in_threads(match_block, cut_into_blocks(ranking.starts)))
-    candidates = np.concatenate([block for block, _ in results]) if results else np.empty(0, dtype=np.int64)
-    right = gold.pairs(np.arange(gold_keys.size)).rename({"at": "gold_at"})
-    joined = ranking.pairs(candidates).join(right, on=["query", "item"], how="inner", maintain_order="left")
-    return joined["at"].to_numpy(), joined["gold_at"].to_numpy(), any(suspect for _, suspect in results)
+    if not results:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), False
+    right = pl.DataFrame({"key": gold_keys, "gold_at": np.arange(gold_keys.size)})
+    joined = pl.concat([block for block, _ in results]).join(right, on="key", how="inner", maintain_order="left")
+    at, gold_at = joined["at"].to_numpy(), joined["gold_at"].to_numpy()
+    # Where items and keys are equal, so are queries: an odd stride takes no two of them to one number.
+    same = (ranking.items.gather(at) == gold.items.gather(gold_at)).to_numpy()
+    return at[same], gold_at[same], any(suspect for _, suspect in results)
 
 
 def keep_one_of_each(rows: Rows, rule: DuplicateRule, queries: pl.Series, source: str) -> Rows:

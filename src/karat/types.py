@@ -6,6 +6,7 @@ decimal form.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -175,12 +176,12 @@ class Judged:
     def __len__(self) -> int:
         return len(self.queries)
 
-    @property
+    @cached_property
     def gold_rows(self) -> Ints:
         """The query row of each entry of ``gold_grades``."""
         return np.repeat(np.arange(len(self)), np.diff(self.gold_starts))
 
-    @property
+    @cached_property
     def gold_places(self) -> Ints:
         """The place (from 1) of each entry of ``gold_grades`` within its query."""
         return segments_within(self.gold_starts) + 1
@@ -197,8 +198,9 @@ class Judged:
             raise ValueError("judge with places=True to cut the gold")
         else:
             held, kept = self.place <= k, self.gold_places <= k
+        hits = np.flatnonzero(held)
         per_hit: dict[str, Any] = {
-            name: None if getattr(self, name) is None else getattr(self, name)[held]
+            name: None if getattr(self, name) is None else getattr(self, name).take(hits)
             for name in ("row", "rank", "grade", "tie_first", "tie_last", "gold_index", "place")
         }
         starts = np.concatenate(([0], np.cumsum(kept)))[self.gold_starts]

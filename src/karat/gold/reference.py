@@ -30,9 +30,10 @@ Rank = Callable[[pl.Series, int], Ranking]
 
 
 def measures_for(ties: ReferenceTies = "id", *options: str) -> list[str]:
-    """The protocol's measures and the overlap of the lists, without cut-offs; the former with further options."""
+    """The protocol's measures and the overlap of the lists, without cut-offs, with further options."""
     cut = ",".join(["gold=k" if ties == "id" else "gold=tied", *options])
-    return [*(measure.format(cut=cut) for measure in MEASURES.values()), _LISTS]
+    lists = f"{_LISTS}({','.join(options)})" if options else _LISTS
+    return [*(measure.format(cut=cut) for measure in MEASURES.values()), lists]
 
 
 @dataclass(frozen=True, eq=False)
