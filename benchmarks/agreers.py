@@ -25,7 +25,7 @@ sys.path.append(str(Path(__file__).resolve().parent))
 
 from searchers import SEARCHES, SEED, WARMING_ROWS
 
-Vectors = NDArray[np.float32] | NDArray[np.float64]
+Vectors = NDArray[Any]
 Floats = NDArray[np.float64]
 Items = NDArray[np.int64]
 Measured = dict[str, tuple[float, float]]
@@ -87,63 +87,54 @@ def bare_searches(reference: Vectors, candidates: dict[str, Vectors], cuts: Sequ
     return {}
 
 
-def recall_at_k(ada_top_k: list[int], model_top_k: list[int], k: int) -> float:
-    ada_set = set(ada_top_k[:k])
-    model_set = set(model_top_k[:k])
-    overlap = len(ada_set & model_set)
-    return overlap / k
+def share_found(wanted: list[int], ranked: list[int], k: int) -> float:
+    return len(set(wanted[:k]).intersection(ranked[:k])) / k
 
 
-def ndcg_at_k(ada_top_k: list[int], model_ranking: list[int], k: int) -> float:
-    ada_set = set(ada_top_k[:k])
-    relevances = [1.0 if idx in ada_set else 0.0 for idx in model_ranking[:k]]
-    dcg = sum(rel / np.log2(i + 2) for i, rel in enumerate(relevances))
-    idcg = sum(1.0 / np.log2(i + 2) for i in range(min(k, len(ada_set))))
-    return dcg / idcg if idcg > 0 else 0.0
+def discounted_gain(wanted: list[int], ranked: list[int], k: int) -> float:
+    relevant = set(wanted[:k])
+    discounts = [1.0 / np.log2(place + 1) for place in range(1, k + 1)]
+    gain = sum(discount for item, discount in zip(ranked, discounts, strict=False) if item in relevant)
+    return gain / sum(discounts)
 
 
-def mrr(ada_top_k: list[int], model_ranking: list[int], k: int) -> float:
-    ada_set = set(ada_top_k[:k])
-    for position, idx in enumerate(model_ranking[:k]):
-        if idx in ada_set:
-            return 1.0 / (position + 1)
-    return 0.0
+def first_found(wanted: list[int], ranked: list[int], k: int) -> float:
+    relevant = set(wanted[:k])
+    return next((1.0 / place for place, item in enumerate(ranked[:k], start=1) if item in relevant), 0.0)
 
 
-def map_at_k(ada_top_k: list[int], model_ranking: list[int], k: int) -> float:
-    ada_set = set(ada_top_k[:k])
-    precisions = []
-    relevant_count = 0
-    for position, idx in enumerate(model_ranking[:k]):
-        if idx in ada_set:
-            relevant_count += 1
-            precisions.append(relevant_count / (position + 1))
-    return float(np.mean(precisions)) if precisions else 0.0
+def average_precision(wanted: list[int], ranked: list[int], k: int) -> float:
+    relevant = set(wanted[:k])
+    places = [place for place, item in enumerate(ranked[:k], start=1) if item in relevant]
+    return float(np.mean([found / place for found, place in enumerate(places, start=1)])) if places else 0.0
 
 
-PLAIN_MEASURES = {"recall": recall_at_k, "ndcg": ndcg_at_k, "mrr": mrr, "map": map_at_k}
-"""The functions that the papers protocol prints."""
+PLAIN_MEASURES = {"recall": share_found, "ndcg": discounted_gain, "mrr": first_found, "map": average_precision}
+"""Of one query at one cut-off, each from its definition."""
 
 
-def cosine_similarity(vectors: NDArray[Any]) -> NDArray[Any]:
+def all_cosines(vectors: NDArray[Any]) -> NDArray[Any]:
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return unit @ unit.T
 
 
-def get_top_k_indices(similarities: NDArray[Any], query: int, k: int) -> list[int]:
-    order = np.argsort(similarities[query])[::-1]
+def first_others(cosines: NDArray[Any], query: int, k: int) -> list[int]:
+    order = np.argsort(cosines[query])[::-1]
     return order[order != query][:k].tolist()
 
 
 def plain(reference: Vectors, candidates: dict[str, Vectors], cuts: Sequence[int]) -> Measured:
-    """The papers protocol as it reads; but every row is sorted once, not again for each k and each candidate."""
-    true = cosine_similarity(reference)
-    similarities = {name: cosine_similarity(vectors) for name, vectors in candidates.items()}
+    """The papers protocol done plainly: full matrices, a sort for every query, loops over queries, cut-offs and items.
+
+    Every row is sorted once, not again for each cut-off and candidate, as the protocol reads.
+    """
+    true = all_cosines(reference)
+    cosines = {name: all_cosines(vectors) for name, vectors in candidates.items()}
     found: dict[str, list[float]] = {}
     for query in range(len(reference)):
-        wanted = get_top_k_indices(true, query, max(cuts))
-        for name, of_model in similarities.items():
-            ranked = get_top_k_indices(of_model, query, max(cuts))
+        wanted = first_others(true, query, max(cuts))
+        for name, of_model in cosines.items():
+            ranked = first_others(of_model, query, max(cuts))
             for k in cuts:
                 for measure, function in PLAIN_MEASURES.items():
                     found.setdefault(f"{name} {measure}@{k}", []).append(function(wanted, ranked, k))
@@ -152,7 +143,7 @@ def plain(reference: Vectors, candidates: dict[str, Vectors], cuts: Sequence[int
 
 def plain_exactly(reference: Vectors, candidates: dict[str, Vectors], cuts: Sequence[int]) -> Measured:
     """With products of 64 bits: those of 32 put near-ties in another order."""
-    wide: dict[str, Vectors] = {name: vectors.astype(np.float64) for name, vectors in candidates.items()}
+    wide = {name: vectors.astype(np.float64) for name, vectors in candidates.items()}
     return plain(reference.astype(np.float64), wide, cuts)
 
 

@@ -205,3 +205,13 @@ def describe_machine() -> Results:
 
 def save_results(file: Path, results: Results) -> None:
     file.write_text(json.dumps(results, indent=2) + "\n")
+
+
+def describe_tool(summary: Summary) -> Results:
+    reports = [json.loads(output) for output in summary.outputs]
+    return {
+        **reports[-1],
+        "seconds": min(report["seconds"] for report in reports),
+        "all_seconds": [report["seconds"] for report in reports],
+        "peak_megabytes": summary.peak_megabytes,
+    }

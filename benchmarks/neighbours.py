@@ -22,9 +22,9 @@ from pathlib import Path
 from harness import (
     Command,
     Results,
-    Summary,
     ToolFailedError,
     describe_machine,
+    describe_tool,
     measure_process,
     measure_rounds,
     render_table,
@@ -86,16 +86,6 @@ def choose_tools(size: Size, skipped: list[str]) -> list[str]:
 def tool_command(tool: str, size: Size, folder: Path, arguments: argparse.Namespace) -> Command:
     python = find_karat_python(arguments) if tool == "karat" else arguments.python
     return worker_command(python, "searchers.py", tool, *size.arguments, "--found", folder / f"{tool}.npy")
-
-
-def describe_tool(summary: Summary) -> Results:
-    reports = [json.loads(output) for output in summary.outputs]
-    return {
-        **reports[-1],
-        "seconds": min(report["seconds"] for report in reports),
-        "all_seconds": [report["seconds"] for report in reports],
-        "peak_megabytes": summary.peak_megabytes,
-    }
 
 
 def measure_size(size: Size, folder: Path, arguments: argparse.Namespace) -> dict[str, Results]:

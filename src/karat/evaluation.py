@@ -123,7 +123,7 @@ def _by_policy(
             f"query {query!r} {what} ({count(int(affected.sum()), 'such query', 'such queries')})",
             where=f"{source}, {measure}",
             expected=f"none, under {option}=error",
-            hint=f"Score them 0 with --{option} zero, or leave them out with --{option} skip.",
+            hint=f"Score them 0 with {option}=zero, or leave them out with {option}=skip.",
         )
     values = values.copy()
     if policy == "skip":
@@ -142,7 +142,7 @@ def _warnings(bench: Bench, judged: Judged, measures: Sequence[Measure]) -> Iter
         other = "skip leaves them out" if scored == "scored 0" else "zero scores them 0"
         yield (
             f"{count(missing.sum(), 'judged query is', 'judged queries are')} missing from the ranking "
-            f"({names}{more}) and {scored} (--missing {other})"
+            f"({names}{more}) and {scored} (missing={other})"
         )
     if bench.extra_queries:
         yield f"{count(bench.extra_queries, 'retrieved query has', 'retrieved queries have')} no gold: not counted"
@@ -150,7 +150,7 @@ def _warnings(bench: Bench, judged: Judged, measures: Sequence[Measure]) -> Iter
         empty = int((relevant_count(judged, cast(float | None, rel)) == 0).sum())
         if empty:
             level = "" if rel is None else f" of grade {rel:g} or better"
-            scored = "left out (--empty zero scores 0)" if policy == "skip" else "scored 0 (--empty skip leaves out)"
+            scored = "left out (empty=zero scores 0)" if policy == "skip" else "scored 0 (empty=skip leaves out)"
             yield f"{count(empty, 'query has', 'queries have')} nothing relevant{level} in the gold: {scored}"
     if bench.dropped:
         yield f"{count(bench.dropped, 'duplicate row was', 'duplicate rows were')} dropped"

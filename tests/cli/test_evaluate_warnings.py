@@ -39,12 +39,12 @@ def test_missing_queries_are_counted_and_listed(karat: Karat, missing: int, text
     (warning,) = _warned(karat, GOLD + "".join(f"x{n} 0 d1 1\n" for n in range(missing)), RUN)
     assert warning.startswith(text)
     assert "x0" in warning and ("…" in warning) == (missing > 3)
-    assert "scored 0" in warning and "--missing skip" in warning
+    assert "scored 0" in warning and "missing=skip" in warning
 
 
 def test_missing_queries_that_are_left_out(karat: Karat) -> None:
     (warning,) = _warned(karat, GOLD + "x 0 d1 1\n", RUN, "-m", "rr@2", "--missing", "skip")
-    assert "1 judged query is missing" in warning and "left out" in warning and "--missing zero" in warning
+    assert "1 judged query is missing" in warning and "left out" in warning and "missing=zero" in warning
 
 
 @pytest.mark.parametrize(("extra", "text"), [(1, "1 retrieved query has"), (3, "3 retrieved queries have")])
