@@ -7,6 +7,7 @@ so a parent that had made the data itself would put a floor under every measured
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -215,3 +216,25 @@ def describe_tool(summary: Summary) -> Results:
         "all_seconds": [report["seconds"] for report in reports],
         "peak_megabytes": summary.peak_megabytes,
     }
+
+
+Part = Callable[[argparse.Namespace], tuple[Any, list[str], bool]]
+"""Measures something: the results, the verdicts on them, and whether the tools agreed."""
+
+
+def run_parts(name: str, parts: Mapping[str, Part], arguments: argparse.Namespace) -> int:
+    """Run the parts that are asked for, print their verdicts, and keep the results; returns the exit status."""
+    results: Results = {"schema": "karat.benchmark/1", "machine": describe_machine(), name: {}, "verdicts": []}
+    agreed = True
+    for part in parts if arguments.part == "all" else (arguments.part,):
+        try:
+            results[name][part], verdicts, part_agreed = parts[part](arguments)
+        except ToolFailedError as error:
+            print(f"\n{part}: {error}", file=sys.stderr)
+            return 1
+        agreed = agreed and part_agreed
+        results["verdicts"] += verdicts
+        print("\n" + "\n".join(verdicts), flush=True)
+        if arguments.json:
+            save_results(arguments.json, results)
+    return 0 if agreed else 1

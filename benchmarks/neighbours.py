@@ -22,13 +22,11 @@ from pathlib import Path
 from harness import (
     Command,
     Results,
-    ToolFailedError,
-    describe_machine,
     describe_tool,
     measure_process,
     measure_rounds,
     render_table,
-    save_results,
+    run_parts,
     verdict,
     worker_command,
 )
@@ -195,20 +193,7 @@ def main() -> int:
     add_peers_option(parser)
     add_shared_options(parser, rounds=3)
     arguments = parser.parse_args()
-    results: Results = {"schema": "karat.benchmark/1", "machine": describe_machine(), "neighbours": {}, "verdicts": []}
-    agreed = True
-    for part in PARTS if arguments.part == "all" else (arguments.part,):
-        try:
-            results["neighbours"][part], verdicts, part_agreed = PARTS[part](arguments)
-        except ToolFailedError as error:
-            print(f"\n{part}: {error}", file=sys.stderr)
-            return 1
-        agreed = agreed and part_agreed
-        results["verdicts"] += verdicts
-        print("\n" + "\n".join(verdicts), flush=True)
-        if arguments.json:
-            save_results(arguments.json, results)
-    return 0 if agreed else 1
+    return run_parts("neighbours", PARTS, arguments)
 
 
 if __name__ == "__main__":

@@ -21,13 +21,11 @@ from dataclasses import dataclass
 from harness import (
     Command,
     Results,
-    ToolFailedError,
-    describe_machine,
     describe_tool,
     measure_process,
     measure_rounds,
     render_table,
-    save_results,
+    run_parts,
     verdict,
     worker_command,
 )
@@ -173,20 +171,7 @@ def main() -> int:
     parser.add_argument("--skip", choices=others, action="append", default=[], help="leave out a tool; repeatable")
     add_shared_options(parser, rounds=3)
     arguments = parser.parse_args()
-    results: Results = {"schema": "karat.benchmark/1", "machine": describe_machine(), "reference": {}, "verdicts": []}
-    agreed = True
-    for part in PARTS if arguments.part == "all" else (arguments.part,):
-        try:
-            results["reference"][part], verdicts, part_agreed = PARTS[part](arguments)
-        except ToolFailedError as error:
-            print(f"\n{part}: {error}", file=sys.stderr)
-            return 1
-        agreed = agreed and part_agreed
-        results["verdicts"] += verdicts
-        print("\n" + "\n".join(verdicts), flush=True)
-        if arguments.json:
-            save_results(arguments.json, results)
-    return 0 if agreed else 1
+    return run_parts("reference", PARTS, arguments)
 
 
 if __name__ == "__main__":

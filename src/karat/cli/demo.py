@@ -28,6 +28,8 @@ _FILES = {
 }
 _CUTS = [1, 3, 5, 10, 20, 50]
 _FEWEST_FILES = 2
+_CUT_TO = 128
+"""Dimensions, where all candidates have more."""
 
 
 class Sample(StrEnum):
@@ -118,6 +120,7 @@ def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
     from karat.cli.agree import agreement_plan
     from karat.cli.run_plan import carry_out_content
     from karat.errors import DataError
+    from karat.formats.vectors import read_vectors
     from karat.plan.looking import look
 
     if not folder.is_dir():
@@ -131,9 +134,11 @@ def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
             expected="a file named reference… and at least one other",
         )
     names = [reference, *(name for name in found.vectors if name != reference)]
-    content = agreement_plan(
-        [str(folder / name) for name in names], _CUTS, truncate=[128], dtypes=["int8"], write=output is not None
-    )
+    paths = [str(folder / name) for name in names]
+    spaces = [read_vectors(path) for path in paths]
+    cuts = [k for k in _CUTS if k < len(spaces[0])] or _CUTS[:1]
+    truncate = [_CUT_TO] if all(space.dimensions > _CUT_TO for space in spaces[1:]) else []
+    content = agreement_plan(paths, cuts, truncate=truncate, dtypes=["int8"], write=output is not None)
     next_step = "" if output else "Next: keep tables, plot and report with -o results"
     carry_out_content(content, output, as_json=False, quiet=quiet, next_step=next_step)
 

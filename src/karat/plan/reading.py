@@ -53,8 +53,11 @@ class Checked:
 
     @property
     def deepest(self) -> int | None:
-        """How deep the measures look into a ranking; None: to its end."""
-        return self.cuts[-1] if self.cuts and all(one.measure.k is not None for one in self.asked) else None
+        """How deep the measures and the pairs look into a ranking; None: to its end."""
+        if not self.cuts or any(one.measure.k is None for one in self.asked):
+            return None
+        pairs = self.plan.agreement
+        return max(self.cuts[-1], (pairs and pairs.k) or 0)
 
 
 Fault = tuple[lines.Path, str]
@@ -82,6 +85,7 @@ def check_plan(
     targets = _targets(plan, asked, faults)
     headline = _headline(plan, asked, faults)
     faults += _misfits(plan)
+    faults += _too_deep(plan, asked)
     if faults:
         raise _fault_error(faults, where, places)
     return Checked(plan, where, folder, tuple(asked), tuple(targets), headline, places)
@@ -311,6 +315,14 @@ def _misfits(plan: Plan) -> Iterator[Fault]:
                     parse_attributes(attributes)
             except KaratError as error:
                 yield (key, number), str(error)
+
+
+def _too_deep(plan: Plan, asked: list[Asked]) -> Iterator[Fault]:
+    """The pairs of the top k are the gold's first k, and must be there."""
+    k = plan.agreement.k if plan.agreement is not None else None
+    depth = getattr(plan.gold, "depth", None) or max((one.measure.k or 0 for one in asked), default=0)
+    if k is not None and 0 < depth < k:
+        yield ("agreement", "k"), f"found {k:,}, but the gold is {depth:,} deep; expected gold.depth = {k:,} with it"
 
 
 def _all_needs(plan: Plan, name: str) -> set[str]:
