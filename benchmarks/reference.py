@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from harness import (
     Command,
     Results,
+    ToolFailedError,
     describe_tool,
     measure_process,
     measure_rounds,

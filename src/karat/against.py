@@ -71,7 +71,7 @@ def agree(
     def load(name: str) -> Ranking:
         vectors = _vectors(candidates[name], names, name)
         check_same_items(truth, vectors)
-        ranking = ranked(name, vectors, found.gold.queries, cuts[-1])
+        ranking = ranked(name, vectors, found.gold.queries, cuts[-1] + 1)
         if compared is not None:
             compared.add(name, OfVectors(vectors, None, metric), ranking)
         return ranking

@@ -124,6 +124,9 @@ class Report:
             form["baseline"] = self.baseline
             form["comparisons"] = [self._comparison(comparison) for comparison in self.comparisons]
             form["changes"] = [change.as_json() for change in self.changes]
+        others = {name: space.as_json() for name, space in self.spaces.items() if name not in self.systems}
+        if others:
+            form["spaces"] = others
         if self.slices:
             form["slices"] = [part.as_json() for part in self.slices]
             form["worst_slices"] = [lost.as_json() for lost in worst_slices(self.slices, self.level)]

@@ -103,7 +103,6 @@ class TestAgreementTable:
         assert (found.pairs, found.about) == (len(pairs), f"among the first {k} of either")
         assert found.figures["mae"].value == pytest.approx(np.mean(errors), abs=1e-12)
 
-    @pytest.mark.xfail(strict=True, reason="lists are cut at the largest cut-off, and so are the pairs: 08.patch")
     def test_deeper_than_the_cut_offs(self, place: Path) -> None:
         text = HEAD + SYSTEMS + "[agreement]\nover = 'top'\nk = 9\n" + GOLD
         assert "agreement.k: found 9, but the gold is 4 deep" in refused(place, text)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from karat.cli.common import QuietOption, exists, name_systems
+from karat.cli.common import QuietOption, check_standard_input, exists, name_systems
 from karat.cli.options import JsonOption
 from karat.errors import UsageError
 
@@ -99,6 +99,10 @@ def agree_command(
     files, cuts = _parted(files, " ".join(k_values) if k_values is not None else _USUAL_KS)
     if n_samples is not None and n_samples < 1:
         raise UsageError(f"--n-samples is {n_samples}", expected="1 or more")
+    if ids is not None and not any(file.endswith(_NO_IDS_INSIDE) for file in files):
+        raise UsageError(
+            f"--ids is {ids}, but no file is a {_NO_IDS_INSIDE}", hint="Other files have ids of their own."
+        )
     _check_names(metric, dtype or [])
     content = agreement_plan(
         files, cuts, n_samples, seed, metric=metric, ids=ids, truncate=truncate or [], dtypes=dtype or [], ties=ties,
@@ -160,6 +164,7 @@ def _parted(given: list[str], k_values: str) -> tuple[list[str], list[int]]:
         raise UsageError(f"--k-values is {k_values!r}", expected="whole numbers from 1, such as 1 3 5 10")
     if len(files) < 2:
         raise UsageError(f"found {len(files)} files", expected="a reference and at least one candidate")
+    check_standard_input(files)
     return files, sorted({int(text) for text in texts})
 
 
@@ -189,6 +194,8 @@ def _file(file: str, ids: str | None, metric: str) -> dict[str, Any]:
     from karat.formats.vectors import split_off_key
     from karat.formats.vectors.sniffing import holds_vectors
 
+    if file == "-":
+        return {"path": file}
     path, key = split_off_key(file)
     Source.open(path)
     if key is None and not holds_vectors(path):

@@ -73,7 +73,7 @@ def _for_each(output: OutputTable, plan: Plan) -> list[OutputTable]:
 
 
 def _as_file_name(system: str) -> str:
-    return re.sub(r"[^\w.+-]", "_", system)
+    return re.sub(r"[^\w.+-]", "_", system).lstrip("._") or "system"
 
 
 def _check(output: OutputTable, checked: Checked) -> None:

@@ -80,7 +80,8 @@ class VectorsSystem(VectorFiles, SystemTable):
             check_same_items(shop.reference.vectors, corpus)
         size = len(corpus) if candidates is None else len(candidates)
         usual = None if size <= _FULL_UP_TO else _USUAL_DEPTH
-        depth = self.depth or (shop.deepest if shop.reference is not None and shop.deepest else usual)
+        # One more than the measures look at shows whether the last of them ties with the next.
+        depth = self.depth or (shop.deepest + 1 if shop.reference is not None and shop.deepest else usual)
         space = rank_vectors(
             corpus,
             queries,

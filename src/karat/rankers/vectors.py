@@ -13,6 +13,7 @@ from karat.hygiene import HUB_K, Hygiene, inspect
 from karat.neighbours import NOBODY, Neighbours, Progress, score_listed
 from karat.similarity import METRICS, norms_of
 from karat.types import Ints, Ranking, Vectors
+from karat.wording import count
 
 __all__ = ["Space", "check_same_items", "rank_listed", "rank_vectors"]
 
@@ -118,8 +119,11 @@ def check_same_items(reference: Vectors, candidate: Vectors) -> None:
     lacking = reference.ids.filter(pl.Series(candidate.rows_of(reference.ids) < 0))
     extra = candidate.ids.filter(pl.Series(reference.rows_of(candidate.ids) < 0))
     if len(lacking) or len(extra):
-        told = [f"{len(ids):,} ids are only in {one.source} ({_some(ids)})" for ids, one in
-                ((lacking, reference), (extra, candidate)) if len(ids)]  # fmt: skip
+        told = [
+            f"{count(len(ids), 'id is', 'ids are')} only in {one.source} ({_some(ids)})"
+            for ids, one in ((lacking, reference), (extra, candidate))
+            if len(ids)
+        ]
         raise DataError(" and ".join(told), where=where, expected="the same ids in both")
 
 
