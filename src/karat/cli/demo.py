@@ -110,8 +110,8 @@ def _run_plan(folder: Path, sample: Sample, output: Path | None, keep: Path | No
                 plan, Path(nowhere), strict=False, as_json=False, quiet=quiet, next_step=next_step, tell_files=False
             )
         return
-    after = f"karat tune {plan}" if sample is Sample.movies else f"change {plan}, then karat run {plan}"
-    next_step = f"Next: {after}" if keep else ""
+    again, report = ("tune", "karat.json") if sample is Sample.movies else ("run", "report.json")
+    next_step = f"Next: karat {again} {plan}" if keep else f"Next: karat gate targets.toml {output}/{report}"
     carry_out(plan, output or keep, strict=False, as_json=False, quiet=quiet, next_step=next_step)
 
 
