@@ -34,6 +34,7 @@ from options import add_peers_option, add_shared_options, find_karat_python
 
 NAMES = {
     "karat": "karat",
+    "karat-order": "karat, order without scores",
     "faiss": "faiss.knn, as it comes",
     "faiss-tuned": "faiss.knn, BLAS told the processor",
     "sklearn": "scikit-learn, brute",
@@ -82,7 +83,7 @@ def choose_tools(size: Size, skipped: list[str]) -> list[str]:
 
 
 def tool_command(tool: str, size: Size, folder: Path, arguments: argparse.Namespace) -> Command:
-    python = find_karat_python(arguments) if tool == "karat" else arguments.python
+    python = find_karat_python(arguments) if tool.startswith("karat") else arguments.python
     return worker_command(python, "searchers.py", tool, *size.arguments, "--found", folder / f"{tool}.npy")
 
 
@@ -121,19 +122,28 @@ def render_size(measured: Mapping[str, Results], agreement: Mapping[str, Results
 
 def judge_speed(size: Size, measured: Mapping[str, Results]) -> list[str]:
     seconds = {tool: found["seconds"] for tool, found in measured.items()}
+    return [
+        one
+        for tool in ("karat", "karat-order")
+        if tool in seconds
+        for one in judge_tool(size, seconds, tool, NAMES[tool])
+    ]
+
+
+def judge_tool(size: Size, seconds: Mapping[str, float], tool: str, name: str) -> list[str]:
     verdicts = []
-    faiss = [seconds[tool] for tool in ("faiss", "faiss-tuned") if tool in seconds]
+    faiss = [seconds[one] for one in ("faiss", "faiss-tuned") if one in seconds]
     if faiss:
-        ratio = seconds["karat"] / min(faiss)
-        text = f"{size}: at most {MOST_OF_FAISS} x the faster faiss.knn: {ratio:.2f} x"
+        ratio = seconds[tool] / min(faiss)
+        text = f"{size}: {name}: at most {MOST_OF_FAISS} x the faster faiss.knn: {ratio:.2f} x"
         verdicts.append(verdict(ratio <= MOST_OF_FAISS, text))
     if "gemm" in seconds and size.dimensions >= GEMM_FROM_DIMENSIONS:
-        ratio = seconds["karat"] / seconds["gemm"]
-        text = f"{size}: at most {MOST_OF_GEMM} x the products alone: {ratio:.2f} x"
+        ratio = seconds[tool] / seconds["gemm"]
+        text = f"{size}: {name}: at most {MOST_OF_GEMM} x the products alone: {ratio:.2f} x"
         verdicts.append(verdict(ratio <= MOST_OF_GEMM, text))
     if "sklearn" in seconds:
-        ratio = seconds["sklearn"] / seconds["karat"]
-        text = f"{size}: at least {FASTER_THAN_SKLEARN} x faster than scikit-learn: {ratio:.1f} x"
+        ratio = seconds["sklearn"] / seconds[tool]
+        text = f"{size}: {name}: at least {FASTER_THAN_SKLEARN} x faster than scikit-learn: {ratio:.1f} x"
         verdicts.append(verdict(ratio >= FASTER_THAN_SKLEARN, text))
     return verdicts
 

@@ -11,6 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,12 +47,12 @@ def draw_vectors(rows: int, dimensions: int, seed: int = SEED) -> Vectors:
     return vectors
 
 
-def karat_search() -> tuple[Search, str]:
+def karat_search(*, scored: bool = True) -> tuple[Search, str]:
     import numpy as np
 
     from karat.neighbours import nearest
 
-    return lambda vectors, k: nearest(vectors, vectors, k, own=np.arange(len(vectors))).items, "karat"
+    return lambda vectors, k: nearest(vectors, vectors, k, own=np.arange(len(vectors)), scored=scored).items, "karat"
 
 
 def without_own(found: Items) -> Items:
@@ -119,6 +120,7 @@ def argsort_search() -> tuple[Search, str]:
 
 SEARCHES: dict[str, Callable[[], tuple[Search, str]]] = {
     "karat": karat_search,
+    "karat-order": partial(karat_search, scored=False),
     "faiss": faiss_search,
     "faiss-tuned": faiss_tuned_search,
     "sklearn": sklearn_search,

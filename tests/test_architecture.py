@@ -21,6 +21,7 @@ LAYERS = [
     {"dialects"},
     {"similarity"},
     {"selection"},
+    {"placing"},
     {"statistics", "matching", "ordering", "neighbours"},
     {"wording"},
     {"results", "slices", "targets", "hygiene", "tops", "sampling", "similarities"},

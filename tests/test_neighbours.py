@@ -280,3 +280,54 @@ def test_refusals_and_read_only_results() -> None:
         nearest(vectors, vectors, 1, metric="cosinus")
     with pytest.raises(ValueError, match="read-only"):
         nearest(vectors, vectors, 1).items[0, 0] = 2
+
+
+class TestOrderAlone:
+    """Without scores: the same items in the same order, and ties where scores tie."""
+
+    @staticmethod
+    def check(queries: Any, items: Any, k: int, **options: Any) -> None:
+        scored = nearest(queries, items, k, **options)
+        placed = nearest(queries, items, k, scored=False, **options)
+        assert np.array_equal(scored.items, placed.items)
+        assert np.array_equal(np.diff(scored.scores) == 0, np.diff(placed.scores) == 0)
+        there = placed.items[:, 0] != NOBODY
+        assert (placed.scores[there, 0] == 0).all() and set(np.unique(np.diff(placed.scores))) <= {0.0, -1.0}
+
+    @pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
+    @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+    @pytest.mark.parametrize("k", [1, 5, 40])
+    def test_random_vectors(self, metric: str, dtype: Any, k: int) -> None:
+        random = np.random.default_rng(k)
+        items = random.normal(size=(500, 24)).astype(dtype)
+        places = random.permutation(500)
+        self.check(items, items, k, metric=metric, own=np.arange(500), places=places)
+        self.check(items[::7].copy(), items, k, metric=metric, places=places)
+
+    @pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
+    def test_copies_and_near_copies(self, metric: str) -> None:
+        """Runs of ties that end within the k, at it, beyond what is kept, and differences below what 32 bits tell."""
+        random = np.random.default_rng(3)
+        base = random.normal(size=(60, 16))
+        copies = np.repeat(base, random.integers(1, 40, 60), axis=0)
+        near = (
+            copies
+            + random.normal(size=copies.shape) * np.repeat([0.0, 1e-9], [len(copies) // 2, 10_000])[: len(copies), None]
+        )
+        items = random.permutation(near)
+        for k in (1, 10, 33):
+            self.check(items, items, k, metric=metric, own=np.arange(len(items)))
+
+    def test_all_alike(self) -> None:
+        items = np.ones((300, 4), dtype=np.float32)
+        found = nearest(items, items, 5, own=np.arange(300), scored=False)
+        assert found.items[10].tolist() == [0, 1, 2, 3, 4] and not found.scores.any()
+
+    @given(st.integers(1, 60), st.integers(0, 2**31))
+    @settings(max_examples=25, deadline=None)
+    def test_small_whole_numbers(self, k: int, seed: int) -> None:
+        """Few distinct scores, so that most places are tied."""
+        random = np.random.default_rng(seed)
+        items = random.integers(-2, 3, (150, 4)).astype(np.float64)
+        self.check(items, items, k, metric="l2", own=np.arange(150))
+        self.check(items[:20], items, k, metric="ip")

@@ -57,7 +57,7 @@ def agree(
     hygiene: dict[str, Hygiene] = {}
 
     def ranked(name: str, vectors: Vectors, wanted: pl.Series, k: int) -> Ranking:
-        space = rank_vectors(vectors, wanted=wanted, k=k, metric=metric, cuts=cuts)
+        space = rank_vectors(vectors, wanted=wanted, k=k, metric=metric, cuts=cuts, scored=False)
         hygiene.setdefault(name, space.hygiene)
         return space.ranking
 

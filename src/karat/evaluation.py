@@ -44,7 +44,8 @@ class Evaluation:
         self.bench = Bench(gold, ranking, duplicates=duplicates, may_be_apart=may_be_apart)
         self.source = ranking.source
         self._judgings: dict[tuple[TieRule, str, str, bool], Judged] = {}
-        self._cut: tuple[object, Judged] | None = None
+        self._cut: tuple[object, int, Judged] | None = None
+        """What the last cut of a gold was made from and where, and the cut."""
 
     def judged(self, measure: Measure) -> Judged:
         """The judging that the measure's conventions ask for."""
@@ -61,18 +62,22 @@ class Evaluation:
         return measure_values(self._cut_judged(measure), measure, self.source, cut=True)
 
     def _cut_judged(self, measure: Measure) -> Judged:
-        """With the gold cut as the measure asks; measures at the same cut-off, one after the other, share it."""
+        """With the gold cut as the measure asks; a cut is made from the last one where that is no smaller."""
         judged = self.judged(measure)
-        if measure["gold"] not in ("k", "tied"):
+        if measure["gold"] not in ("k", "tied") or measure.k is None:
             return judged
-        key = (id(judged), measure["gold"], measure.k)
-        if self._cut is None or self._cut[0] != key:
-            self._cut = key, cut_gold(judged, measure)
-        return self._cut[1]
+        of, k, cut = self._cut or (None, 0, judged)
+        key = (id(judged), measure["gold"])
+        if of != key or k < measure.k:
+            cut = cut_gold(judged, measure)
+        elif k > measure.k:
+            cut = cut_gold(cut, measure)
+        self._cut = key, measure.k, cut
+        return cut
 
     def scores(self, asked: Sequence[Asked]) -> Scores:
         """All measures for every query."""
-        by_cut = sorted(asked, key=lambda one: (str(one.measure["gold"]), one.measure.k or 0))
+        by_cut = sorted(asked, key=lambda one: (str(one.measure["gold"]), -(one.measure.k or 0)))
         found = {one.label: self.values(one.measure) for one in by_cut}
         columns = [found[one.label] for one in asked]
         return Scores(

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from karat.blocks import cut_rows
-from karat.neighbours import NOBODY, Neighbours, nearest
+from karat.neighbours import NOBODY, Neighbours, nearest, score_listed
 from karat.similarity import norms_of
 from karat.types import Floats, Ints, Matrix, Vectors
 from karat.wording import count
@@ -116,10 +116,14 @@ def inspect(
     found: Neighbours,
     *,
     itself: bool,
+    scored: bool = True,
     metric: str = "cosine",
     cuts: Sequence[int] = (),
 ) -> Hygiene:
-    """Look at a corpus, and at what a search in it found; ``itself``: its items were the queries, in their order."""
+    """Look at a corpus, and at what a search in it found; ``itself``: its items were the queries, in their order.
+
+    ``scored``: it was found with scores, not with levels.
+    """
     norms = norms_of(corpus.values)
     places = corpus.ids.rank("ordinal").cast(pl.Int64).to_numpy()
     in_order = np.sort(norms)  # so that no digit of a sum hangs on the order of the rows
@@ -127,7 +131,7 @@ def inspect(
     occurrences = _occurrences(found.items[:, :hub_k], len(corpus))
     groups = _equal_rows(corpus.values, norms, places)
     known = found if itself and metric == "cosine" else None
-    near, examples, looked_at = _near_duplicates(corpus, known, norms, groups, places)
+    near, examples, looked_at = _near_duplicates(corpus, known, scored, norms, groups, places)
     hubs = np.lexsort((places, -occurrences))[:_LISTED]
     return Hygiene(
         vectors=len(corpus),
@@ -214,7 +218,7 @@ def _examples(ids: pl.Series, groups: Ints) -> Iterator[tuple[str, ...]]:
 
 
 def _near_duplicates(
-    corpus: Vectors, found: Neighbours | None, norms: Floats, groups: Ints, places: Ints
+    corpus: Vectors, found: Neighbours | None, scored: bool, norms: Floats, groups: Ints, places: Ints
 ) -> tuple[int, tuple[tuple[str, str, float], ...], int]:
     """How many have another that is as good as equal, some such pairs, and among how many they were looked for."""
     if not norms.all() or len(corpus) < 2:
@@ -227,9 +231,9 @@ def _near_duplicates(
         hashed = corpus.ids.hash(0).to_numpy()
         size = min(_SAMPLE, max(1, _PAIRS_LOOKED_AT // len(corpus)))
         rows = np.sort(np.lexsort((rows, hashed))[:size])
-        found = nearest(corpus.values[rows], corpus.values, deep, own=rows, places=places)
+        found, scored = nearest(corpus.values[rows], corpus.values, deep, own=rows, places=places), True
     candidates = found.items[:, :deep]
-    scores = found.scores[:, : candidates.shape[1]]
+    scores = found.scores[:, : candidates.shape[1]] if scored else _cosines(corpus.values, rows, candidates)
     other = (candidates != NOBODY) & (groups[candidates] != groups[rows][:, None]) & (scores >= NEAR)
     has = np.flatnonzero(other.any(axis=1))
     best = other[has].argmax(axis=1)
@@ -239,6 +243,15 @@ def _near_duplicates(
         for row, place in zip(has[order].tolist(), best[order].tolist(), strict=True)
     ]
     return int(has.size), tuple(pairs), int(rows.size)
+
+
+def _cosines(values: Matrix, rows: Ints, candidates: Ints) -> Floats:
+    """Of each row with its candidates."""
+    known = candidates != NOBODY
+    found = np.full(candidates.shape, -np.inf)
+    of_rows = np.broadcast_to(rows[:, None], candidates.shape)
+    found[known] = score_listed(values, values, of_rows[known], candidates[known])
+    return found
 
 
 def _mean_cosine(values: Matrix, norms: Floats, order: Ints) -> float:

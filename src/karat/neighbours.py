@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.blocks import cut_rows, in_threads
+from karat.placing import levels_of, placed
 from karat.selection import NOBODY, PARTS, Best, Tile, buffer_of, taken
 from karat.similarity import Similarity, Singles, similarity_of
 from karat.types import Floats, Ints, Matrix
@@ -35,7 +36,10 @@ _QUERIES_AT_ONCE = 64
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """For each query the items, best first, and their scores; ``NOBODY`` where there are fewer than k."""
+    """For each query the items, best first, and their scores; ``NOBODY`` where there are fewer than k.
+
+    Instead of scores there may be levels: 0, −1, −2 …, the same for items that tie.
+    """
 
     items: Ints
     scores: Floats
@@ -57,17 +61,19 @@ def nearest(
     metric: str = "cosine",
     places: Ints | None = None,
     own: Ints | None = None,
+    scored: bool = True,
     tile_bytes: int | None = None,
     progress: Progress | None = None,
 ) -> Neighbours:
     """The k items most alike to each query, or all of them where there are fewer.
 
     ``places`` is each item's place in the order of ids, for equal scores (their order as given where it is None);
-    ``own`` is the item that is the query itself, to be left out, or ``NOBODY``.
+    ``own`` is the item that is the query itself, to be left out, or ``NOBODY``. Not ``scored``: the same items in the
+    same order with levels instead of scores, which is quicker.
     """
     similarity = similarity_of(metric, queries, items)
     search = _Search(similarity, k, places, own, tile_bytes or TILE_BYTES, progress or (lambda done, of: None))
-    return search.run()
+    return search.run(scored)
 
 
 class _Search:
@@ -91,17 +97,20 @@ class _Search:
         self.tile_bytes = tile_bytes
         self.progress = progress
 
-    def run(self) -> Neighbours:
+    def run(self, scored: bool) -> Neighbours:
         items = np.full((self.n_queries, self.k), NOBODY, dtype=np.int64)
         scores = np.full((self.n_queries, self.k), -np.inf)
         if self.n_queries == 0 or self.k == 0:
             return Neighbours(items, scores)
         if 2 * self.keep >= self.n_items:
             self._score_all(items, scores)
-        else:
-            roughly, standing = self._candidates()
-            open_ = self._settle(roughly, standing, items, scores)
-            self._score_open(open_, items, scores)
+            return Neighbours(items, scores if scored else levels_of(scores))
+        roughly, standing = self._candidates()
+        rows = np.arange(self.n_queries) if scored else self._place(roughly, standing, items, scores)
+        open_ = self._settle(rows, roughly, standing, items, scores)
+        self._score_open(open_, items, scores)
+        if not scored:
+            scores[rows] = levels_of(scores[rows])
         return Neighbours(items, scores)
 
     def _candidates(self) -> tuple[Ints, Singles]:
@@ -158,17 +167,38 @@ class _Search:
             inside = np.flatnonzero((own >= 0) & (own < tile.columns))
             tile.values[inside, own[inside]] = -np.inf
 
-    def _settle(self, roughly: Ints, standing: Singles, items: Ints, scores: Floats) -> Ints:
-        """Score the candidates; returns the queries whose k-th neighbour may be another."""
+    def _place(self, roughly: Ints, standing: Singles, items: Ints, levels: Floats) -> Ints:
+        """Order the candidates; returns the queries that have to be scored."""
 
         def of_rows(first: int, last: int) -> Ints:
             rows = np.arange(first, last)
-            by_standing = np.argpartition(-standing[first:last], self.k - 1, axis=1)
-            columns, stand_ins = (taken(both[first:last], by_standing) for both in (roughly, standing))
+            items[first:last], levels[first:last], open_ = placed(
+                roughly[first:last],
+                standing[first:last],
+                self.k,
+                self.similarity.slack,
+                self.places,
+                lambda some, columns: self.similarity.scores(rows[some], columns),
+            )
+            return rows[open_]
+
+        return np.concatenate(list(in_threads(of_rows, cut_rows(self.n_queries, self._rows_at_once))))
+
+    @property
+    def _rows_at_once(self) -> int:
+        return min(-(-self.n_queries // PARTS), max(1, _PAIRS_AT_ONCE // self.keep))
+
+    def _settle(self, chosen: Ints, roughly: Ints, standing: Singles, items: Ints, scores: Floats) -> Ints:
+        """Score the candidates of these queries; returns those whose k-th neighbour may be another."""
+
+        def of_rows(first: int, last: int) -> Ints:
+            rows = chosen[first:last]
+            by_standing = np.argpartition(-standing[rows], self.k - 1, axis=1)
+            columns, stand_ins = (taken(both[rows], by_standing) for both in (roughly, standing))
             found = self.similarity.scores(rows, columns[:, : self.k])
             # Nobody beyond the first k can come in where the best of them is certainly below the lowest of the k.
             open_ = self._may_come_in(rows, found.min(axis=1), stand_ins[:, self.k :].max(axis=1, initial=-np.inf))
-            items[first:last], scores[first:last] = self._in_order(columns[:, : self.k], found)
+            items[rows], scores[rows] = self._in_order(columns[:, : self.k], found)
             again = np.concatenate(
                 [found[open_], self.similarity.scores(rows[open_], columns[open_, self.k :])], axis=1
             )
@@ -176,8 +206,8 @@ class _Search:
             still = self._may_come_in(rows[open_], scores[rows[open_], -1], stand_ins[open_].min(axis=1))
             return rows[open_][still]
 
-        size = min(-(-self.n_queries // PARTS), max(1, _PAIRS_AT_ONCE // self.keep))
-        return np.concatenate(list(in_threads(of_rows, cut_rows(self.n_queries, size))))
+        parts = in_threads(of_rows, cut_rows(chosen.size, self._rows_at_once))
+        return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
     def _may_come_in(self, rows: Ints, lowest: Floats, others: Singles) -> NDArray[np.bool_]:
         """Whether one whose stand-in is no higher than ``others`` may score as high as ``lowest``."""

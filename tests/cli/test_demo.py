@@ -110,7 +110,7 @@ def test_papers_kept_and_written(karat: Karat, folder: Path) -> None:
     assert sorted(path.name for path in Path("kept/here").iterdir()) == PAPERS
     assert sorted(path.name for path in Path("out").iterdir()) == sorted(RESULTS)
     check_saved(outcome.out)
-    assert outcome.err.splitlines()[-1] == "Next: change kept/here/karat.toml, then karat run kept/here/karat.toml"
+    assert outcome.err.splitlines()[-1] == "Next: karat run kept/here/karat.toml"
     assert bundled() == before, "nothing is written into the package"
     quicker("kept/here/karat.toml")
     again = karat("run", "kept/here/karat.toml")

@@ -247,7 +247,11 @@ FAULTS: dict[str, tuple[dict[str, Any], type[KaratError], str]] = {
     "ids twice": ({"ids": ["p1", *NAMES[1:]]}, DataError, "ids that stand more than once: p1;"),
     "few ids": ({"ids": NAMES[1:]}, DataError, "ids: found 30 texts and 29 ids"),
     "mixed ids": ({"ids": [1.5, *NAMES[1:]]}, DataError, "ids: cannot be read"),
-    "other ids": ({"ids": NAMES, "reference_ids": ["q", *NAMES[1:]]}, DataError, r"only in reference \(q\) and 1 ids"),
+    "other ids": (
+        {"ids": NAMES, "reference_ids": ["q", *NAMES[1:]]},
+        DataError,
+        r"only in reference \(q\) and 1 id is",
+    ),
     "ids of one": ({"reference_ids": NAMES}, DataError, "texts comes without ids"),
     "ids twice over": (
         {"reference": karat.Vectors(pl.Series(NAMES), REFERENCE.copy()), "ids": NAMES, "reference_ids": NAMES},

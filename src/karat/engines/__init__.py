@@ -14,9 +14,15 @@ class Engine(Protocol):
     """Holds a corpus, and finds in it what is most alike to a query."""
 
     def search(
-        self, queries: Matrix, k: int, *, own: Ints | None = None, progress: Progress | None = None
+        self,
+        queries: Matrix,
+        k: int,
+        *,
+        own: Ints | None = None,
+        scored: bool = True,
+        progress: Progress | None = None,
     ) -> Neighbours:
-        """The k items most alike to each query, the rows of ``own`` left out."""
+        """The k items most alike to each query, the rows of ``own`` left out; not ``scored``: levels will do."""
 
 
 ENGINES: Registry[Callable[[Vectors, str], Engine]] = Registry(

@@ -17,8 +17,21 @@ class Exact:
         self._places = corpus.ids.rank("ordinal").cast(int).to_numpy() - 1
 
     def search(
-        self, queries: Matrix, k: int, *, own: Ints | None = None, progress: Progress | None = None
+        self,
+        queries: Matrix,
+        k: int,
+        *,
+        own: Ints | None = None,
+        scored: bool = True,
+        progress: Progress | None = None,
     ) -> Neighbours:
         return nearest(
-            queries, self.corpus.values, k, metric=self.metric, places=self._places, own=own, progress=progress
+            queries,
+            self.corpus.values,
+            k,
+            metric=self.metric,
+            places=self._places,
+            own=own,
+            scored=scored,
+            progress=progress,
         )

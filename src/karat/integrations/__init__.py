@@ -80,7 +80,7 @@ class AgainstReference:
 
     def _gold_of(self, reference: Vectors, asked: pl.Series) -> Gold:
         def rank(wanted: pl.Series, k: int) -> Ranking:
-            return rank_vectors(reference, wanted=wanted, k=k).ranking
+            return rank_vectors(reference, wanted=wanted, k=k, scored=False).ranking
 
         deepest = self.cuts[-1]
         found = reference_gold(rank, asked, deepest, needed=deepest, source=reference.source)
@@ -119,7 +119,7 @@ class AgainstReference:
         found = score_listed(vectors, vectors, self._first, self._second)
         compared = {name: function(self._targets, found) for name, function in _COMPARED.items()}
         corpus = Vectors(self.ids, vectors[self._texts], "the model")
-        ranking = rank_vectors(corpus, wanted=self.gold.queries, k=self.cuts[-1]).ranking
+        ranking = rank_vectors(corpus, wanted=self.gold.queries, k=self.cuts[-1], scored=False).ranking
         return compared | evaluate(self.gold, ranking, self._asked).mean()
 
 

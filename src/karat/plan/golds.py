@@ -84,7 +84,14 @@ class ReferenceGold(VectorFiles, GoldTable):
 
         def rank(wanted: pl.Series, k: int) -> Ranking:
             space = rank_vectors(
-                corpus, queries, k=k, metric=self.metric, wanted=wanted, cuts=folder.cuts, progress=folder.progress
+                corpus,
+                queries,
+                k=k,
+                metric=self.metric,
+                wanted=wanted,
+                cuts=folder.cuts,
+                scored=False,
+                progress=folder.progress,
             )
             spaces.append(space)
             return space.ranking

@@ -81,7 +81,8 @@ class VectorsSystem(VectorFiles, SystemTable):
         size = len(corpus) if candidates is None else len(candidates)
         usual = None if size <= _FULL_UP_TO else _USUAL_DEPTH
         # One more than the measures look at shows whether the last of them ties with the next.
-        depth = self.depth or (shop.deepest + 1 if shop.reference is not None and shop.deepest else usual)
+        only_order = shop.reference is not None and shop.deepest is not None
+        depth = self.depth or (shop.deepest + 1 if only_order and shop.deepest else usual)
         space = rank_vectors(
             corpus,
             queries,
@@ -91,6 +92,7 @@ class VectorsSystem(VectorFiles, SystemTable):
             wanted=shop.gold.queries.cast(pl.String).sort(),
             candidates=candidates,
             cuts=shop.cuts,
+            scored=not only_order,
             progress=shop.progress,
         )
         shop.keep_space(space.hygiene)
