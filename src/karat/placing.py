@@ -36,29 +36,30 @@ def placed(
     doubtful[:, :-1] |= near
     doubtful[:, 1:] |= near
     doubtful &= (run <= last) & ~open_[:, None]
-    rows = np.flatnonzero(doubtful.any(axis=1))
-    scores = np.zeros(columns.shape)
-    scores[rows] = _scored(rows, columns[rows], doubtful[rows], score)
-    order = np.lexsort((places[columns[rows]], -scores[rows], run[rows]), axis=1)
-    for table in (columns, scores):
-        table[rows] = taken(table[rows], order)
-    apart = (scores[:, 1:k] != scores[:, : k - 1]) | (run[:, 1:k] != run[:, : k - 1])
+    # Row by row, and within a row run by run: so they go back to the same cells once each run is in order.
+    cells = np.flatnonzero(doubtful)
+    row = cells // columns.shape[1]
+    doubted = columns.reshape(-1)[cells]
+    scores = _scored(row, doubted, len(columns), score)
+    order = np.lexsort((places[doubted], -scores, row * columns.shape[1] + run.reshape(-1)[cells]))
+    columns.reshape(-1)[cells] = doubted[order]
+    values = np.zeros(columns.shape)
+    values.reshape(-1)[cells] = scores[order]
+    apart = (values[:, 1:k] != values[:, : k - 1]) | (run[:, 1:k] != run[:, : k - 1])
     return columns[:, :k], _falling(apart), open_
 
 
-def _scored(rows: Ints, columns: Ints, doubtful: Bools, score: Score) -> Floats:
-    """The scores of those in doubt, 0 for the others."""
-    counts = doubtful.sum(axis=1)
-    # Those in doubt first, each in the order that it had.
-    first = np.argsort(~doubtful, axis=1, kind="stable")
-    found = np.zeros(columns.shape)
-    sizes = np.minimum(-(-counts // _COLUMNS_AT_ONCE) * _COLUMNS_AT_ONCE, columns.shape[1])
-    for size in np.unique(sizes).tolist():
+def _scored(row: Ints, columns: Ints, rows: int, score: Score) -> Floats:
+    """Of pairs in order of row; rows with about as many of them are scored together."""
+    counts = np.bincount(row, minlength=rows)
+    first = np.cumsum(counts) - counts
+    found = np.empty(row.size)
+    sizes = -(-counts // _COLUMNS_AT_ONCE) * _COLUMNS_AT_ONCE
+    for size in np.unique(sizes[counts > 0]).tolist():
         some = np.flatnonzero(sizes == size)
-        which = first[some, :size]
-        values = score(rows[some], taken(columns[some], which))
-        values[np.arange(size) >= counts[some, None]] = 0.0
-        found[some[:, None], which] = values
+        # The last of a row stands in for what it lacks.
+        which = first[some, None] + np.minimum(np.arange(size), counts[some, None] - 1)
+        found[which] = score(some, columns[which])
     return found
 
 

@@ -53,6 +53,9 @@ _PARSER_ERROR: Any = next(base for base in typer.BadParameter.__mro__ if base.__
 _INTERRUPTED = 130
 _MULTIPLY = frozenset(("run", "neighbours", "demo", "tune", "agree", "embed"))
 """Commands that multiply matrices."""
+_WAITING = "14"
+"""For how many cycles, as a power of two, OpenBLAS's threads wait for more work on a core that others could use: by
+default a fortieth of a second after every product, which is as long as it takes to look through one."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -77,7 +80,9 @@ def main() -> None:
     # A short life: collecting cycles among the modules being loaded, and threads of a BLAS that is not called, would
     # cost more than they give.
     gc.disable()
-    if not _MULTIPLY.intersection(arguments[:2]):
+    if _MULTIPLY.intersection(arguments[:2]):
+        os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", _WAITING)
+    else:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         ended = app(arguments, prog_name="karat", standalone_mode=False)
