@@ -226,7 +226,10 @@ def test_no_module_takes_the_place_of_a_public_name() -> None:
     code = (
         "import importlib, pkgutil, types, karat\n"
         "for module in pkgutil.walk_packages(karat.__path__, 'karat.'):\n"
-        "    if not module.name.endswith('__main__'): importlib.import_module(module.name)\n"
+        "    try:\n"
+        "        if not module.name.endswith('__main__'): importlib.import_module(module.name)\n"
+        "    except karat.MissingExtra:\n"
+        "        pass\n"
         "print([name for name in karat.__all__ if isinstance(getattr(karat, name), types.ModuleType)])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
