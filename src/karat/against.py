@@ -3,14 +3,15 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import polars as pl
 
 from karat.assessment import assess
-from karat.errors import DataError, UsageError
+from karat.errors import DataError, UnknownName, UsageError
 from karat.evaluation import resolve_all
 from karat.formats.vectors import read_vectors
 from karat.formats.vectors.checks import as_floats, checked
@@ -49,9 +50,8 @@ def agree(
     ``n_samples`` of the items are asked, drawn by the seed; None: all. ``pairs`` is over how many the similarities are
     compared; 0: not at all. ``how=None`` leaves intervals and comparisons away. The first candidate is the baseline.
     """
-    cuts = sorted({int(k) for k in k_values})
-    if not candidates or not cuts or cuts[0] < 1:
-        raise UsageError(f"found {len(candidates)} candidates and the cut-offs {cuts}", expected="one or more of each")
+    cuts = _checked_cuts(k_values)
+    _check_request(candidates, n_samples, seed, ties, pairs, baseline)
     names = None if ids is None else pl.Series("id", [str(one) for one in ids])
     truth = _vectors(reference, names, "reference")
     hygiene: dict[str, Hygiene] = {}
@@ -92,6 +92,25 @@ def agree(
         agreements=compared.agreements(how, chosen) if compared else {},
         warnings=(*report.warnings, *found.notes(tuple(cuts)), *notes_of(hygiene)),
     )
+
+
+def _checked_cuts(k_values: Any) -> list[int]:
+    given = list(k_values) if isinstance(k_values, Iterable) else [k_values]
+    if not given or not all(isinstance(k, Integral) and int(k) >= 1 for k in given):
+        raise UsageError(f"found the cut-offs {given}", expected="whole numbers from 1")
+    return sorted({int(k) for k in given})
+
+
+def _check_request(candidates: Any, n_samples: Any, seed: Any, ties: str, pairs: Any, baseline: str | None) -> None:
+    if not isinstance(candidates, Mapping) or not candidates:
+        raise UsageError("found no candidates by name", expected='a dict of them, such as {"small": matrix}')
+    for name, value, low in (("n_samples", n_samples, 1), ("seed", seed, 0), ("pairs", pairs, 0)):
+        if value is not None and (not isinstance(value, Integral) or value < low):
+            raise UsageError(f"{name} is {value!r}", expected=f"a whole number from {low}")
+    if ties not in get_args(ReferenceTies):
+        raise UnknownName("rule for ties", ties, get_args(ReferenceTies))
+    if baseline is not None and baseline not in candidates:
+        raise UnknownName("candidate", baseline, candidates)
 
 
 def _vectors(given: Any, ids: pl.Series | None, name: str) -> Vectors:

@@ -74,7 +74,12 @@ def agree_command(
     ] = Ties.id,
     pairs: Annotated[
         int,
-        typer.Option("--pairs", metavar="N", min=0, help="Pairs to compare similarities over; 0: do not compare them."),
+        typer.Option(
+            "--pairs",
+            metavar="N",
+            min=0,
+            help="About how many pairs to compare similarities over, as many for each query; 0: none.",
+        ),
     ] = _USUAL_PAIRS,
     over: Annotated[
         Over | None,

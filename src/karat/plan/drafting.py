@@ -74,8 +74,8 @@ def _top(measures: list[str], cutoffs: list[int], baseline: str | None, found: F
         lines = [f"baseline = {_text(baseline)}      # the others are compared with it"]
     lines += ["", f"measures = [{', '.join(_text(one) for one in measures)}]   # karat metrics lists them"]
     if cutoffs:
-        lines.append(f"cutoffs = {cutoffs}           # of measures that have none")
-        main = [_text(f"{measure}@{cutoffs[0]}") for measure in measures[:3]]
+        lines.append(f"cutoffs = {sorted(cutoffs)}           # of measures that have none")
+        main = [_text(f"{measure}@{cutoffs[0]}") for measure in measures[:4]]
         lines.append(f"headline = [{', '.join(main)}]   # printed and tested; the others are in the files")
     of_queries = {**found.tables, **(found.item_tables if found.queries_are_items else {})}
     slices = next((_text(f"{name}:{attributes[0]}") for name, attributes in of_queries.items()), None)

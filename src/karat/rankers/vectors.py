@@ -109,7 +109,7 @@ def check_same_items(reference: Vectors, candidate: Vectors) -> None:
             f"{without.source} comes without ids, so that its rows cannot be matched with the ids of {other.source}",
             where=where,
             expected="ids for both, or for neither",
-            hint="Name a file of ids, one a row.",
+            hint="Name a file of ids, one a row: --ids, or ids in a plan.",
         )
     if reference.numbered and len(reference) != len(candidate):
         raise DataError(

@@ -1,0 +1,134 @@
+"""``karat.agree``: candidates against a reference, in memory; the figures are those of the command."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import karat
+from karat.errors import DataError, KaratError, UnknownName, UsageError
+from karat.plan.execution import run_plan
+from karat.plan.reading import check_plan
+
+RANDOM = np.random.default_rng(5)
+TRUE = RANDOM.normal(size=(60, 12)).astype(np.float32)
+NEAR = TRUE + RANDOM.normal(size=TRUE.shape).astype(np.float32)
+FAR = TRUE + 3 * RANDOM.normal(size=TRUE.shape).astype(np.float32)
+QUICK = karat.Resampling(resamples=100)
+
+
+def agreed(**options: Any) -> karat.Report:
+    return karat.agree(TRUE, {"near": NEAR, "far": FAR}, **{"pairs": 500, "how": QUICK} | options)
+
+
+class TestFigures:
+    def test_are_those_of_a_plan(self, tmp_path: Path) -> None:
+        for name, matrix in (("true", TRUE), ("near", NEAR), ("far", FAR)):
+            np.save(tmp_path / f"{name}.npy", matrix)
+        content = {
+            "name": "same",
+            "gold": {"kind": "reference", "path": "true.npy", "sample": 40},
+            "systems": {name: {"kind": "vectors", "path": f"{name}.npy"} for name in ("near", "far")},
+            "baseline": "near",
+            "measures": [
+                "recall(over=k,gold=k)",
+                "ndcg(gain=binary,gold=k)",
+                "rr(gold=k)",
+                "ap(over=found,gold=k)",
+                "rbo",
+            ],
+            "cutoffs": [1, 5],
+            "headline": ["ndcg(gain=binary,gold=k)@5"],
+            "agreement": {"pairs": 500},
+            "statistics": {"resamples": 100},
+        }
+        planned = run_plan(check_plan(content, "same", tmp_path)).report
+        report = agreed(k_values=(1, 5), n_samples=40)
+        assert report.estimates == planned.estimates
+        assert {n: a.as_json() for n, a in report.agreements.items()} == {
+            n: a.as_json() for n, a in planned.agreements.items()
+        }
+        assert list(report.spaces) == ["reference", "near", "far"]
+
+    def test_the_nearer_agrees_more(self) -> None:
+        report = agreed()
+        assert report.baseline == "near" and len(report.systems["near"].queries) == 60
+        near, far = (report.estimates[name]["recall(over=k,gold=k)@10"].mean for name in ("near", "far"))
+        assert far < near < 1
+        (one,) = [one for one in report.comparisons if one.measure == "ndcg(gain=binary,gold=k)@10"]
+        assert one.relative is not None and one.relative < 0 and one.relative_ci is not None
+        json.dumps(report.as_json(), allow_nan=False)
+
+    def test_the_same_model_agrees_wholly(self) -> None:
+        report = karat.agree(TRUE, {"same": TRUE * 2}, how=None)
+        assert {round(one.mean, 12) for one in report.estimates["same"].values()} == {1.0}
+        assert report.agreements["same"].figures["spearman"].value == pytest.approx(1.0)
+        assert report.agreements["same"].figures["mae"].value == pytest.approx(0.0, abs=1e-12)
+
+    def test_rows_are_matched_by_id(self) -> None:
+        names = [f"p{row}" for row in range(60)]
+        order = RANDOM.permutation(60)
+        vectors = [
+            _vectors([names[row] for row in rows], matrix[rows])
+            for matrix, rows in ((TRUE, np.arange(60)), (NEAR, order))
+        ]
+        shuffled = karat.agree(vectors[0], {"near": vectors[1]}, how=None, pairs=0)
+        straight = karat.agree(TRUE, {"near": NEAR}, ids=names, how=None, pairs=0)
+        assert shuffled.estimates == straight.estimates
+
+    def test_paths_do_too(self, tmp_path: Path) -> None:
+        np.save(tmp_path / "true.npy", TRUE)
+        report = karat.agree(tmp_path / "true.npy", {"near": NEAR}, how=None, pairs=0)
+        assert report.estimates == karat.agree(TRUE, {"near": NEAR}, how=None, pairs=0).estimates
+
+    def test_the_callers_matrix_stays_the_callers(self) -> None:
+        mine = NEAR.copy()
+        karat.agree(TRUE, {"mine": mine}, how=None)
+        mine[0] = 0.0
+
+
+def _vectors(names: list[str], matrix: Any) -> karat.Vectors:
+    return karat.Vectors(pl.Series("id", names), matrix.copy())
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "told"),
+    [
+        ({"k_values": 0}, UsageError, "cut-offs"),
+        ({"k_values": [2.5]}, UsageError, "whole numbers"),
+        ({"k_values": []}, UsageError, "cut-offs"),
+        ({"k_values": [60]}, DataError, "the cut-off is 60"),
+        ({"n_samples": 61}, DataError, "a sample of 61 from 60"),
+        ({"n_samples": 2.5}, UsageError, "n_samples is 2.5"),
+        ({"n_samples": 0}, UsageError, "n_samples is 0"),
+        ({"seed": -1}, UsageError, "seed is -1"),
+        ({"pairs": -5}, UsageError, "pairs is -5"),
+        ({"ties": "foo"}, UnknownName, "rule for ties 'foo'"),
+        ({"baseline": "fat", "how": None}, UnknownName, "Did you mean far"),
+        ({"metric": "cosinus"}, UnknownName, "cosinus"),
+        ({"ids": ["a"] * 60}, DataError, "more than once"),
+        ({"ids": ["a"]}, DataError, "60 vectors and 1 ids"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options: dict[str, Any], error: type[KaratError], told: str) -> None:
+    with pytest.raises(error, match=told):
+        agreed(**options)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "told"),
+    [
+        (NEAR, "found no candidates by name"),
+        ({}, "found no candidates by name"),
+        ({"short": NEAR[:59]}, "60 rows and 59 rows, without ids"),
+        ({"gap": np.where(np.arange(60)[:, None] == 7, np.nan, NEAR)}, "NaN or infinite numbers in the vectors of 7"),
+        ({"flat": NEAR[:, 0]}, "expected a row of numbers for each id"),
+        ({"text": [["a", "b"]]}, "text"),
+    ],
+)
+def test_candidates_that_do_not_fit_are_refused(candidates: Any, told: str) -> None:
+    with pytest.raises(KaratError, match=told):
+        karat.agree(TRUE, candidates, how=None)
