@@ -54,7 +54,7 @@ def read_corpus(
     frame = _table(source)
     if frame.is_empty():
         raise DataError("found no rows", where=source.name, expected="a text a row")
-    chosen = id_column or find_id_column(frame.columns, "item", source.name)
+    chosen = id_column or _found_id_column(frame.columns, source.name)
     for name in (chosen, *columns):
         if name not in frame.columns:
             raise UnknownName("column", name, frame.columns, where=source.name)
@@ -66,6 +66,14 @@ def read_corpus(
         raise DataError(f"ids that stand more than once: {listed(twice)}", where=source.name, expected="each id once")
     texts = _joined(frame, columns, joint, source.name)
     return _without_empty(Corpus(ids, texts, tuple(columns), joint, source.name), empty)
+
+
+def _found_id_column(names: list[str], where: str) -> str:
+    try:
+        return find_id_column(names, "item", where)
+    except DataError as error:
+        error.hint = "Name the column of ids with --id."
+        raise
 
 
 def _table(source: Source) -> pl.DataFrame:
