@@ -14,6 +14,7 @@ from karat.formats.attributes import read_attributes
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors import VECTOR_SUFFIXES
 from karat.formats.vectors.arrays import ID_NAMES
+from karat.formats.vectors.sniffing import holds_vectors
 from karat.gold.ordered import aspects_of
 from karat.slices import Attribute, parse_attributes, suitable_attributes
 
@@ -82,7 +83,7 @@ def _sort_in(path: Path, found: Found) -> None:
         return
     elif path.stat().st_size > _MOST_BYTES:
         (found.golds if _named(path, _GOLD_NAMES) else found.runs).append(path.name)
-    elif suffix in (".json", ".jsonl") and _holds_vectors(path):
+    elif suffix in (".json", ".jsonl") and holds_vectors(path):
         (found.query_vectors if _named(path, _QUERY_NAMES) else found.vectors).append(path.name)
     elif suffix == ".json" and _is_ordered(path):
         found.ordered[path.name] = aspects_of(path)
@@ -135,17 +136,6 @@ def _tensors(path: Path) -> tuple[list[str], bool]:
     tensors.pop("__metadata__", None)
     keys = sorted(name for name, one in tensors.items() if len(one["shape"]) == 2)
     return keys, len(keys) == len(tensors)
-
-
-def _holds_vectors(path: Path) -> bool:
-    """Whether a JSON is {id: [numbers]} or objects with a list of numbers; told from its first entry."""
-    text = path.read_text(encoding="utf-8")
-    tree = json.loads(text.lstrip().partition("\n")[0] if plain_suffix(path.name) == ".jsonl" else text)
-    first = tree[0] if isinstance(tree, list) and tree else tree
-    values = list(first.values()) if isinstance(first, dict) else []
-    lists = [one for one in values if isinstance(one, list)]
-    numbers = all(one and all(type(number) in (int, float) for number in one) for one in lists)
-    return bool(lists) and numbers and (len(lists) == 1 or (first is tree and len(lists) == len(values)))
 
 
 def _dimensions(path: Path) -> int:
