@@ -285,3 +285,10 @@ def test_measures_without_a_closed_form() -> None:
     with pytest.raises(karat.UsageError, match="no closed form for err@5 under a random order") as raised:
         of_movies("err@5")
     assert all(name in str(raised.value.hint) for name in EXPECTATIONS)
+
+
+def test_a_gold_that_is_cut_with_its_ties() -> None:
+    """Two of four candidates tie for the first place: either counts, the third does not."""
+    gold = karat.as_gold({"q": {"a": 2, "b": 2, "c": 1}})
+    asked = resolve_all(["recall(over=k,gold=tied)@1", "recall(over=k,gold=k)@1"])
+    assert expected_scores(gold, Chance(4), asked).values.tolist() == [[0.5, 0.25]]

@@ -13,7 +13,7 @@ import polars as pl
 
 from karat.dialects import Asked
 from karat.errors import DataError, UsageError
-from karat.evaluation import measure_values
+from karat.evaluation import cut_gold, measure_values
 from karat.expectations import EXPECTATIONS
 from karat.judging import Bench, DuplicateRule
 from karat.measure import Measure
@@ -66,9 +66,8 @@ def expected_scores(
 
 def _expected(judged: Judged, measure: Measure, source: str) -> Floats:
     """One measure for every query; one with nothing relevant gets what the measure's policy gives it in any order."""
+    judged = cut_gold(judged, measure)
     in_one_order = measure_values(judged, measure, source)
-    if measure["gold"] == "k" and measure.k is not None:
-        judged = judged.cut_gold(measure.k)
     values = EXPECTATIONS[measure.name](judged, measure.k, **measure.own_options())
     if not measure.metric.needs_relevant:
         return values

@@ -14,7 +14,7 @@ from karat.results import Scores
 from karat.types import Bools, Floats, Gold, Judged, Ranking
 from karat.wording import count
 
-__all__ = ["DEFAULT_MEASURES", "Evaluation", "evaluate", "measure_values", "resolve_all"]
+__all__ = ["DEFAULT_MEASURES", "Evaluation", "cut_gold", "evaluate", "measure_values", "resolve_all"]
 
 DEFAULT_MEASURES = ("ndcg@10", "ap", "rr", "recall@100", "precision@10", "judged@10")
 _LISTED_IN_A_WARNING = 3
@@ -59,7 +59,7 @@ class Evaluation:
 
     def values(self, measure: Measure) -> Floats:
         """One measure for every query."""
-        return measure_values(self._cut_judged(measure), measure, self.source, cut=True)
+        return measure_values(self._cut_judged(measure), measure, self.source)
 
     def _cut_judged(self, measure: Measure) -> Judged:
         """With the gold cut as the measure asks; a cut is made from the last one where that is no smaller."""
@@ -104,10 +104,8 @@ def cut_gold(judged: Judged, measure: Measure) -> Judged:
     return judged.cut_gold(measure.k, tied=measure["gold"] == "tied")
 
 
-def measure_values(judged: Judged, measure: Measure, source: str = "ranking", *, cut: bool = False) -> Floats:
-    """One measure for every query, its policies on empty and missing queries applied; ``cut``: the gold is already."""
-    if not cut:
-        judged = cut_gold(judged, measure)
+def measure_values(judged: Judged, measure: Measure, source: str = "ranking") -> Floats:
+    """One measure for every query, its policies on empty and missing queries applied; the gold is already cut."""
     values = measure.metric.function(judged, measure.k, **measure.own_options())
     if measure.metric.needs_relevant:
         rel = cast(float | None, measure["rel"])
