@@ -114,7 +114,7 @@ def _carry_out(
 
 def _is_by_cutoff(checked: "Checked") -> bool:
     """Whether systems are held against a reference at cut-offs, and so shown k by k."""
-    return checked.plan.gold.kind == "reference" and bool(checked.cuts)  # type: ignore[attr-defined]
+    return checked.plan.gold.of_a_model and bool(checked.cuts)
 
 
 def show(

@@ -1,12 +1,13 @@
 """The kinds of gold that a plan may name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Literal
 
 import polars as pl
 from pydantic import Field
 
 from karat.columns import ITEM, QUERY
+from karat.dialects import Asked
 from karat.errors import UsageError
 from karat.formats.vectors import split_off_key
 from karat.formats.vectors.sniffing import holds_vectors
@@ -65,6 +66,7 @@ class OrderedGold(GoldTable):
 class ReferenceGold(VectorFiles, GoldTable):
     """A reference model's neighbours: the items that it finds most alike, best first; or a run that it made."""
 
+    of_a_model = True
     kind: Literal["reference"]
     depth: Annotated[int, Field(ge=1)] | None = Field(
         None, description="How many neighbours to hold for true; unset: the largest cut-off."
@@ -104,6 +106,13 @@ class ReferenceGold(VectorFiles, GoldTable):
             notes=tuple(found.notes(folder.cuts)),
             spaces={"reference": spaces[0].hygiene},
         )
+
+    def misfits(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
+        """How ties are cut is told twice, here and by the measures: both must say the same."""
+        right, wrong = ("gold=tied", "k") if self.ties == "any" else ("gold=k", "tied")
+        other = next((one.label for one in asked if one.measure["gold"] == wrong), None)
+        if other is not None:
+            yield "ties", f"is {self.ties!r}, but a measure is {other}; expected {right} with it"
 
     def _of_run(self, folder: Folder, path: str) -> Loaded:
         run = read_run(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from karat.errors import KaratError, UnknownName, UsageError
+from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.formats import TABLE_FORMATS, form_to_write, writing_table
 from karat.formats.atomic import make_folder, writing_files
 from karat.plan.model import OutputTable, Plan
@@ -27,6 +27,8 @@ _EACH_SYSTEM = "{system}"
 
 def check_outputs(checked: Checked, folder: Path | None = None) -> None:
     """Refuse what could not be written, or would replace what the plan reads, before anything is computed."""
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise DataError("cannot make this folder: a file is there", where=str(folder))
     seen: set[str] = set()
     read = {(checked.folder / text).resolve() for text in _read_by(checked.plan)}
     for key, output in _with_keys(checked.plan):

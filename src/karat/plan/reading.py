@@ -86,7 +86,7 @@ def check_plan(
     headline = _headline(plan, asked, faults)
     faults += _misfits(plan)
     faults += _too_deep(plan, asked)
-    faults += _tied_otherwise(plan, asked)
+    faults += [(("gold", key), message) for key, message in plan.gold.misfits(asked)]
     if faults:
         raise _fault_error(faults, where, places)
     return Checked(plan, where, folder, tuple(asked), tuple(targets), headline, places)
@@ -293,7 +293,7 @@ def _misfits(plan: Plan) -> Iterator[Fault]:
         yield ("baseline",), str(UnknownName("system", plan.baseline, plan.systems))
     elif plan.baseline is not None and not plan.systems[plan.baseline].ranks:
         yield ("baseline",), f"{plan.baseline} is a random order, with which nothing can be compared query by query"
-    if plan.agreement is not None and plan.gold.kind != "reference":  # type: ignore[attr-defined]
+    if plan.agreement is not None and not plan.gold.of_a_model:
         yield ("agreement",), 'needs a reference: gold = { kind = "reference", … }'
     for name in plan.figures:
         if name not in plan.systems:
@@ -324,18 +324,6 @@ def _too_deep(plan: Plan, asked: list[Asked]) -> Iterator[Fault]:
     depth = getattr(plan.gold, "depth", None) or max((one.measure.k or 0 for one in asked), default=0)
     if k is not None and 0 < depth < k:
         yield ("agreement", "k"), f"found {k:,}, but the gold is {depth:,} deep; expected gold.depth = {k:,} with it"
-
-
-def _tied_otherwise(plan: Plan, asked: list[Asked]) -> Iterator[Fault]:
-    """How the reference's ties are cut is told twice, by the gold and by the measures: both must say the same."""
-    rule = getattr(plan.gold, "ties", None)
-    if plan.gold.kind != "reference":  # type: ignore[attr-defined]
-        return
-    right, wrong = ("gold=tied", "k") if rule == "any" else ("gold=k", "tied")
-    for one in asked:
-        if str(dict(one.measure.options).get("gold")) == wrong:
-            yield ("gold", "ties"), f"is {rule!r}, but a measure is {one.label}; expected {right} with it"
-            return
 
 
 def _all_needs(plan: Plan, name: str) -> set[str]:

@@ -1,13 +1,14 @@
 """What all tables of a plan share, and what a gold and a system must be able to do."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from karat.chance import Chance
+from karat.dialects import Asked
 from karat.hygiene import Hygiene
 from karat.pairing import ReferenceSide
 from karat.similarities import Similarities
@@ -80,12 +81,19 @@ class Shop(Folder, Protocol):
 class GoldTable(Table, ABC):
     """Where truth comes from."""
 
+    of_a_model: ClassVar[bool] = False
+    """Whether it is a reference model's ranking, whose similarities others can be held against."""
+
     @abstractmethod
     def load(self, folder: Folder) -> Loaded:
         """Read it."""
 
     def faults(self) -> Iterator[tuple[str, str]]:
         """Keys whose values do not fit together, and why."""
+        yield from ()
+
+    def misfits(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
+        """Keys whose values do not fit the measures, and why."""
         yield from ()
 
 
