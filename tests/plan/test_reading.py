@@ -116,7 +116,7 @@ class TestFaults:
             ),
             (
                 "systems.y = { kind = 'vectors', path = 'v', engine = 'x' }",
-                "systems.y.engine: unknown engine 'x'. Known:",
+                "systems.y.engine: found 'x', expected 'exact'",
             ),
             ("measures = ['ap', 'ndgc@10']", "measures[2]: unknown measure 'ndgc@10'. Did you mean ndcg@10"),
             ("measures = ['ndcg(gain=x)@10']", "measures[1]: ndcg(gain=x)@10: "),

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from karat.engines import ENGINES
 from karat.errors import DataError, UnknownName, UsageError
 from karat.rankers.vectors import rank_listed, rank_vectors
 from karat.types import Ranking, Vectors
@@ -179,10 +178,6 @@ class TestDoor:
         ):
             with pytest.raises(UnknownName, match=r"unknown similarity 'cosin'. Did you mean cosine\?"):
                 call()
-        with pytest.raises(UnknownName, match=r"unknown engine 'exakt'. Did you mean exact\?") as caught:
-            rank_vectors(FOUR, engine="exakt")
-        assert caught.value.suggestions == ["exact"] and caught.value.exit_code == 2
-        assert "exact" in ENGINES.names()
 
 
 def test_short_vectors_are_told_apart() -> None:

@@ -1,37 +1,53 @@
 """Exact search: every query against every item."""
 
-from karat.engines import ENGINES
-from karat.neighbours import Neighbours, Progress, nearest
-from karat.types import Ints, Matrix, Vectors
+import numpy as np
+import polars as pl
+
+from karat.engines import ENGINES, Engine, Filter, Params, passing, settled
+from karat.neighbours import NOBODY, Neighbours, Progress, nearest
+from karat.types import Ints, Matrix
 
 __all__ = ["Exact"]
 
 
 @ENGINES.register("exact")
-class Exact:
+class Exact(Engine):
     """The truth that other engines are measured by: equal scores go by id, whatever the threads and tiles."""
 
-    def __init__(self, corpus: Vectors, metric: str = "cosine") -> None:
-        self.corpus = corpus
-        self.metric = metric
-        self._places = corpus.ids.rank("ordinal").cast(int).to_numpy() - 1
+    about = "karat's own: every query against every item"
+    approximate = False
+    exact_mode = True
+    native_filter = True
+
+    def build(
+        self,
+        vectors: Matrix,
+        ids: pl.Series,
+        params: Params | None = None,
+        *,
+        attributes: pl.DataFrame | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        settled(self.builds, params, "build parameter")
+        self._vectors = vectors
+        self._places: Ints = ids.rank("ordinal").cast(pl.Int64).to_numpy() - 1
+        self._attributes = attributes
 
     def search(
         self,
         queries: Matrix,
         k: int,
+        params: Params | None = None,
         *,
-        own: Ints | None = None,
-        scored: bool = True,
-        progress: Progress | None = None,
+        only: Filter | None = None,
+        exact: bool = False,
     ) -> Neighbours:
-        return nearest(
-            queries,
-            self.corpus.values,
-            k,
-            metric=self.metric,
-            places=self._places,
-            own=own,
-            scored=scored,
-            progress=progress,
-        )
+        settled(self.searches, params, "search parameter")
+        if only is None:
+            return nearest(queries, self._vectors, k, metric=self.metric, places=self._places)
+        rows = np.flatnonzero(passing(self._attributes, only))
+        found = nearest(queries, self._vectors[rows], k, metric=self.metric, places=self._places[rows])
+        return Neighbours(np.where(found.items == NOBODY, NOBODY, rows[found.items]), found.scores.copy())
+
+    def size(self) -> int:
+        return int(self._vectors.nbytes)

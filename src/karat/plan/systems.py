@@ -8,7 +8,6 @@ from pydantic import Field
 
 from karat.chance import Chance
 from karat.columns import ITEM, QUERY, SCORE
-from karat.engines import ENGINES
 from karat.errors import UnknownName, UsageError
 from karat.formats.candidates import read_candidates
 from karat.intake import ranking_from_frame
@@ -49,7 +48,7 @@ class VectorsSystem(VectorFiles, SystemTable):
     """An embedding space, searched exactly."""
 
     kind: Literal["vectors"]
-    engine: str = Field("exact", description="How neighbours are found.")
+    engine: Literal["exact"] = Field("exact", description="Exact search; other engines are of the kind index.")
     depth: Annotated[int, Field(ge=1)] | None = Field(
         None,
         description=f"How many to find; unset: all of up to {_FULL_UP_TO:,} items, else {_USUAL_DEPTH:,}; with a "
@@ -60,11 +59,6 @@ class VectorsSystem(VectorFiles, SystemTable):
         description="all, gold (the gold's queries), a file of ids, or a table of query_id and item_id; unset: gold "
         "where the gold is closed, else all.",
     )
-
-    def faults(self) -> Iterator[tuple[str, str]]:
-        yield from super().faults()
-        if ENGINES.find(self.engine) is None:
-            yield "engine", str(UnknownName("engine", self.engine, ENGINES.names()))
 
     def load(self, shop: Shop) -> Ranking:
         corpus, queries = self.read(shop)
@@ -88,7 +82,6 @@ class VectorsSystem(VectorFiles, SystemTable):
             queries,
             k=depth,
             metric=self.metric,
-            engine=self.engine,
             wanted=shop.gold.queries.cast(pl.String).sort(),
             candidates=candidates,
             cuts=shop.cuts,

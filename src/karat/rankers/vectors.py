@@ -7,10 +7,9 @@ import numpy as np
 import polars as pl
 
 from karat.columns import ITEM, QUERY
-from karat.engines import ENGINES
 from karat.errors import DataError, UnknownName, UsageError
 from karat.hygiene import HUB_K, Hygiene, inspect
-from karat.neighbours import NOBODY, Neighbours, Progress, score_listed
+from karat.neighbours import NOBODY, Neighbours, Progress, nearest, score_listed
 from karat.similarity import METRICS, norms_of
 from karat.types import Ints, Ranking, Vectors
 from karat.wording import count
@@ -36,7 +35,6 @@ def rank_vectors(
     *,
     k: int | None = None,
     metric: str = "cosine",
-    engine: str = "exact",
     wanted: pl.Series | None = None,
     candidates: pl.Series | None = None,
     cuts: Sequence[int] = (),
@@ -63,8 +61,15 @@ def rank_vectors(
     itself = len(asked) == len(pool) and bool((own == np.arange(len(pool))).all()) and queries is None
     # One more than asked for shows whether the last ties with the next; hubs are looked for among ten.
     deep = len(pool) if k is None else max(k, HUB_K) + 1
-    found = ENGINES.get(engine)(pool, metric).search(
-        pool.values if itself else asked.values, deep, own=own, scored=scored, progress=progress
+    found = nearest(
+        pool.values if itself else asked.values,
+        pool.values,
+        deep,
+        metric=metric,
+        places=pool.ids.rank("ordinal").cast(int).to_numpy() - 1,
+        own=own,
+        scored=scored,
+        progress=progress,
     )
     hygiene = inspect(pool, found, itself=itself, scored=scored, metric=metric, cuts=cuts)
     return Space(_ranking_of(asked.ids, pool.ids, found, k, source or corpus.source), hygiene)
