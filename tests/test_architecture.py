@@ -24,15 +24,16 @@ LAYERS = [
     {"placing"},
     {"statistics", "matching", "ordering", "neighbours"},
     {"wording"},
-    {"results", "slices", "targets", "hygiene", "tops", "sampling", "similarities"},
-    {"judging", "metrics"},
-    {"evaluation", "breakdown", "changes", "expectations", "agreement"},
+    {"results", "slices", "targets", "hygiene", "tops", "sampling", "similarities", "timing", "ann", "stability"},
+    {"judging", "metrics", "indexed"},
+    {"evaluation", "breakdown", "changes", "expectations", "agreement", "examples"},
     {"pairing"},
     {"report", "saved", "chance"},
     {"figures"},
-    {"assessment", "gates", "explain", "catalogue"},
+    {"assessment", "gates", "explain", "catalogue", "drift"},
+    {"hints"},
     {"engines"},
-    {"gold", "rankers", "reports", "text"},
+    {"gold", "rankers", "reports", "text", "lab"},
     {"api", "against", "tuning", "integrations"},
     {"plan"},
     {"cli"},
@@ -42,9 +43,17 @@ LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 # formats is for the rim: where gold and rankings come from, and where reports go.
 FORMATS_ARE_FOR = {"formats", "gold", "rankers", "reports", "text", "integrations", "api", "against", "plan", "cli"}
 HEAVY_AT_START = {"polars", "numpy", "rich", "matplotlib", "faiss", "pydantic", "jinja2"}
-CORE_LIBRARIES = {"numpy", "polars", "pydantic", "typer", "rich", "matplotlib"}
+CORE_LIBRARIES = {"numpy", "polars", "pydantic", "typer", "rich", "matplotlib", "faiss"}
 # An optional library is imported in one file, which says which extra installs it.
 EXTRAS = {
+    "engines/hnsw_lib.py": {"hnswlib"},
+    "engines/lance.py": {"lancedb", "pyarrow"},
+    "engines/pgvector/homes.py": {"psutil"},
+    "engines/pgvector/links.py": {"psycopg"},
+    "engines/pgvector/statements.py": {"psycopg"},
+    "engines/qdrant.py": {"qdrant_client"},
+    "engines/sqlite_vec.py": {"sqlite_vec", "pysqlite3"},
+    "engines/usearch.py": {"usearch"},
     "formats/vectors/tensors.py": {"safetensors"},
     "integrations/sentence_transformers.py": {"sentence_transformers", "torch"},
     "text/transformers.py": {"sentence_transformers", "torch"},

@@ -7,6 +7,7 @@ import polars as pl
 
 from karat.errors import DataError, UsageError
 from karat.measure import Measure
+from karat.results import Recorded
 from karat.saved import Column, Saved
 from karat.statistics.comparison import Paired, compare_pairs
 from karat.statistics.distributions import normal_quantile
@@ -33,7 +34,7 @@ def figure_of(target: Target, system: str, report: Saved) -> Figure:
     """A measure's estimate (of a count: the sum), or the figure that was recorded."""
     recorded = report.figures(system).get(target.subject)
     if recorded is not None:
-        return _recorded(target, float(recorded), report)
+        return _recorded(target, recorded, report)
     column = report.column(target.subject, system, target.slice, _place(target, report))
     if column.mean is None:
         raise _undefined(target, system, report)
@@ -54,7 +55,7 @@ def difference_of(target: Target, system: str, report: Saved, baseline: str | No
     name = baseline if other is None and baseline else _only_system(base, system)
     recorded = report.figures(system).get(target.subject)
     if recorded is not None:
-        figure, mean = _between_recorded(target, float(recorded), report, base, name)
+        figure, mean = _between_recorded(target, recorded, report, base, name)
     else:
         ours = report.column(target.subject, system, target.slice, _place(target, report))
         _check_direction(target, ours)
@@ -73,11 +74,11 @@ def _as_share(figure: Figure, mean: float, target: Target, report: Saved) -> Fig
     return Figure(figure.value / abs(mean), ci, figure.n, figure.note)
 
 
-def _between_recorded(target: Target, value: float, report: Saved, base: Saved, name: str) -> tuple[Figure, float]:
+def _between_recorded(target: Target, ours: Recorded, report: Saved, base: Saved, name: str) -> tuple[Figure, float]:
     theirs = base.figures(name).get(target.subject)
     if target.slice is not None or theirs is None:
-        return _recorded(target, value, report), 0.0
-    return Figure(value - theirs, None, None), theirs
+        return _recorded(target, ours, report), 0.0
+    return Figure(ours.value - theirs.value, None, None), theirs.value
 
 
 def _check_direction(target: Target, column: Column) -> None:
@@ -155,14 +156,14 @@ def _only_system(saved: Saved, wanted: str) -> str:
     )
 
 
-def _recorded(target: Target, value: float, report: Saved) -> Figure:
+def _recorded(target: Target, found: Recorded, report: Saved) -> Figure:
     if target.slice is not None or target.relative:
         raise UsageError(
             f"{target.subject} is a recorded figure: {'it has no slices' if target.slice else 'the baseline has none'}",
             where=_place(target, report),
-            expected=f"a limit on its value, such as {target.subject} <= {value:g}",
+            expected=f"a limit on its value, such as {target.subject} <= {found.value:g}",
         )
-    return Figure(value, None, None)
+    return Figure(found.value, found.ci, found.n)
 
 
 def _caution(n: int, ci: Bounds | None) -> str:

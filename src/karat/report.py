@@ -1,9 +1,9 @@
 """Report: all that was found, in one versioned form. Every writer, and the gate, reads only this."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -11,8 +11,11 @@ from karat._version import __version__
 from karat.agreement import Agreement
 from karat.breakdown import Slice, worst_slices
 from karat.changes import Change
+from karat.examples import Example
 from karat.hygiene import Hygiene
-from karat.results import Scores
+from karat.indexed import Indexed
+from karat.results import Recorded, Scores
+from karat.stability import Stability
 from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Resampling
@@ -24,6 +27,12 @@ __all__ = ["SCHEMA", "Report"]
 SCHEMA = "karat.report/1"
 _MOST_QUERIES_KEPT = 50_000
 _LONGEST_NAME = 24
+
+
+class Kept(Protocol):
+    """What is made from a report, and kept with it."""
+
+    def as_json(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,7 +48,7 @@ class Report:
     comparisons: tuple[Comparison, ...] = ()
     changes: tuple[Change, ...] = ()
     slices: tuple[Slice, ...] = ()
-    figures: dict[str, dict[str, float]] = field(default_factory=dict)
+    figures: Mapping[str, Mapping[str, float | Recorded]] = field(default_factory=dict)
     """What else was recorded of a system, such as a latency."""
     golds: dict[str, str] = field(default_factory=dict)
     """By system, which gold it was held against, where there are several."""
@@ -49,8 +58,24 @@ class Report:
     """By system, how far its similarities agree with the reference's."""
     fusions: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By system, how it was fused from others."""
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By system, what else it is made of: a model, a chunking."""
+    indexes: dict[str, Indexed] = field(default_factory=dict)
+    """By system, what was found of its index."""
+    stabilities: dict[str, Stability] = field(default_factory=dict)
+    """By system, how alike its first items are, and how long its vectors."""
+    fingerprints: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By system, what tells its items, vectors and queries from others."""
+    drifts: Mapping[str, Kept] = field(default_factory=dict)
+    """By system, what moved since an earlier report."""
+    hints: tuple[Kept, ...] = ()
+    """What a pattern among the figures suggests to do."""
     top: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     """By system, the first items of every query, where they were kept."""
+    examples: dict[str, tuple[Example, ...]] = field(default_factory=dict)
+    """By system, the queries that went best and worst."""
+    query_names: dict[str, str] = field(default_factory=dict)
+    """The queries' texts."""
     names: dict[str, str] = field(default_factory=dict)
     """What ids are called, for people."""
     detect: float = 0.01
@@ -130,6 +155,8 @@ class Report:
         if self.slices:
             form["slices"] = [part.as_json() for part in self.slices]
             form["worst_slices"] = [lost.as_json() for lost in worst_slices(self.slices, self.level)]
+        if self.hints:
+            form["hints"] = [hint.as_json() for hint in self.hints]
         if queries and self.keeps_queries:
             form["queries"] = self._per_query()
         return form | {"warnings": list(self.warnings), "provenance": self.provenance}
@@ -143,7 +170,13 @@ class Report:
             "fusion": self.fusions.get(name),
             "space": self.spaces[name].as_json() if name in self.spaces else None,
             "agreement": self.agreements[name].as_json() if name in self.agreements else None,
-            "figures": self.figures.get(name),
+            "facts": self.facts.get(name),
+            "index": self.indexes[name].as_json() if name in self.indexes else None,
+            "stability": self.stabilities[name].as_json() if name in self.stabilities else None,
+            "fingerprints": self.fingerprints.get(name),
+            "examples": [one.as_json(self.query_names, self.names) for one in self.examples.get(name, ())],
+            "drift": self.drifts[name].as_json() if name in self.drifts else None,
+            "figures": {label: _figure(one) for label, one in self.figures.get(name, {}).items()},
         }
         return {"measures": measures} | {key: value for key, value in beside.items() if value}
 
@@ -161,6 +194,10 @@ class Report:
         slices = {part.name: list(part.rows) for part in self.slices if part.of == "queries"}
         tops = {"top": {name: [list(items) for items in top] for name, top in self.top.items()}} if self.top else {}
         return {"ids": [str(query) for query in self._queries], "scores": scores, "slices": slices} | tops
+
+
+def _figure(one: float | Recorded) -> float | dict[str, Any]:
+    return one.as_json() if isinstance(one, Recorded) else one
 
 
 def _without_nan(values: Floats) -> list[float | None]:

@@ -1,19 +1,42 @@
-"""Scores: per query and measure, what came out."""
+"""Scores: per query and measure, what came out; and figures beside them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
 from karat.errors import UnknownName
 from karat.measure import Aggregate
 from karat.statistics.estimates import Estimate, estimate_all, summarise
-from karat.statistics.intervals import Resampling
+from karat.statistics.intervals import Bounds, Resampling
 from karat.statistics.streams import keys_of
 from karat.types import Floats
 from karat.wording import aligned, count, estimate_shown
 
-__all__ = ["Scores"]
+__all__ = ["Recorded", "Scores"]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A figure beside the measures, such as a latency, and how far to trust it where that is known."""
+
+    value: float
+    ci: Bounds | None = None
+    n: int | None = None
+
+    def as_json(self) -> float | dict[str, Any]:
+        """A bare number where there is nothing more to say."""
+        if self.ci is None and self.n is None:
+            return self.value
+        return {"value": self.value, "ci": None if self.ci is None else list(self.ci), "n": self.n}
+
+    @classmethod
+    def from_json(cls, form: Any) -> "Recorded":
+        if not isinstance(form, Mapping):
+            return cls(float(form))
+        ci = form.get("ci")
+        return cls(float(form["value"]), (ci[0], ci[1]) if ci else None, form.get("n"))
 
 
 @dataclass(frozen=True, eq=False)

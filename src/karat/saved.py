@@ -10,6 +10,7 @@ import polars as pl
 
 from karat.dialects import resolve
 from karat.errors import DataError, KaratError, UnknownName
+from karat.results import Recorded
 from karat.statistics.intervals import Bounds, Resampling
 from karat.types import Floats
 
@@ -36,9 +37,10 @@ class Saved:
         given = self.form.get("resampling") or {}
         return Resampling(**{one.name: given[one.name] for one in fields(Resampling) if one.name in given})
 
-    def figures(self, system: str) -> Mapping[str, float]:
+    def figures(self, system: str) -> Mapping[str, Recorded]:
         """What else was recorded of a system."""
-        return self.systems[system].get("figures") or {}
+        found: Mapping[str, Any] = self.systems[system].get("figures") or {}
+        return {name: Recorded.from_json(form) for name, form in found.items()}
 
     def part(self, name: str | None) -> Mapping[str, Any]:
         """The whole report, or one of its slices: both have systems and comparisons."""

@@ -4,9 +4,9 @@ import numpy as np
 import polars as pl
 
 from karat.columns import ITEM, QUERY, SCORE
-from karat.types import Ints, Ranking
+from karat.types import Floats, Ints, Ranking, segments_within
 
-__all__ = ["first_items", "first_rows"]
+__all__ = ["first_items", "first_rows", "first_scores"]
 
 
 def first_items(ranking: Ranking, queries: pl.Series, k: int) -> tuple[tuple[str, ...], ...]:
@@ -30,3 +30,14 @@ def first_rows(ranking: Ranking, queries: pl.Series, k: int | None) -> pl.DataFr
     ordered = frame.sort(QUERY, SCORE, ITEM, descending=[False, True, False])
     first = ordered.unique([QUERY, ITEM], keep="first", maintain_order=True)
     return first if k is None else first.group_by(QUERY, maintain_order=True).head(k)
+
+
+def first_scores(ranking: Ranking, k: int) -> Floats:
+    """The scores of each query's first k, queries × k; −inf where there are fewer. They come best first."""
+    place = segments_within(ranking.starts)
+    row: Ints = np.repeat(np.arange(len(ranking)), np.diff(ranking.starts))
+    kept = place < k
+    found = np.full((len(ranking), k), -np.inf)
+    if ranking.scores is not None:
+        found[row[kept], place[kept]] = ranking.scores[kept]
+    return found

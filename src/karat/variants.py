@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from karat.errors import DataError, UnknownName, UsageError
 from karat.types import Floats, Matrix, Vectors
 
-__all__ = ["DTYPES", "Codes", "are_units", "decode", "encode", "normalised", "vary"]
+__all__ = ["DTYPES", "Codes", "are_units", "decode", "encode", "normalised", "vary", "widened"]
 
 DTYPES = ("float64", "float32", "float16", "int8", "binary")
 _HIGHEST = 127
@@ -75,6 +75,11 @@ def normalised(values: Matrix) -> Matrix:
         lengths = _lengths(values[part])
         made[part] = values[part] / np.where(lengths > 0, lengths, 1.0)[:, None]
     return made
+
+
+def widened(values: Matrix) -> Matrix:
+    """Numbers of 16 bits as ones of 32: too coarse to hold a length of one."""
+    return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
 def encode(values: Matrix, dtype: str, *, where: str = "vectors") -> Codes:

@@ -109,7 +109,7 @@ class TestFaults:
         ("line", "told"),
         [
             ("systems.y = { kind = 'vector', path = 'a' }", "systems.y.kind: unknown kind of system 'vector'. Did you"),
-            ("systems.y = { kind = 'zzz' }", "systems.y.kind: unknown kind of system 'zzz'. Known: fusion, random,"),
+            ("systems.y = { kind = 'zzz' }", "systems.y.kind: unknown kind of system 'zzz'. Known: fusion, index,"),
             (
                 "systems.y = { kind = 'vectors', path = 'v', metric = 'cos' }",
                 "systems.y.metric: unknown similarity 'cos'",

@@ -14,6 +14,7 @@ from karat.errors import KaratError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from karat.text.chunks import Chunking
     from karat.text.corpus import Corpus
     from karat.text.files import Choices, Made
 
@@ -24,6 +25,7 @@ _EPILOG = (
     "  karat embed papers.parquet --text title,abstract --model wordllama -o papers.npz\n\n"
     "  karat embed papers.jsonl --text abstract --model models/all-MiniLM-L6-v2 -o minilm.npz\n\n"
     "  karat embed papers.csv --text title --model mymodels:encode -o mine.npz\n\n"
+    "  karat embed items.jsonl --chunking title+bullets/300+50 --model wordllama -o chunks.npz\n\n"
     "  karat embed --from papers.npz --truncate 128 --dtype int8 -o papers-128-int8.npz\n\n"
     "A model is wordllama, the folder of a sentence-transformers model, or module:function (a list of texts in, a row "
     "of numbers for each out). Nothing is downloaded. The texts of several columns are joined by a newline, or by "
@@ -58,6 +60,14 @@ def embed_command(
     text: Annotated[
         str | None, typer.Option("--text", metavar="COLUMNS", help="The columns of text, split by commas.")
     ] = None,
+    chunking: Annotated[
+        str | None,
+        typer.Option(
+            "--chunking",
+            metavar="SPELLING",
+            help="Instead of --text: fields, and windows of tokens, such as title+bullets/300+50. Ids become ITEM#0 …",
+        ),
+    ] = None,
     model: Annotated[
         str | None, typer.Option("--model", metavar="NAME", help="wordllama, a model's folder, or module:function.")
     ] = None,
@@ -88,9 +98,13 @@ def embed_command(
     quiet: QuietOption = False,
 ) -> None:
     """Turn texts into vectors, or vectors into smaller ones, with a record of how they were made."""
-    _check_combination(corpus, source, {"--text": text, "--model": model, "--id": id_column}, ids)
+    if text is not None and chunking is not None:
+        raise UsageError("--text and --chunking were given", expected="one of them")
+    named = "--text" if chunking is None else "--chunking"
+    _check_combination(corpus, source, {named: text or chunking, "--model": model, "--id": id_column}, ids)
     check_folder(output)
     from karat.formats.vectors.writing import check_output
+    from karat.text.chunks import parse_chunking
     from karat.text.corpus import read_corpus
     from karat.text.files import Choices
 
@@ -99,9 +113,10 @@ def embed_command(
     if source is not None:
         made = _variant(source, ids, output, choices, quiet=quiet)
     else:
-        columns = [name.strip() for name in (text or "").split(",") if name.strip()]
+        chunks = None if chunking is None else parse_chunking(chunking)
+        columns = chunks.fields if chunks else [name.strip() for name in (text or "").split(",") if name.strip()]
         read = partial(read_corpus, corpus or "", columns, joint=joint, id_column=id_column, empty=empty.value)
-        made = _embedded(read, model or "", output, choices, batch_size, quiet=quiet)
+        made = _embedded(read, chunks, model or "", output, choices, batch_size, quiet=quiet)
     _tell(made, as_json=as_json, quiet=quiet)
 
 
@@ -135,6 +150,7 @@ def _variant(source: str, ids: str | None, output: Path, choices: "Choices", *, 
 
 def _embedded(
     read: "Callable[[], Corpus]",
+    chunks: "Chunking | None",
     model: str,
     output: Path,
     choices: "Choices",
@@ -142,12 +158,13 @@ def _embedded(
     *,
     quiet: bool,
 ) -> "Made":
+    from karat.text.chunks import in_chunks, tokens_of
     from karat.text.files import embed_into
     from karat.text.models import find_model
 
     found = find_model(model)
     with progress("Reading the corpus", quiet=quiet):
-        corpus = read()
+        corpus = read() if chunks is None else in_chunks(read(), chunks, tokens_of(found))
     if corpus.skipped:
         rows, were = ("row", "was") if len(corpus.skipped) == 1 else ("rows", "were")
         warn([f"{len(corpus.skipped):,} {rows} without text {were} left out"], quiet=quiet)

@@ -93,7 +93,7 @@ def _carry_out(
     with steps(quiet=quiet) as tell:
         outcome = run_plan(checked, tell)
     gate = None if outcome.gate is None else replace(outcome.gate, strict=strict)
-    written = write_outputs(checked, outcome.report, output)
+    written = write_outputs(checked, outcome.report, output, gate)
     with unless_unread():
         if as_json:
             from json import dumps
@@ -148,6 +148,11 @@ def show(
     if report.spaces:
         print()
         print_spaces(report)
+    if report.stabilities:
+        from karat.reports.lab import print_lab
+
+        print()
+        print_lab(report)
     if gate is not None:
         print()
         print_gate(gate)

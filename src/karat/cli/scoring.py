@@ -1,6 +1,6 @@
 """What the commands that score runs share: files → Report."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -96,7 +96,7 @@ def _split_off_attributes(text: str) -> tuple[str, str]:
     return (path, attributes) if colon else (text, "")
 
 
-def _figures_of(scoring: Scoring, systems: list[str]) -> dict[str, dict[str, float]]:
+def _figures_of(scoring: Scoring, systems: list[str]) -> Mapping[str, Mapping[str, float]]:
     """What was recorded, of every system or of the one named."""
     figures: dict[str, dict[str, float]] = {}
     for system, name, value in scoring.figures():

@@ -83,6 +83,8 @@ class Engine(ABC):
     """Whether it filters while it searches; else items that do not pass are left out of what was found."""
     takes_texts: bool = False
     """Whether it is asked with texts, not with vectors."""
+    answers_singly: ClassVar[bool] = False
+    """Whether every query is a request of its own, which may fail while others succeed."""
     threads_safe: ClassVar[bool] = True
     """Whether several threads may search at the same time; else every thread needs ``again()``."""
 

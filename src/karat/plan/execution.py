@@ -16,16 +16,20 @@ from karat.errors import KaratError, UnknownName, UsageError
 from karat.formats.attributes import read_attributes
 from karat.gates import Gate, check_targets, measures_of
 from karat.hygiene import Hygiene, notes_of
+from karat.indexed import Equivalence, figure_names
+from karat.lab.measuring import Measured
 from karat.pairing import PairsOfSystems
+from karat.plan.lab import LabWork
 from karat.plan.reading import Checked
 from karat.plan.tables import Loaded
+from karat.plan.trials import Trials
 from karat.report import Report
 from karat.saved import Saved
 from karat.similarities import Similarities
 from karat.slices import Cuts, parse_attributes
 from karat.statistics.intervals import Resampling
 from karat.targets import Target
-from karat.types import Gold, Ranking
+from karat.types import Floats, Gold, Ranking, Vectors
 
 __all__ = ["Outcome", "Steps", "rankings_of", "run_plan"]
 
@@ -47,13 +51,12 @@ def run_plan(checked: Checked, steps: Steps | None = None) -> Outcome:
     """Load, rank, score, compare, and hold against the targets."""
     plan = checked.plan
     work = Work(checked, steps or (lambda what, done, of: None))
-    how = Resampling(**plan.statistics.model_dump())
     report = assess(
         work.gold_of(next(iter(plan.systems))),
         {name: partial(work.load, name) for name in plan.systems},
         checked.asked,
         golds={name: work.gold_of(name) for name in plan.systems},
-        how=how,
+        how=work.how,
         baseline=plan.baseline,
         slices=list(_cuts(work, plan.slices, "queries")),
         item_slices=list(_cuts(work, plan.item_slices, "items")),
@@ -68,11 +71,15 @@ def run_plan(checked: Checked, steps: Steps | None = None) -> Outcome:
         golds={name: work.aspect_of(name) for name in plan.systems} if len(work.loaded.golds) > 1 else {},
         names=_names(work, plan.names),
         spaces=work.all_spaces,
-        agreements=work.pairs.agreements(how, plan.baseline) if work.pairs else {},
+        agreements=work.pairs.agreements(work.how, plan.baseline) if work.pairs else {},
         fusions=work.fusions,
+        facts=work.facts,
         warnings=(*report.warnings, *work.loaded.notes, *work.notes, *notes_of(work.all_spaces)),
         provenance=_provenance(checked),
     )
+    if work.trials.stabilities:
+        golds = {name: work.gold_of(name) for name in plan.systems}
+        report = work.trials.added_to(report, golds, checked.asked, work.how)
     return Outcome(report, _gate(_aimed(work), report, checked.where) if checked.targets else None)
 
 
@@ -91,10 +98,15 @@ class Work:
         self.steps = steps
         self.spaces: dict[str, Hygiene] = {}
         self.fusions: dict[str, dict[str, object]] = {}
+        self.facts: dict[str, dict[str, object]] = {}
         self.notes: list[str] = []
         self._made: dict[str, Ranking | Chance] = {}
         self._used = {name for table in checked.plan.systems.values() for name in table.needs()}
         self._doing = "Reading the gold"
+        self.how = Resampling(**checked.plan.statistics.model_dump())
+        self.is_lab = checked.plan.is_lab
+        self.lab = LabWork(checked.plan.lab, self)
+        self.trials = Trials(self.lab)
         self.cuts, self.gold_cut = checked.cuts, checked.gold_cut
         with self.named_at("gold"):
             self.loaded: Loaded = checked.plan.gold.load(self)
@@ -171,6 +183,7 @@ class _Bench:
         self.closed = work.loaded.closed
         self.cuts, self.gold_cut = work.cuts, work.gold_cut
         self.reference = work.loaded.reference
+        self.how, self.lab, self.is_lab = work.how, work.lab, work.is_lab
         self.deepest = None if work.is_used(name) else work.checked.deepest
 
     def path(self, text: str) -> str:
@@ -181,6 +194,15 @@ class _Bench:
 
     def progress(self, done: int, of: int) -> None:
         self.work.progress(done, of)
+
+    def tell(self, what: str, done: int, of: int) -> None:
+        self.work.steps(f"{what}: {self.name}", done, of)
+
+    def keep_index(self, measured: Measured, same: Equivalence | None) -> None:
+        self.work.trials.keep_index(self.name, measured, same)
+
+    def keep_vectors(self, corpus: Vectors, queries: Vectors, scores: Floats) -> None:
+        self.work.trials.keep_vectors(self.name, corpus, queries, scores)
 
     def note(self, text: str) -> None:
         self.work.notes.append(f"{self.name}: {text}")
@@ -194,6 +216,9 @@ class _Bench:
 
     def keep_fusion(self, how: Mapping[str, object]) -> None:
         self.work.fusions[self.name] = dict(how)
+
+    def keep_facts(self, facts: Mapping[str, object]) -> None:
+        self.work.facts[self.name] = self.work.facts.get(self.name, {}) | dict(facts)
 
 
 def _pairs(checked: Checked, loaded: Loaded) -> PairsOfSystems | None:
@@ -243,14 +268,16 @@ def _aimed(work: Work) -> tuple[Target, ...]:
 
     def aims(target: Target) -> list[Target]:
         chosen = same_gold if target.relative else others
+        if target.subject in figure_names(plan.lab.k) and plan.is_lab:
+            held = plan.systems if target.subject == "drift" else plan.indexes
+            chosen = [name for name in chosen if name in held] or list(held)
         return [target] if target.system or not chosen else [replace(target, system=name) for name in chosen]
 
     return tuple(aimed for target in work.checked.targets for aimed in aims(target))
 
 
 def _gate(targets: tuple[Target, ...], report: Report, where: str) -> Gate:
-    recorded = [name for figures in report.figures.values() for name in figures]
-    measures_of(targets, recorded, where)
+    measures_of(targets, [name for figures in report.figures.values() for name in figures], where)
     try:
         return check_targets(targets, Saved(report.as_json(), where))
     except KaratError as error:

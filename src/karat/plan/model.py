@@ -8,6 +8,8 @@ from pydantic import Field, create_model
 
 from karat.evaluation import DEFAULT_MEASURES
 from karat.plan import GOLD_KINDS, SYSTEM_KINDS
+from karat.plan.lab import LabTable
+from karat.plan.sweeping import SweepTable
 from karat.plan.tables import GoldTable, SystemTable, Table
 from karat.statistics.intervals import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampling
 
@@ -60,14 +62,18 @@ class OutputTable(Table):
     """A file to write, and its form where the suffix does not tell."""
 
     file: str = Field(
-        description="Relative to the plan, or to the folder of karat run -o; {system} makes one of each with cutoffs."
+        description="Relative to the plan, or to the folder of karat run -o; {system} makes one of each with cutoffs, "
+        "{index} one of each index with evaluation; {date} and {model} are filled in."
     )
     form: str | None = Field(
         None,
-        description="report, queries (every query's scores), cutoffs (a table by k) or retrievers; unset: report.",
+        description="report, queries (every query's scores), cutoffs (a table by k), retrievers or evaluation (one "
+        "index whole); unset: report.",
     )
     k: Annotated[int, Field(ge=1)] | None = Field(None, description="The cut-off of the form retrievers.")
-    system: str | None = Field(None, description="The system of the form cutoffs, where the file names none.")
+    system: str | None = Field(
+        None, description="The system of the forms cutoffs and evaluation, where the file names none."
+    )
 
 
 class AgreementTable(Table):
@@ -104,12 +110,26 @@ class Plan(Table):
     agreement: AgreementTable | None = Field(
         None, description="How far similarities agree with those of a reference: correlations and errors."
     )
+    lab: LabTable = Field(LabTable(), description="How systems of the kind index are tried.")
+    sweep: dict[str, SweepTable] = Field(
+        {}, description="By system of the kind index: grids of parameters for karat sweep."
+    )
     statistics: Statistics = Field(Statistics(), description="How intervals and tests are made.")
     conventions: Conventions = Field(Conventions(), description="Conventions of all measures.")
     figures: dict[str, dict[str, float]] = Field({}, description="Figures of a system measured elsewhere: latency.")
     meta: dict[str, str | int | float | bool] = Field(
         {}, description="What to record with the results: model, dataset_version, index_params …"
     )
+
+    @property
+    def indexes(self) -> dict[str, SystemTable]:
+        """The systems that are vector indexes."""
+        return {name: table for name, table in self.systems.items() if table.is_index}
+
+    @property
+    def is_lab(self) -> bool:
+        """Whether the plan is about indexes, or says how to try them."""
+        return "lab" in self.model_fields_set or bool(self.indexes)
 
 
 def plan_model() -> type[Plan]:

@@ -11,18 +11,22 @@ import polars as pl
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.formats import TABLE_FORMATS, form_to_write, writing_table
 from karat.formats.atomic import make_folder, writing_files
+from karat.gates import Gate
 from karat.plan.model import OutputTable, Plan
 from karat.plan.reading import Checked
 from karat.report import Report
 from karat.reports import form_of
+from karat.reports.evaluation import check_evaluation, file_parts, to_evaluation
 from karat.reports.per_cutoff import to_cutoff_csv
 from karat.reports.retrievers import check_retrievers, to_retrievers
 
 __all__ = ["FORMS", "check_outputs", "reports_among", "write_outputs"]
 
 _USUAL_K = 5
-FORMS = ("report", "queries", "cutoffs", "retrievers")
-_EACH_SYSTEM = "{system}"
+FORMS = ("report", "queries", "cutoffs", "retrievers", "evaluation")
+_EACH = {"cutoffs": "{system}", "evaluation": "{index}"}
+_LATER = ("{date}", "{model}")
+"""Known when the report is."""
 
 
 def check_outputs(checked: Checked, folder: Path | None = None) -> None:
@@ -67,14 +71,16 @@ def _with_keys(plan: Plan) -> list[tuple[tuple[str, int], OutputTable]]:
 
 
 def _for_each(output: OutputTable, plan: Plan) -> list[OutputTable]:
-    if output.form != "cutoffs" or _EACH_SYSTEM not in output.file:
+    each = _EACH.get(output.form or "")
+    if each is None or each not in output.file:
         return [output]
-    names = {name: _as_file_name(name) for name in plan.systems}
-    return [output.model_copy(update={"file": output.file.replace(_EACH_SYSTEM, part), "system": name})
-            for name, part in names.items()]  # fmt: skip
+    names = plan.indexes if output.form == "evaluation" else plan.systems
+    return [output.model_copy(update={"file": output.file.replace(each, as_file_name(name)), "system": name})
+            for name in names]  # fmt: skip
 
 
-def _as_file_name(system: str) -> str:
+def as_file_name(system: str) -> str:
+    """Without what a path could stumble over."""
     return re.sub(r"[^\w.+-]", "_", system).lstrip("._") or "system"
 
 
@@ -84,15 +90,16 @@ def _check(output: OutputTable, checked: Checked) -> None:
     if output.form == "queries":
         form_to_write(Path(output.file), None, TABLE_FORMATS)
     elif output.form == "cutoffs":
-        if Path(output.file).suffix != ".csv":
-            raise UsageError(f"the form cutoffs is CSV, not {Path(output.file).suffix or 'a name without suffix'}")
+        _check_suffix(output, ".csv")
         if output.system not in checked.plan.systems:
             found = f"no system is called {output.system!r}" if output.system else "which system is not said"
             raise UsageError(found, expected="{system} in the name of the file, or system = one of the plan's")
         _check_has_cuts(checked)
+    elif output.form == "evaluation":
+        _check_suffix(output, ".json")
+        check_evaluation(output.system, checked.plan.indexes)
     elif output.form == "retrievers":
-        if Path(output.file).suffix != ".json":
-            raise UsageError(f"the form retrievers is JSON, not {Path(output.file).suffix or 'a name without suffix'}")
+        _check_suffix(output, ".json")
         names = [name for name, system in checked.plan.systems.items() if system.ranks]
         check_retrievers(names, [str(one.measure) for one in checked.asked], output.k or _USUAL_K)
     else:
@@ -101,22 +108,29 @@ def _check(output: OutputTable, checked: Checked) -> None:
             _check_has_cuts(checked)
 
 
+def _check_suffix(output: OutputTable, wanted: str) -> None:
+    suffix = Path(output.file).suffix
+    if suffix != wanted:
+        found = suffix or "a name without suffix"
+        raise UsageError(f"the form {output.form} is {wanted[1:].upper()}, not {found}")
+
+
 def _check_has_cuts(checked: Checked) -> None:
     if not checked.cuts:
         raise UsageError("no measure has a cut-off", expected="measures at several k", hint="cutoffs = [1, 5, 10]")
 
 
-def write_outputs(checked: Checked, report: Report, folder: Path | None = None) -> list[Path]:
+def write_outputs(checked: Checked, report: Report, folder: Path | None = None, gate: Gate | None = None) -> list[Path]:
     """Write into ``folder``, or beside the plan; returns what was written."""
     place = checked.folder if folder is None else folder
     outputs = outputs_of(checked.plan)
-    paths = [place / output.file for output in outputs]
+    paths = [place / _named(output, report) for output in outputs]
     contents, tables = {}, []
     for output, path in zip(outputs, paths, strict=True):
         if output.form == "queries":
             tables.append(path)
         else:
-            contents[path] = _content_of(output)(report)
+            contents[path] = _content_of(output, gate)(report)
     for path in paths:
         make_folder(path.parent)
     with ExitStack() as stack:
@@ -129,11 +143,23 @@ def write_outputs(checked: Checked, report: Report, folder: Path | None = None) 
 def reports_among(checked: Checked, written: list[Path]) -> list[Path]:
     """Those that karat can read back, for a gate."""
     outputs = outputs_of(checked.plan)
-    kept = (path for output, path in zip(outputs, written, strict=True) if output.form in (None, "report"))
+    kept = (
+        path for output, path in zip(outputs, written, strict=True) if output.form in (None, "report", "evaluation")
+    )
     return [path for path in kept if path.suffix == ".json"]
 
 
-def _content_of(output: OutputTable) -> Callable[[Report], str | bytes]:
+def _named(output: OutputTable, report: Report) -> str:
+    """The name of the file, with the date and the model where it asks for them."""
+    if not any(part in output.file for part in _LATER):
+        return output.file
+    parts = file_parts(report, output.system or next(iter(report.systems)))
+    return output.file.replace("{date}", parts["date"]).replace("{model}", as_file_name(parts["model"]))
+
+
+def _content_of(output: OutputTable, gate: Gate | None) -> Callable[[Report], str | bytes]:
+    if output.form == "evaluation":
+        return lambda report: to_evaluation(report, output.system or "", gate)
     if output.form == "cutoffs":
         return lambda report: to_cutoff_csv(report, output.system or "")
     if output.form == "retrievers":

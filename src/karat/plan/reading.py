@@ -12,13 +12,13 @@ from karat.dialects import DIALECTS, Asked
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.evaluation import resolve_all
 from karat.formats.source import Source
-from karat.gates import measures_of
 from karat.measure import COMMON_OPTIONS, Value
 from karat.metrics.common import REL
 from karat.plan import GOLD_KINDS, SYSTEM_KINDS, lines
 from karat.plan.model import AgreementTable, Conventions, OutputTable, Plan, Statistics, TargetTable, plan_model
+from karat.plan.targeting import targets_of
 from karat.slices import parse_attributes
-from karat.targets import Target, parse_target
+from karat.targets import Target
 
 __all__ = ["Checked", "check_plan", "overrides_of", "read_plan"]
 
@@ -82,7 +82,7 @@ def check_plan(
     plan = _validated(content, where, places)
     faults: list[Fault] = []
     asked = _asked(plan, faults)
-    targets = _targets(plan, asked, faults)
+    targets = targets_of(plan, asked, faults)
     headline = _headline(plan, asked, faults)
     faults += _misfits(plan)
     faults += _too_deep(plan, asked)
@@ -256,36 +256,6 @@ def _meant(spelling: str, plan: Plan) -> str:
     return str(resolve_all([spelling], plan.conventions.dialect, overrides_of(plan.conventions))[0].measure)
 
 
-def _targets(plan: Plan, asked: list[Asked], faults: list[Fault]) -> list[Target]:
-    found = []
-    given: list[tuple[lines.Path, str, dict[str, str]]] = [
-        (("targets", number), text, {})
-        for number, text in enumerate([plan.targets] if isinstance(plan.targets, str) else plan.targets)
-    ]
-    for number, table in enumerate(plan.target):
-        chosen = {key: value for key, value in table.model_dump().items() if value is not None and key != "require"}
-        given.append((("target", number, "require"), table.require, chosen))
-    for path, text, chosen in given:
-        try:
-            found.append(parse_target(text, chosen))
-            _check_subject(found[-1], plan, asked)
-        except KaratError as error:
-            faults.append((path, str(error).removeprefix("target: ")))
-    return found
-
-
-def _check_subject(target: Target, plan: Plan, asked: list[Asked]) -> None:
-    """A target is about a figure or a measure of the plan."""
-    recorded = [name for figures in plan.figures.values() for name in figures]
-    measures_of([target], recorded)
-    labels = [one.label for one in asked]
-    meant = {str(one.measure) for one in asked}
-    if target.subject not in (*recorded, *labels) and str(resolve_all([target.subject])[0].measure) not in meant:
-        raise UsageError(f"{target.subject} is not among the measures", expected=f"one of {', '.join(labels)}")
-    if target.relative and plan.baseline is None:
-        raise UsageError(f"the target {target.title!r} needs a baseline", expected="baseline = the name of a system")
-
-
 def _misfits(plan: Plan) -> Iterator[Fault]:
     """Names of systems that are not there, circles, and values that do not fit together."""
     yield from ((("gold", key), message) for key, message in plan.gold.faults())
@@ -295,6 +265,9 @@ def _misfits(plan: Plan) -> Iterator[Fault]:
         yield ("baseline",), f"{plan.baseline} is a random order, with which nothing can be compared query by query"
     if plan.agreement is not None and not plan.gold.of_a_model:
         yield ("agreement",), 'needs a reference: gold = { kind = "reference", … }'
+    for name in plan.sweep:
+        if name not in plan.indexes:
+            yield ("sweep", name), str(UnknownName("system of the kind index", name, plan.indexes))
     for name in plan.figures:
         if name not in plan.systems:
             yield ("figures", name), str(UnknownName("system", name, plan.systems))

@@ -17,8 +17,9 @@ from karat.plan.vectors import VectorFiles
 from karat.rankers.fusion import METHODS as FUSIONS
 from karat.rankers.fusion import NORMALISATIONS, Fusion, fuse
 from karat.rankers.runs import read_run
-from karat.rankers.vectors import check_same_items, rank_listed, rank_vectors
+from karat.rankers.vectors import check_same_items, rank_listed, rank_vectors, those
 from karat.similarities import OfRun, OfVectors
+from karat.tops import first_scores
 from karat.types import Ranking, Vectors
 from karat.wording import count
 
@@ -90,6 +91,9 @@ class VectorsSystem(VectorFiles, SystemTable):
         )
         shop.keep_space(space.hygiene)
         shop.keep_similarities(OfVectors(corpus, queries, self.metric), space.ranking)
+        if shop.is_lab and not only_order:
+            asked = those(corpus if queries is None else queries, space.ranking.queries, "query")
+            shop.keep_vectors(corpus, asked, first_scores(space.ranking, shop.lab.table.k))
         return space.ranking
 
     def _candidates(self, corpus: Vectors, shop: Shop) -> pl.Series | pl.DataFrame | None:

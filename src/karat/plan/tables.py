@@ -3,16 +3,22 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from karat.chance import Chance
 from karat.dialects import Asked
 from karat.hygiene import Hygiene
+from karat.indexed import Equivalence
+from karat.lab.measuring import Measured
 from karat.pairing import ReferenceSide
 from karat.similarities import Similarities
-from karat.types import Gold, Ranking
+from karat.statistics.intervals import Resampling
+from karat.types import Floats, Gold, Ranking, Vectors
+
+if TYPE_CHECKING:
+    from karat.plan.lab import LabWork
 
 __all__ = ["Folder", "GoldTable", "Loaded", "Shop", "SystemTable", "Table"]
 
@@ -46,6 +52,11 @@ class Folder(Protocol):
     gold_cut: int
     """The largest cut-off at which a measure cuts the gold; 0: none does."""
 
+    how: Resampling
+    """How intervals are made."""
+    is_lab: bool
+    """Whether what vectors are made of is to be kept."""
+
     def path(self, text: str) -> str:
         """A path of the plan, which is relative to the plan's folder."""
 
@@ -59,6 +70,8 @@ class Shop(Folder, Protocol):
     """What it will be held against."""
     closed: bool
     reference: ReferenceSide | None
+    lab: "LabWork"
+    """How indexes are tried."""
     deepest: int | None
     """How deep anything looks into the ranking; None: to its end."""
 
@@ -68,14 +81,26 @@ class Shop(Folder, Protocol):
     def note(self, text: str) -> None:
         """Something to be warned of."""
 
+    def tell(self, what: str, done: int, of: int) -> None:
+        """What is being done to the system, for people who wait."""
+
     def keep_space(self, hygiene: Hygiene) -> None:
         """What is to be known of the system's vectors."""
+
+    def keep_index(self, measured: Measured, same: Equivalence | None) -> None:
+        """What came of an index."""
+
+    def keep_vectors(self, corpus: Vectors, queries: Vectors, scores: Floats) -> None:
+        """What the system is made of, and how alike the first of each query are (queries × k)."""
 
     def keep_similarities(self, similarities: Similarities, ranking: Ranking) -> None:
         """What the system knows of pairs, to be held against the reference's."""
 
     def keep_fusion(self, how: Mapping[str, object]) -> None:
         """How the system was fused."""
+
+    def keep_facts(self, facts: Mapping[str, object]) -> None:
+        """What else to record of the system: its model, its chunking …"""
 
 
 class GoldTable(Table, ABC):
@@ -102,6 +127,8 @@ class SystemTable(Table, ABC):
 
     ranks: ClassVar[bool] = True
     """Whether it has a ranking that can be fused and compared; a random order has none."""
+    is_index: ClassVar[bool] = False
+    """Whether it is a vector index, which can be swept."""
     gold: str | None = Field(None, description="Which aspect of the gold it is held against, where there are several.")
 
     @abstractmethod

@@ -1,6 +1,7 @@
 """The keys by which a plan names files of vectors."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -10,7 +11,7 @@ from karat.formats.vectors import ids_beside, read_vectors
 from karat.plan.tables import Folder, Table
 from karat.similarity import METRICS
 from karat.types import Vectors
-from karat.variants import DTYPES, vary
+from karat.variants import DTYPES, normalised, vary, widened
 
 __all__ = ["VectorFiles"]
 
@@ -23,6 +24,7 @@ class VectorFiles(Table):
     queries: str | None = Field(None, description="The queries' vectors, where they are not items of the corpus.")
     queries_ids: str | None = Field(None, description="A file of the queries' ids.")
     metric: str = Field("cosine", description="cosine, ip (inner product) or l2.")
+    normalise: bool = Field(False, description="Bring all vectors to length one first.")
     truncate: Annotated[int, Field(ge=1)] | None = Field(None, description="Use only the first dimensions.")
     dtype: str | None = Field(None, description="Use them as float64, float32, float16, int8 or binary.")
 
@@ -36,7 +38,8 @@ class VectorFiles(Table):
         return corpus, self._varied(read_vectors(folder.path(self.queries), ids=ids, taken=taken))
 
     def _varied(self, vectors: Vectors) -> Vectors:
-        return vary(vectors, truncate=self.truncate, dtype=self.dtype)
+        varied = vary(vectors, truncate=self.truncate, dtype=self.dtype)
+        return replace(varied, values=normalised(widened(varied.values))) if self.normalise else varied
 
     def faults(self) -> Iterator[tuple[str, str]]:
         """Keys whose values are not known."""

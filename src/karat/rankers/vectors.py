@@ -14,7 +14,7 @@ from karat.similarity import METRICS, norms_of
 from karat.types import Ints, Ranking, Vectors
 from karat.wording import count
 
-__all__ = ["Space", "check_same_items", "rank_listed", "rank_vectors"]
+__all__ = ["Space", "check_pair", "check_same_items", "rank_listed", "rank_vectors", "those"]
 
 _LISTED = 100
 _LONGEST = 1e150
@@ -52,11 +52,11 @@ def rank_vectors(
     _check_request(k, metric)
     asked = queries if queries is not None else corpus
     if wanted is not None:
-        asked = _those(asked, wanted, "query")
-    pool = corpus if candidates is None else _those(corpus, candidates, "candidate")
+        asked = those(asked, wanted, "query")
+    pool = corpus if candidates is None else those(corpus, candidates, "candidate")
     if not len(pool):
         raise DataError("found no candidates", where=pool.source, expected="at least one")
-    _check_pair(asked, pool, metric)
+    check_pair(asked, pool, metric)
     own = pool.rows_of(asked.ids)
     itself = len(asked) == len(pool) and bool((own == np.arange(len(pool))).all()) and queries is None
     # One more than asked for shows whether the last ties with the next; hubs are looked for among ten.
@@ -88,7 +88,7 @@ def rank_listed(
     ):
         if (found < 0).any():
             raise _unknown(names.filter(pl.Series(found < 0)).unique(maintain_order=True), what, where)
-    _check_pair(asked, corpus, metric)
+    check_pair(asked, corpus, metric)
     names = pairs[QUERY].unique().sort()
     pairs = pairs.select(QUERY, ITEM, pl.Series("row", rows), pl.Series("column", columns)).filter(
         pl.col(QUERY) != pl.col(ITEM)
@@ -141,7 +141,8 @@ def _check_request(k: int | None, metric: str) -> None:
         raise UnknownName("similarity", metric, METRICS)
 
 
-def _those(vectors: Vectors, wanted: pl.Series, what: str) -> Vectors:
+def those(vectors: Vectors, wanted: pl.Series, what: str) -> Vectors:
+    """The vectors of these ids, which must be there."""
     rows = vectors.rows_of(wanted)
     if (rows < 0).any():
         raise _unknown(wanted.filter(pl.Series(rows < 0)), what, vectors.source)
@@ -158,7 +159,8 @@ def _some(ids: pl.Series) -> str:
     return ", ".join(ids[:_LISTED]) + (" …" if len(ids) > _LISTED else "")
 
 
-def _check_pair(asked: Vectors, pool: Vectors, metric: str) -> None:
+def check_pair(asked: Vectors, pool: Vectors, metric: str) -> None:
+    """Refuse vectors that cannot be compared."""
     if asked.dimensions != pool.dimensions:
         raise DataError(
             f"queries of {asked.dimensions:,} dimensions and a corpus of {pool.dimensions:,}",

@@ -38,9 +38,15 @@ class _Entry(_Part):
     convention: str | None = None
 
 
+class _Figure(_Part):
+    value: float
+    ci: _Bounds | None = None
+    n: int | None = None
+
+
 class _System(_Part):
     measures: dict[str, _Entry]
-    figures: dict[str, float] | None = None
+    figures: dict[str, float | _Figure] | None = None
 
 
 class _Comparison(_Part):

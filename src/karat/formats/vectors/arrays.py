@@ -59,7 +59,7 @@ def read_npy(source: Source, key: str | None) -> Raw:
 
 
 def read_npz(source: Source, key: str | None) -> Raw:
-    """Arrays by name, one of which may be the ids."""
+    """Arrays by name, one of which may be the ids; those of one array among several are called ``{array}_ids``."""
     with _opened(source) as file:
         if file.read(4) not in _ARCHIVES:
             raise ValueError("no archive of arrays")
@@ -67,8 +67,10 @@ def read_npz(source: Source, key: str | None) -> Raw:
         with np.load(file, allow_pickle=False) as held:
             members = held.zip.namelist()
             names = [name.removesuffix(".npy") for name in members if name.endswith(".npy")] or list(held.files)
-            id_name = next((name for name in ID_NAMES if name in names and name != key), None)
-            chosen = the_only_one([name for name in names if name != id_name], key, "array", source.name)
+            id_name = next((name for name in (f"{key}_ids", *ID_NAMES) if name in names and name != key), None)
+            arrays = [name for name in names if name != id_name and not _are_ids_of(name, names)]
+            chosen = the_only_one(arrays, key, "array", source.name)
+            id_name = f"{chosen}_ids" if f"{chosen}_ids" in names else id_name
             values, ids = held[chosen], None if id_name is None else held[id_name]
             record = held.zip.read(METADATA_NAME) if METADATA_NAME in members and chosen == VALUES_NAME else None
     if not isinstance(values, np.ndarray):
@@ -76,6 +78,10 @@ def read_npz(source: Source, key: str | None) -> Raw:
     if record is not None:
         values = _decoded(values, parse_metadata(record, source.name), source.name)
     return Raw(values, None if ids is None else ids_of(ids, f"{source.name}:{id_name}"))
+
+
+def _are_ids_of(name: str, names: list[str]) -> bool:
+    return name.endswith("_ids") and name.removesuffix("_ids") in names
 
 
 def _decoded(values: NDArray[Any], record: dict[str, Any], where: str) -> Matrix:

@@ -1,0 +1,94 @@
+"""karat drift: is it still what it was?"""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from karat.cli.common import QuietOption, check_standard_input, unless_unread, warn
+from karat.errors import UsageError
+
+if TYPE_CHECKING:
+    from karat.drift import Drift
+    from karat.saved import Saved
+
+__all__ = ["add_to"]
+
+_EPILOG = (
+    "Examples:\n\n"
+    "  karat drift new.json last-week.json\n\n"
+    "  karat drift new.json last-week.json --system hnsw --allowed 2% --strict\n\n"
+    "The rule: mean and spread of the similarities of the first items, and of the vectors' lengths, stay within ±5 % "
+    "of what they were. Beside it stands a test, paired over the queries that both reports ask, which tells a real "
+    "change from noise; the two may disagree.\n\n"
+    "Exit code: 0 within (or unsure), 4 beyond, 5 an interval reaches beyond, under --strict."
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("drift", epilog=_EPILOG)(drift_command)
+
+
+def drift_command(
+    new: Annotated[str, typer.Argument(metavar="NEW.json", help="A saved report.", show_default=False)],
+    old: Annotated[str, typer.Argument(metavar="OLD.json", help="An earlier one.", show_default=False)],
+    system: Annotated[
+        str | None,
+        typer.Option("--system", metavar="NAME", help="The system; all that both reports have, unless it is named."),
+    ] = None,
+    old_system: Annotated[
+        str | None,
+        typer.Option("--old-system", metavar="NAME", help="The earlier system, where it was called otherwise."),
+    ] = None,
+    allowed: Annotated[str, typer.Option("--allowed", metavar="SHARE", help="How far a figure may move.")] = "5%",
+    strict: Annotated[bool, typer.Option("--strict", help="Unsure is not good enough: exit code 5.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all that is known as JSON.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Hold a report against an earlier one: similarities, lengths, quality, first items, and what changed between."""
+    share = _share_of(allowed)
+    check_standard_input([new, old])
+    from karat.reports.saved import read_report
+
+    report = read_report(new)
+    drifts = _drifts(report, read_report(old), system, old_system, share)
+    with unless_unread():
+        _tell(report, drifts, strict=strict, as_json=as_json, quiet=quiet)
+    codes = {one.exit_code(strict=strict) for one in drifts}
+    code = next((code for code in (4, 5) if code in codes), 0)
+    if code:
+        raise typer.Exit(code)
+
+
+def _share_of(text: str) -> float:
+    """``5%``, ``5 %`` or ``0.05``."""
+    number, percent, rest = text.partition("%")
+    try:
+        share = float(number) / (100 if percent else 1)
+    except ValueError:
+        share = -1.0
+    if rest.strip() or not 0 <= share < 1:
+        raise UsageError(f"--allowed is {text!r}", expected="a share of less than all, such as 5% or 0.05")
+    return share
+
+
+def _drifts(new: "Saved", old: "Saved", system: str | None, old_system: str | None, allowed: float) -> "list[Drift]":
+    from karat.drift import drift_between, systems_in_both
+
+    names: list[str] = systems_in_both(new, old) if system is None and old_system is None else []
+    if not names:
+        return [drift_between(new, old, system=system, old_system=old_system, allowed=allowed)]
+    return [drift_between(new, old, system=name, old_system=name, allowed=allowed) for name in names]
+
+
+def _tell(report: "Saved", drifts: "list[Drift]", *, strict: bool, as_json: bool, quiet: bool) -> None:
+    from karat.hints import hints_of
+    from karat.reports.drift import drifts_to_json, print_drift
+
+    if as_json:
+        print(drifts_to_json(drifts, strict=strict), end="")
+    else:
+        for place, drift in enumerate(drifts):
+            print("\n" if place else "", end="")
+            about = [one for one in hints_of(report, drift) if (one.system, one.figure) == (drift.system, "drift")]
+            print_drift(drift, about if drift.outcome == "fail" else ())
+    warn(dict.fromkeys(note for drift in drifts for note in drift.notes), quiet=quiet)

@@ -1,0 +1,153 @@
+"""karat sweep: grids of index parameters, recall against latency."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from karat.cli.common import QuietOption, exists, say, steps, unless_unread, warn
+from karat.cli.run_plan import PLAN_FILE
+from karat.errors import DataError
+
+if TYPE_CHECKING:
+    from karat.engines import Params
+    from karat.lab.outcome import Cost, Sweep
+    from karat.plan.execution import Steps
+    from karat.plan.reading import Checked
+
+__all__ = ["FOLDER", "add_to"]
+
+FOLDER = "karat-sweep"
+_JOURNAL = "journal.jsonl"
+_EPILOG = (
+    "Examples:\n\n"
+    "  karat sweep\n\n"
+    "  karat sweep indexes.toml -o results --no-prune\n\n"
+    "The plan has a table for each index to sweep: [sweep.NAME] with build = { m = [8, 16] } and "
+    "search = { ef_search = [16, 32, 64] }. Each build is made once. What is measured is kept at once: after a kill or "
+    "a lost server the same command goes on where it was. Exit code: 1 where settings failed."
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("sweep", epilog=_EPILOG)(sweep_command)
+
+
+def sweep_command(
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="The plan file.")] = PLAN_FILE,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help=f"Where results and the journal go; {FOLDER} by the plan."),
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure everything anew, whatever was measured before.")
+    ] = False,
+    no_prune: Annotated[
+        bool, typer.Option("--no-prune", help="Measure also settings that can find no more and be no quicker.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the sweeps as JSON instead of tables.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Sweep parameters of vector indexes: recall against latency, and the cheapest setting that meets the target."""
+    from karat.plan.execution import timestamp
+    from karat.plan.reading import read_plan
+    from karat.reports.frontier import sweeps_to_json
+
+    if plan == PLAN_FILE and not exists(plan):
+        raise DataError("no such file", where=plan, hint="karat init writes a plan; add [sweep.NAME] to it.")
+    checked = read_plan(plan)
+    folder = checked.folder / FOLDER if output is None else output
+    if folder.exists() and not folder.is_dir():
+        raise DataError("cannot make this folder: a file is there", where=str(folder))
+    with steps(quiet=quiet) as tell:
+        sweeps, costs = _carry_out(checked, folder, tell, fresh=fresh, prune=not no_prune, quiet=quiet)
+    form = sweeps_to_json(sweeps, timestamp())
+    written = _write(sweeps, costs, form, folder)
+    with unless_unread():
+        if as_json:
+            print(form, end="")
+        else:
+            _show(sweeps, costs)
+    warn([f"{sweep.name}: {note}" for sweep in sweeps for note in sweep.notes], quiet=quiet)
+    say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
+    _end(sweeps, costs, checked, quiet=quiet or as_json)
+
+
+def _carry_out(
+    checked: "Checked", folder: Path, tell: "Steps", *, fresh: bool, prune: bool, quiet: bool
+) -> "tuple[list[Sweep], list[Cost]]":
+    from karat.formats.atomic import make_folder
+    from karat.lab.journal import Journal
+    from karat.lab.sweep import sweep
+    from karat.plan.sweeping import sweeps_of
+
+    asked = sweeps_of(checked, tell)
+    make_folder(folder)
+    with Journal(folder / _JOURNAL, fresh=fresh) as journal:
+        if journal.dropped:
+            warn([f"{journal.path}: {journal.dropped} unfinished or unreadable lines were passed over"], quiet=quiet)
+        found: list[Sweep] = []
+        try:
+            for one in asked:
+                found.append(
+                    sweep(
+                        one.bench, one.grid, name=one.name, target=one.target, limit_p95_ms=one.limit_p95_ms,
+                        journal=journal, rounds=one.rounds, warm_up=one.warm_up, concurrency=one.concurrency,
+                        progress=tell, prune=prune,
+                    )
+                )  # fmt: skip
+        except KeyboardInterrupt:
+            say(f"{len(journal):,} measured settings are kept in {journal.path}: karat sweep goes on from there")
+            raise
+    return found, [one.cheapest for one in asked]
+
+
+def _write(sweeps: "list[Sweep]", costs: "list[Cost]", form: str, folder: Path) -> list[Path]:
+    """All files or none; a picture only where there is something to draw."""
+    from karat.formats.atomic import writing_files
+    from karat.reports.frontier import sweeps_to_csv, sweeps_to_markdown
+
+    contents: dict[Path, str | bytes] = {
+        folder / "sweep.json": form,
+        folder / "frontier.csv": sweeps_to_csv(sweeps, costs),
+        folder / "frontier.md": sweeps_to_markdown(sweeps, costs),
+    }
+    if any(sweep.comparable for sweep in sweeps):
+        from karat.reports.frontier_picture import sweeps_to_png
+
+        contents[folder / "frontier.png"] = sweeps_to_png(sweeps, costs)
+    with writing_files(contents):
+        pass
+    return list(contents)
+
+
+def _show(sweeps: "list[Sweep]", costs: "list[Cost]") -> None:
+    from karat.reports.frontier import print_sweep
+
+    for number, (sweep, cost) in enumerate(zip(sweeps, costs, strict=True)):
+        print("\n" * (number > 0), end="")
+        print_sweep(sweep, cost)
+
+
+def _end(sweeps: "list[Sweep]", costs: "list[Cost]", checked: "Checked", *, quiet: bool) -> None:
+    """What to try next; exit code 1 where something failed."""
+    failed = sum(len(sweep.of("failed")) for sweep in sweeps)
+    if failed:
+        of = sum(len(sweep.points) for sweep in sweeps)
+        say(
+            f"error: {failed} of {of} settings failed; what was measured is kept: a second karat sweep tries only these"
+        )
+        raise typer.Exit(1)
+    for sweep, cost in zip(sweeps, costs, strict=True):
+        choice = sweep.cheapest(by=cost)
+        if sweep.aims and choice.outcome == "sure" and choice.point is not None:
+            spelled = f"build = {_as_toml(choice.point.build)} and search = {_as_toml(choice.point.search)}"
+            say(f"Next: put {spelled} into [systems.{sweep.name}] of {checked.where}, and karat run it", quiet=quiet)
+            return
+    say("Next: try larger values, or another engine: karat engines lists them", quiet=quiet)
+
+
+def _as_toml(params: "Params") -> str:
+    from json import dumps
+
+    return f"{{ {', '.join(f'{name} = {dumps(value)}' for name, value in params.items())} }}" if params else "{}"

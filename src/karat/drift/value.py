@@ -1,0 +1,87 @@
+"""What drifted, as a value: it prints, goes into reports and is held against targets."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, Literal
+
+from karat.drift.churn import Churn
+from karat.drift.circumstances import Circumstances
+from karat.drift.moves import Moved
+from karat.drift.pairs import Tested
+from karat.stability import Spread
+
+__all__ = ["DRIFT_SCHEMA", "Drift"]
+
+DRIFT_SCHEMA = "karat.drift/1"
+_FAILED, _UNSURE = 4, 5
+Outcome = Literal["pass", "fail", "unsure"]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A system of a report beside the same system of an earlier one."""
+
+    system: str
+    old_system: str
+    source: str
+    old_source: str
+    k: int
+    allowed: float
+    moved: tuple[Moved, ...]
+    norms: tuple[Spread, Spread]
+    """Lengths of the vectors before and after."""
+    tested: tuple[Tested, ...]
+    """Of the similarities of the best item and of the k best."""
+    quality: tuple[Tested, ...]
+    """Of the measures that both reports hold query by query."""
+    churn: Churn | None
+    """None where the reports do not hold the queries' first items."""
+    circumstances: Circumstances
+    notes: tuple[str, ...] = ()
+
+    @property
+    def worst(self) -> Moved | None:
+        """The figure that moved most; None where none can be judged."""
+        judged = [one for one in self.moved if one.within is not None]
+        return max(judged, key=lambda one: abs(one.change), default=None)
+
+    @property
+    def outcome(self) -> Outcome:
+        """By the rule; unsure where it holds, but an interval reaches past what it allows."""
+        if any(one.within is False for one in self.moved):
+            return "fail"
+        return "unsure" if any(one.may_be_past(self.allowed) for one in self.tested) else "pass"
+
+    def exit_code(self, *, strict: bool = False) -> int:
+        """Of a command that decides: 4 where the rule failed, 5 where it is unsure and that is not good enough."""
+        return _FAILED if self.outcome == "fail" else _UNSURE if self.outcome == "unsure" and strict else 0
+
+    def figures(self) -> dict[str, float]:
+        """What targets may be about: ``drift <= 5 %``. A change that is no finite share is left out."""
+        found = {} if self.worst is None else {"drift": abs(self.worst.change)}
+        for name in ("top1", f"top{self.k}", "norm"):
+            of_name = [one for one in self.moved if one.figure.startswith(f"{name} ") and one.within is not None]
+            if of_name:
+                found[f"drift_{name}"] = max(abs(one.change) for one in of_name)
+        if self.churn is not None:
+            found |= {"churn": self.churn.changed, "churn_overlap": self.churn.overlap, "churn_rbo": self.churn.rbo}
+        return {name: value for name, value in found.items() if isfinite(value)}
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "schema": DRIFT_SCHEMA,
+            "system": self.system,
+            "old_system": self.old_system,
+            "report": self.source,
+            "old_report": self.old_source,
+            "k": self.k,
+            "allowed": self.allowed,
+            "verdict": self.outcome,
+            "worst": None if self.worst is None else self.worst.as_json(),
+            "figures": [one.as_json() for one in self.moved],
+            "paired": [one.as_json() for one in self.tested],
+            "quality": [one.as_json() for one in self.quality],
+            "churn": None if self.churn is None else self.churn.as_json(),
+            **self.circumstances.as_json(),
+            "notes": list(self.notes),
+        }

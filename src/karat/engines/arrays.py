@@ -1,0 +1,105 @@
+"""What goes into an engine and what comes out of it: 32-bit vectors and attributes in, rows and scores out."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from karat.blocks import cut_rows
+from karat.engines import Filter
+from karat.errors import DataError, UnknownName
+from karat.neighbours import NOBODY, Neighbours
+from karat.similarity import Singles
+from karat.types import Matrix
+
+__all__ = ["Turns", "column_of", "columns_of", "neighbours_of", "singles"]
+
+_ROWS_AT_ONCE = 1 << 14
+_SHORTEST = 1e-150
+_BYTES = 4
+
+
+def singles(vectors: Matrix, metric: str, dimensions: int | None = None) -> Singles:
+    """The vectors in 32 bits and one piece, of length one where the metric is the cosine; a copy where need be."""
+    if dimensions is not None and vectors.shape[1] != dimensions:
+        raise DataError(f"queries have {vectors.shape[1]:,} dimensions", expected=f"{dimensions:,}, as the index")
+    if metric == "cosine":
+        return _units(vectors)
+    if vectors.dtype.itemsize <= _BYTES:
+        return np.ascontiguousarray(vectors, dtype=np.float32)
+    with np.errstate(over="ignore"):
+        found = np.ascontiguousarray(vectors, dtype=np.float32)
+    if not np.isfinite(found).all():
+        row = int(np.argmin(np.isfinite(found).all(axis=1)))
+        raise DataError(f"vector {row} has a number beyond 32 bits", expected="numbers below 3e38")
+    return found
+
+
+def _units(vectors: Matrix) -> Singles:
+    if len(vectors) <= _ROWS_AT_ONCE:
+        return _units_of(vectors, 0)
+    found = np.empty(vectors.shape, dtype=np.float32)
+    for first, last in cut_rows(len(vectors), _ROWS_AT_ONCE):
+        found[first:last] = _units_of(vectors[first:last], first)
+    return found
+
+
+def _units_of(block: Matrix, first: int) -> Singles:
+    wide = block.astype(np.float64)
+    lengths = np.sqrt(np.vecdot(wide, wide))
+    if (lengths < _SHORTEST).any():
+        raise DataError(f"vector {first + int(np.argmin(lengths))} is zero", expected="vectors with a direction")
+    wide /= lengths[:, None]
+    return wide.astype(np.float32)
+
+
+def neighbours_of(rows: NDArray[np.integer], scores: NDArray[np.floating], k: int) -> Neighbours:
+    """A table of k columns from one that may have fewer. A row below zero is nobody; such stand behind the others."""
+    width = rows.shape[1]
+    if width == k and k and not (rows[:, -1] < 0).any():
+        return Neighbours(rows.astype(np.int64, copy=False), scores.astype(np.float64, copy=False))
+    items = np.full((len(rows), k), NOBODY, dtype=np.int64)
+    values = np.full((len(rows), k), -np.inf)
+    items[:, :width] = np.maximum(rows, NOBODY)
+    values[:, :width] = np.where(rows < 0, -np.inf, scores)
+    return Neighbours(items, values)
+
+
+def columns_of(attributes: pl.DataFrame | None) -> list[str]:
+    """Names for the attributes within an engine: whatever they are called, these need no quotes."""
+    return [] if attributes is None else [f"attribute{place}" for place in range(attributes.width)]
+
+
+def column_of(attributes: pl.DataFrame | None, only: Filter) -> str:
+    """The name of the attribute that a filter looks at."""
+    known = [] if attributes is None else attributes.columns
+    if only.attribute not in known:
+        raise UnknownName("attribute of items", only.attribute, known)
+    return columns_of(attributes)[known.index(only.attribute)]
+
+
+class Turns:
+    """For libraries that keep a search parameter in the index: searches by one value go together, others wait."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._value: int | None = None
+        self._inside = 0
+
+    @contextmanager
+    def at(self, value: int) -> Iterator[bool]:
+        """Gives whether the index has to be set to the value first."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._inside == 0 or self._value == value)
+            new, self._value = self._value != value, value
+            self._inside += 1
+        try:
+            yield new
+        finally:
+            with self._changed:
+                self._inside -= 1
+                if self._inside == 0:
+                    self._changed.notify_all()

@@ -1,0 +1,255 @@
+"""FAISS: flat, inverted lists, graph, and inverted lists of quantised vectors."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from karat.blocks import cut_rows
+from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, no_progress, passing, settled
+from karat.engines.arrays import neighbours_of, singles
+from karat.errors import UsageError
+from karat.neighbours import Neighbours, Progress
+from karat.similarity import Singles
+from karat.types import Matrix
+
+__all__ = ["FaissFlat", "FaissHnsw", "FaissIvf", "FaissIvfPq"]
+
+_ROWS_AT_ONCE = 1 << 14
+_POINTS_FOR_A_LIST = 39
+"""Below this many vectors a list FAISS warns that too few are there to learn from."""
+_POINTS_FOR_A_CODE = 4
+_NUMBERS_IN_A_PART = 4
+_MOST_BITS = 8
+
+_NLIST = Param(0, "lists; 0: about 4·√N, fewer where the corpus is small", least=0)
+_NPROBE = Param(8, "lists that a query looks into", least=1, more_finds_more=True)
+
+
+def _library() -> Any:
+    import faiss
+
+    return faiss
+
+
+class _Faiss(Engine):
+    """An index of FAISS; what differs between kinds is how it is made and how a search is told its parameters."""
+
+    native_filter = True
+
+    def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
+        super().__init__(metric, settings)
+        self._faiss = _library()
+        self._index: Any = None
+        self._shape: tuple[int, ...] = (0, 0)
+        self._asked: dict[tuple[Any, ...], Any] = {}
+        self._attributes: pl.DataFrame | None = None
+        self._built: dict[str, Setting] = {}
+
+    def build(
+        self,
+        vectors: Matrix,
+        ids: pl.Series,
+        params: Params | None = None,
+        *,
+        attributes: pl.DataFrame | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        held, tell = singles(vectors, self.metric), progress or no_progress
+        self._built = self._fitting(settled(self.builds, params, "build parameter"), *held.shape)
+        self._asked, self._attributes = {}, attributes
+        self._shape, self._index = held.shape, self._made(held.shape[1])
+        if not self._index.is_trained:
+            self._train(held)
+        for first, last in cut_rows(len(held), _ROWS_AT_ONCE):
+            tell(first, len(held))
+            self._index.add(held[first:last])
+        tell(len(held), len(held))
+
+    def search(
+        self,
+        queries: Matrix,
+        k: int,
+        params: Params | None = None,
+        *,
+        only: Filter | None = None,
+        exact: bool = False,
+    ) -> Neighbours:
+        held, dimensions = self._shape
+        asked, how = singles(queries, self.metric, dimensions), self._how(params, only, exact)
+        if not len(asked):
+            return neighbours_of(np.empty((0, 0), np.int64), np.empty((0, 0)), k)
+        distances, rows = self._searched(exact).search(asked, min(k, held), params=how)
+        if self.metric == "l2":
+            distances = 0.0 - np.sqrt(np.maximum(distances, 0.0).astype(np.float64))
+        return neighbours_of(rows, distances, k)
+
+    def _how(self, params: Params | None, only: Filter | None, exact: bool) -> Any:
+        """The parameters of one search; made once, as they are only read. Nothing is set in the index itself."""
+        key = (exact, only, *(params or {}).items())
+        if key not in self._asked:
+            values = settled(self.searches, params, "search parameter")
+            given = {} if only is None else {"sel": self._selector(only)}
+            self._asked[key] = self._parameters(values, given, exact)
+        return self._asked[key]
+
+    def _selector(self, only: Filter) -> Any:
+        return self._faiss.IDSelectorBitmap(np.packbits(passing(self._attributes, only), bitorder="little"))
+
+    def _fitting(self, values: dict[str, Setting], n: int, dimensions: int) -> dict[str, Setting]:
+        """The build parameters, with those that were left to the corpus."""
+        return values
+
+    @abstractmethod
+    def _made(self, dimensions: int) -> Any:
+        """An empty index by ``self._built``."""
+
+    def _train(self, held: Singles) -> None:
+        self._index.train(held)
+
+    def _searched(self, exact: bool) -> Any:
+        return self._index
+
+    def _parameters(self, values: dict[str, Setting], given: dict[str, Any], exact: bool) -> Any:
+        return self._faiss.SearchParameters(**given) if given else None
+
+    @property
+    def _by(self) -> int:
+        return int(self._faiss.METRIC_L2 if self.metric == "l2" else self._faiss.METRIC_INNER_PRODUCT)
+
+    def size(self) -> int:
+        """Bytes of the index as FAISS writes it."""
+        written = 0
+
+        def count(piece: bytes) -> int:
+            nonlocal written
+            written += len(piece)
+            return len(piece)
+
+        if self._index is not None:
+            self._faiss.write_index(self._index, self._faiss.PyCallbackIOWriter(count))
+        return written
+
+    def facts(self) -> dict[str, Any]:
+        threads = self._faiss.omp_get_max_threads()
+        return {"library": "faiss", "version": self._faiss.__version__, "threads": threads, **self._built}
+
+    def close(self) -> None:
+        self._asked = {}
+        self._index = None
+
+
+@ENGINES.register("faiss-flat")
+class FaissFlat(_Faiss):
+    """Every query against every item, in 32 bits."""
+
+    about = "FAISS: every query against every item, in 32 bits"
+    approximate = False
+    exact_mode = True
+
+    def _made(self, dimensions: int) -> Any:
+        return self._faiss.IndexFlat(dimensions, self._by)
+
+
+class _Lists(_Faiss):
+    """Vectors in lists about centres; a query looks into the lists whose centres are nearest."""
+
+    searches: ClassVar = {"nprobe": _NPROBE}
+
+    def _fitting(self, values: dict[str, Setting], n: int, dimensions: int) -> dict[str, Setting]:
+        lists = int(values["nlist"]) or max(1, min(round(4 * n**0.5), n // _POINTS_FOR_A_LIST))
+        if lists > max(n, 1):
+            raise UsageError(f"nlist is {lists:,} and the corpus holds {n:,} vectors", expected=f"at most {n:,} lists")
+        return {**values, "nlist": lists}
+
+    def _train(self, held: Singles) -> None:
+        self._index.cp.min_points_per_centroid = 1  # so few were asked for: no warning past karat
+        self._index.train(held)
+
+    def _centres(self, dimensions: int) -> Any:
+        return self._faiss.IndexFlat(dimensions, self._by)
+
+
+@ENGINES.register("faiss-ivf")
+class FaissIvf(_Lists):
+    """Inverted lists of whole vectors; with every list looked into it is exact."""
+
+    about = "FAISS IVF: vectors in lists, a query looks into some"
+    builds: ClassVar = {"nlist": _NLIST}
+    exact_mode = True
+
+    def _made(self, dimensions: int) -> Any:
+        lists = int(self._built["nlist"])
+        return self._faiss.IndexIVFFlat(self._centres(dimensions), dimensions, lists, self._by)
+
+    def _parameters(self, values: dict[str, Setting], given: dict[str, Any], exact: bool) -> Any:
+        lists = self._index.nlist if exact else int(values["nprobe"])
+        return self._faiss.SearchParametersIVF(nprobe=lists, **given)
+
+
+@ENGINES.register("faiss-hnsw")
+class FaissHnsw(_Faiss):
+    """A graph of near neighbours; the vectors it stands on can be searched one by one as well."""
+
+    about = "FAISS HNSW: a graph of near neighbours"
+    builds: ClassVar = {
+        "m": Param(32, "neighbours of a vector in the graph", least=2),
+        "ef_construction": Param(40, "how many it chooses these from", least=1),
+    }
+    searches: ClassVar = {"ef_search": Param(64, "how many a query keeps in view", least=1, more_finds_more=True)}
+    exact_mode = True
+
+    def _made(self, dimensions: int) -> Any:
+        index = self._faiss.IndexHNSWFlat(dimensions, int(self._built["m"]), self._by)
+        index.hnsw.efConstruction = int(self._built["ef_construction"])
+        return index
+
+    def _searched(self, exact: bool) -> Any:
+        return self._index.storage if exact else self._index
+
+    def _parameters(self, values: dict[str, Setting], given: dict[str, Any], exact: bool) -> Any:
+        if exact:
+            return super()._parameters(values, given, exact)
+        return self._faiss.SearchParametersHNSW(efSearch=int(values["ef_search"]), **given)
+
+
+@ENGINES.register("faiss-ivfpq")
+class FaissIvfPq(_Lists):
+    """Inverted lists of product-quantised vectors: small, and never exact."""
+
+    about = "FAISS IVF-PQ: vectors in lists, kept as short codes"
+    builds: ClassVar = {
+        "nlist": _NLIST,
+        "m": Param(0, "parts that a vector is cut into, a code each; 0: of about four numbers", least=0),
+        "bits": Param(0, "bits of a code; 0: eight, fewer where the corpus is small", least=0, most=12),
+    }
+
+    def _fitting(self, values: dict[str, Setting], n: int, dimensions: int) -> dict[str, Setting]:
+        divisors = [parts for parts in range(1, dimensions + 1) if dimensions % parts == 0]
+        parts = int(values["m"]) or max(each for each in divisors if each <= max(1, dimensions // _NUMBERS_IN_A_PART))
+        if parts not in divisors:
+            near = sorted(divisors, key=lambda each: abs(each - parts))[:3]
+            raise UsageError(
+                f"m is {parts}, which does not divide {dimensions} dimensions",
+                expected=f"a divisor, such as {', '.join(map(str, sorted(near)))}",
+            )
+        bits = int(values["bits"]) or min(_MOST_BITS, max(1, (n // _POINTS_FOR_A_CODE).bit_length() - 1))
+        if int(values["bits"]) and 2**bits > n:
+            raise UsageError(
+                f"bits is {bits}: {2**bits:,} codes a part, and the corpus holds {n:,} vectors",
+                expected="no more codes than vectors; 0 chooses",
+            )
+        return {**super()._fitting(values, n, dimensions), "m": parts, "bits": bits}
+
+    def _made(self, dimensions: int) -> Any:
+        lists, parts, bits = (int(self._built[name]) for name in ("nlist", "m", "bits"))
+        return self._faiss.IndexIVFPQ(self._centres(dimensions), dimensions, lists, parts, bits, self._by)
+
+    def _train(self, held: Singles) -> None:
+        self._index.pq.cp.min_points_per_centroid = 1
+        least = 2 ** int(self._built["bits"])
+        super()._train(held if len(held) >= least else np.resize(held, (least, held.shape[1])))
+
+    def _parameters(self, values: dict[str, Setting], given: dict[str, Any], exact: bool) -> Any:
+        return self._faiss.IVFPQSearchParameters(nprobe=int(values["nprobe"]), **given)

@@ -1,0 +1,208 @@
+"""LanceDB: vectors in files of a folder, with or without an index."""
+
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from karat.blocks import cut_rows
+from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, no_progress, settled
+from karat.engines.arrays import column_of, columns_of, neighbours_of, singles
+from karat.engines.folders import FOLDER, Folder, bytes_in, folder_in
+from karat.errors import MissingExtra, UsageError
+from karat.neighbours import NOBODY, Neighbours, Progress
+from karat.similarity import Singles
+from karat.types import Floats, Matrix
+
+__all__ = ["LanceDB"]
+
+_ROWS_AT_ONCE = 1 << 14
+_QUERIES_AT_ONCE = 64
+_ROWS_OF_A_LIST, _ROWS_OF_A_GRAPH = 1 << 12, 1 << 20
+_TABLE, _COLUMN = "items", "vector"
+
+
+def _libraries() -> tuple[Any, Any]:
+    try:
+        import lancedb
+        import pyarrow  # type: ignore[import-untyped, unused-ignore]
+    except ImportError as error:
+        raise MissingExtra("lancedb", "engines", "the engine lancedb") from error
+    return lancedb, pyarrow
+
+
+@ENGINES.register("lancedb")
+class LanceDB(Engine):
+    """The cosine is had from the distance of vectors of length one, as the library itself has it within its indexes.
+
+    (Asked for the cosine distance, it gives it on one scale from some kinds of index and on another from others.)
+    """
+
+    about = "LanceDB: vectors in files, in lists or graphs"
+    extra = "engines"
+    opens: ClassVar = {"folder": FOLDER}
+    builds: ClassVar = {
+        "index": Param("ivf_hnsw_sq", "the kind of index", choices=("ivf_hnsw_sq", "ivf_flat", "ivf_pq", "none")),
+        "partitions": Param(0, "lists, or graphs; 0: one for 4,096 vectors, or for 1,048,576", least=0),
+        "m": Param(20, "neighbours of a vector in a graph (ivf_hnsw_sq)", least=2),
+        "ef_construction": Param(300, "how many it chooses these from (ivf_hnsw_sq)", least=1),
+        "sub_vectors": Param(0, "codes of a vector (ivf_pq); 0: one for 16 or 8 numbers", least=0),
+    }
+    searches: ClassVar = {
+        "nprobes": Param(20, "lists or graphs that a query looks into", least=1, more_finds_more=True),
+        "ef": Param(64, "how many a query keeps in view (ivf_hnsw_sq)", least=1, more_finds_more=True),
+        "refine_factor": Param(0, "so many times k are scored anew with whole vectors", least=0, more_finds_more=True),
+    }
+    exact_mode = True
+    native_filter = True
+
+    def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
+        super().__init__(metric, settings)
+        self._lancedb, self._arrow = _libraries()
+        self._folder: Folder | None = None
+        self._table: Any = None
+        self._shape: tuple[int, ...] = (0, 0)
+        self._built: dict[str, Setting] = {}
+        self._attributes: pl.DataFrame | None = None
+
+    def build(
+        self,
+        vectors: Matrix,
+        ids: pl.Series,
+        params: Params | None = None,
+        *,
+        attributes: pl.DataFrame | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        held, tell = singles(vectors, self.metric), progress or no_progress
+        self.close()
+        self._shape, self._attributes = held.shape, attributes
+        self._built = _fitting(settled(self.builds, params, "build parameter"), *held.shape)
+        self._folder = folder_in(str(self.settings["folder"]), "lancedb")
+        schema = self._schema(held.shape[1])
+        self._table = self._lancedb.connect(self._folder.name).create_table(
+            _TABLE, data=self._batches(held, schema, tell), schema=schema
+        )
+        config = self._config()
+        if config is not None:
+            self._table.create_index(_COLUMN, config=config)
+        tell(len(held), len(held))
+
+    def _schema(self, dimensions: int) -> Any:
+        arrow = self._arrow
+        fields = [("row", arrow.int64()), (_COLUMN, arrow.list_(arrow.float32(), dimensions))]
+        return arrow.schema([*fields, *((name, arrow.string()) for name in columns_of(self._attributes))])
+
+    def _batches(self, held: Singles, schema: Any, tell: Progress) -> Iterator[Any]:
+        arrow = self._arrow
+        for first, last in cut_rows(len(held), _ROWS_AT_ONCE):
+            tell(first, len(held))
+            numbers = arrow.array(held[first:last].ravel())
+            columns = [
+                arrow.array(np.arange(first, last)),
+                arrow.FixedSizeListArray.from_arrays(numbers, held.shape[1]),
+            ]
+            if self._attributes is not None:
+                part = self._attributes[first:last].cast(pl.String)
+                columns += [arrow.array(column.to_list(), arrow.string()) for column in part.iter_columns()]
+            yield arrow.record_batch(columns, schema=schema)
+
+    def _config(self) -> Any:
+        kinds, built = self._lancedb.index, self._built
+        common = {"distance_type": self._distance, "num_partitions": built["partitions"]}
+        if built["index"] == "ivf_flat":
+            return kinds.IvfFlat(**common)
+        if built["index"] == "ivf_pq":
+            return kinds.IvfPq(**common, num_sub_vectors=built["sub_vectors"])
+        if built["index"] == "ivf_hnsw_sq":
+            return kinds.HnswSq(**common, m=built["m"], ef_construction=built["ef_construction"])
+        return None
+
+    @property
+    def _distance(self) -> str:
+        return "dot" if self.metric == "ip" else "l2"
+
+    def search(
+        self,
+        queries: Matrix,
+        k: int,
+        params: Params | None = None,
+        *,
+        only: Filter | None = None,
+        exact: bool = False,
+    ) -> Neighbours:
+        values = settled(self.searches, params, "search parameter")
+        asked = singles(queries, self.metric, self._shape[1])
+        deep = min(k, self._shape[0])
+        items, scores = np.full((len(asked), deep), NOBODY, np.int64), np.full((len(asked), deep), -np.inf)
+        for first, last in cut_rows(len(asked), _QUERIES_AT_ONCE):
+            table = self._query(asked[first:last], deep, values, only, exact).to_arrow()
+            apart, row = (table[name].to_numpy() for name in ("_distance", "row"))
+            # Of a single query the library gives no number.
+            query = table["query_index"].to_numpy().astype(np.int64) if last - first > 1 else np.zeros_like(row)
+            order = np.lexsort((row, apart, query))
+            query, row, apart = query[order], row[order], apart[order]
+            place = np.arange(len(row)) - np.searchsorted(query, np.arange(last - first))[query]
+            items[first + query, place], scores[first + query, place] = row, self._scores(apart)
+        return neighbours_of(items, scores, k)
+
+    def _query(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Any:
+        refine = int(values["refine_factor"])
+        query = self._table.search(asked[0] if len(asked) == 1 else list(asked), vector_column_name=_COLUMN)
+        query = query.distance_type(self._distance).select(["row", "_distance"]).limit(k)
+        if only is not None:
+            query = query.where(self._passes(only), prefilter=True)
+        if exact:
+            return query.bypass_vector_index()
+        # The library refuses a view that is narrower than what is asked for.
+        query = query.nprobes(int(values["nprobes"])).ef(max(int(values["ef"]), k * max(1, refine)))
+        return query.refine_factor(refine) if refine else query
+
+    def _passes(self, only: Filter) -> str:
+        value = only.value.replace("'", "''")
+        return f"{column_of(self._attributes, only)} = '{value}'"
+
+    def _scores(self, apart: Singles) -> Floats:
+        wide: Floats = apart.astype(np.float64)
+        if self.metric == "l2":
+            return 0.0 - np.sqrt(np.maximum(wide, 0.0))
+        return 1.0 - wide / 2.0 if self.metric == "cosine" else 1.0 - wide
+
+    def size(self) -> int:
+        """Bytes of its files."""
+        return bytes_in(self._folder)
+
+    def facts(self) -> dict[str, Any]:
+        found = {"library": "lancedb", "version": version("lancedb"), **self._built}
+        if self._table is not None:
+            indexes = self._table.list_indices()
+            indexed = self._table.index_stats(indexes[0].name).num_indexed_rows if indexes else 0
+            found |= {"indexed_rows": indexed, "approximate": indexed > 0}
+        return found
+
+    def close(self) -> None:
+        self._table = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+
+def _fitting(values: dict[str, Setting], n: int, dimensions: int) -> dict[str, Setting]:
+    """The build parameters that this kind of index has, with those that were left to the corpus."""
+    kind, partitions, parts = values["index"], int(values["partitions"]), int(values["sub_vectors"])
+    if kind == "none":
+        return {"index": kind}
+    if partitions > n:
+        raise UsageError(f"partitions is {partitions:,}, and the corpus holds {n:,} vectors", expected="no more")
+    rows = _ROWS_OF_A_GRAPH if kind == "ivf_hnsw_sq" else _ROWS_OF_A_LIST
+    found: dict[str, Setting] = {"index": kind, "partitions": partitions or -(-n // rows)}
+    if kind == "ivf_hnsw_sq":
+        return {**found, "m": values["m"], "ef_construction": values["ef_construction"]}
+    if kind == "ivf_flat":
+        return found
+    if parts and dimensions % parts:
+        raise UsageError(f"sub_vectors is {parts}, which does not divide {dimensions} dimensions", expected="a divisor")
+    usual = next((dimensions // size for size in (16, 8) if dimensions % size == 0), 1)
+    return {**found, "sub_vectors": parts or usual}

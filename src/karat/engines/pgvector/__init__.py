@@ -1,0 +1,234 @@
+"""pgvector: vectors in PostgreSQL, embedded or the user's own."""
+
+import secrets
+from copy import copy
+from typing import Any, Self
+
+import polars as pl
+
+from karat.engines import ENGINES, Engine, Filter, Params, aligned_rows, settled
+from karat.engines.pgvector import existing, making
+from karat.engines.pgvector.asking import Request, answer, explain, seconds_of
+from karat.engines.pgvector.links import Link, Target
+from karat.engines.pgvector.loading import parameters_of
+from karat.engines.pgvector.parameters import BUILDS, OPENS, SEARCHES, without_effect
+from karat.engines.pgvector.proof import Proof
+from karat.engines.pgvector.server import Server, acquire, release
+from karat.engines.pgvector.sessions import Session
+from karat.engines.pgvector.statements import OPERATORS, Table
+from karat.errors import DataError, KaratError, UnknownName, UsageError
+from karat.neighbours import Neighbours, Progress
+from karat.types import Matrix
+
+__all__ = ["Pgvector"]
+
+
+@ENGINES.register("pgvector")
+class Pgvector(Engine):
+    """PostgreSQL with the extension vector. What it measures is a whole database, on its own connection."""
+
+    about = "pgvector in PostgreSQL: embedded, a schema of its own by a dsn, or an existing table"
+    extra = "pgvector"
+    opens = OPENS
+    builds = BUILDS
+    searches = SEARCHES
+    metrics = tuple(OPERATORS)
+    exact_mode = True
+    native_filter = True
+    threads_safe = False
+
+    def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
+        super().__init__(metric, settings)
+        dsn = str(self.settings["dsn"])
+        self._server: Server | None = None
+        self._existing = bool(self.settings["table"])
+        if self._existing and not dsn:
+            raise UsageError("a table is named, but no dsn", expected="the dsn of the database that holds it")
+        self._target = Target(dsn) if dsn else None
+        self.settings["dsn"] = "" if self._target is None else str(self._target)
+        self._schema = f"karat_{secrets.token_hex(6)}"
+        self._session = Session(read_only=self._existing)
+        self._link: Link | None = None
+        self._table: Table | None = None
+        self._built: dict[str, Any] = {}
+        self._proof = Proof()
+        self._copies: list[Pgvector] | None = []
+        self._requests: dict[Any, Request] = {}
+
+    def build(
+        self,
+        vectors: Matrix,
+        ids: pl.Series,
+        params: Params | None = None,
+        *,
+        attributes: pl.DataFrame | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        built = settled(self.builds, params, "build parameter")
+        link = self._opened()
+        self._proof, self._requests, self._built = Proof(), {}, built
+        if self._existing:
+            path = self._session.path
+            self._table = link.retrying(lambda: existing.find(link.connection, self.settings, path, vectors, ids))
+            return
+        making.check(vectors.shape[1], built)
+        self._table = link.retrying(
+            lambda: making.create(link.connection, self._schema, self.metric, built, vectors, attributes, progress)
+        )
+        for notice in link.notices:
+            self._proof.note(notice)
+
+    def _opened(self) -> Link:
+        if self._link is None:
+            target = self._target
+            if target is None:
+                self._server = acquire(str(self.settings["folder"]), int(self.settings["buffers"]))
+                target = self._target = Target(server=self._server)
+                self._session.make_extension = True
+            self._link = Link(target, self._session.greet)
+            self._link.open()
+        return self._link
+
+    def search(
+        self,
+        queries: Matrix,
+        k: int,
+        params: Params | None = None,
+        *,
+        only: Filter | None = None,
+        exact: bool = False,
+    ) -> Neighbours:
+        table, link = self._held()
+        if queries.shape[1] != table.dimensions:
+            found = f"queries have {queries.shape[1]:,} dimensions"
+            raise DataError(found, expected=f"{table.dimensions:,}, as the index")
+        request = self._request(k, params, only, exact)
+        vectors = parameters_of(queries, table.kind)
+        return link.retrying(lambda: self._answered(link, request, vectors, k))
+
+    def _answered(self, link: Link, request: Request, vectors: list[bytes], k: int) -> Neighbours:
+        if not vectors:
+            return aligned_rows([], [], k)
+        planner = self._proof.planner(
+            request.way,
+            len(vectors),
+            lambda settings, query: explain(link, request, settings, vectors[query]),
+            exact=request.exact,
+        )
+        link.tell({**request.settings, **planner})
+        found = [answer(link, request, vector) for vector in vectors]
+        return aligned_rows([rows for rows, _ in found], [scores for _, scores in found], k)
+
+    def _request(self, k: int, params: Params | None, only: Filter | None, exact: bool) -> Request:
+        """Made once for every way of searching."""
+        key = (k, exact, only, *(params or {}).items())
+        if key not in self._requests:
+            table, _ = self._held()
+            chosen = settled(self.searches, params, "search parameter")
+            if only is not None and only.attribute not in table.columns:
+                raise UnknownName("attribute of items", only.attribute, table.columns)
+            for name in without_effect(params or {}, table.indexes.values()):
+                self._proof.note(f"{name} has no effect on an index of kind {self._kinds(table)}")
+            scans = exact or not table.indexes
+            self._requests[key] = Request.made(
+                table, self.metric, k, chosen, self._session.version, only=only, exact=scans
+            )
+        return self._requests[key]
+
+    @staticmethod
+    def _kinds(table: Table) -> str:
+        return " and ".join(sorted(set(table.indexes.values()))) or "none"
+
+    def _held(self) -> tuple[Table, Link]:
+        if self._table is None or self._link is None:
+            raise UsageError(
+                "the engine pgvector holds nothing", expected="build before search, and search before close"
+            )
+        return self._table, self._link
+
+    def server_seconds(self, query: Matrix, k: int, params: Params | None = None, *, exact: bool = False) -> float:
+        """What the server itself needs to plan and answer one query, by EXPLAIN ANALYZE."""
+        table, link = self._held()
+        self.search(query.reshape(1, -1), k, params, exact=exact)
+        request, vector = self._request(k, params, None, exact), parameters_of(query.reshape(1, -1), table.kind)[0]
+        return link.retrying(lambda: seconds_of(link, request, vector))
+
+    def size(self) -> int | None:
+        """Of the index on disk; of the table where there is none, for then it is what is searched."""
+        table, link = self._held()
+        return link.retrying(lambda: self._session.bytes_of(link.connection, table)[0])
+
+    def facts(self) -> dict[str, Any]:
+        if self._table is None or self._link is None:
+            return {}
+        table, link = self._table, self._link
+        sizes = link.retrying(lambda: self._session.bytes_of(link.connection, table))
+        made = {} if self._existing else {"made": f"schema {self._schema}, dropped when closed"}
+        return {
+            "postgresql": self._session.postgresql,
+            "pgvector": ".".join(map(str, self._session.version)),
+            "server": str(link.target),
+            **made,
+            "table": f"{table.schema}.{table.name}",
+            "table_bytes": sizes[1],
+            "indexes": dict(table.indexes),
+            "proof": self._proof.as_json(),
+            "notes": [*self._moved(), *self._proof.notes],
+        }
+
+    def _moved(self) -> list[str]:
+        if self._server is None or not self._server.home.moved:
+            return []
+        return ["the data was kept among the system's temporary files: PostgreSQL may not go to the folder given"]
+
+    def again(self) -> Self:
+        """Another connection to the same table; it goes with the first, or when it is closed."""
+        _, link = self._held()
+        other = copy(self)
+        other._link = Link(link.target, self._session.greet)
+        other._copies = None
+        if self._copies is not None:
+            self._copies.append(other)
+        return other
+
+    def close(self) -> None:
+        """Drop what it made. Of a copy: its connection alone."""
+        if self._copies is None:
+            self._let_go()
+            return
+        for other in self._copies:
+            other.close()
+        self._copies.clear()
+        try:
+            self._drop_schema()
+        finally:
+            self._let_go()
+            server, self._server = self._server, None
+            if server is not None:
+                self._target = None
+                release(server)
+
+    def _drop_schema(self) -> None:
+        if self._link is None or self._existing:
+            return
+        try:
+            self._link.connection.execute(making.dropping(self._schema))
+        except Exception as error:
+            if self._server is None:
+                raise DataError(
+                    f"the schema {self._schema} could not be dropped: {self._link.target.clean(error)}",
+                    where=f"PostgreSQL ({self._link.target})",
+                    hint=f"Drop it with: {making.dropping(self._schema)}",
+                ) from None
+
+    def _let_go(self) -> None:
+        link, self._link, self._table = self._link, None, None
+        if link is not None:
+            link.drop()
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self.close()
+        except KaratError:
+            if not error or error[0] is None:
+                raise

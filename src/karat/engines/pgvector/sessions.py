@@ -1,0 +1,63 @@
+"""What every connection is told first, and what is to be known of its server."""
+
+import re
+from typing import Any
+
+from karat.engines.pgvector.existing import READ_ONLY
+from karat.engines.pgvector.statements import Table, quoted
+from karat.errors import DataError
+
+__all__ = ["Session"]
+
+_EXTENSION = """
+SELECT e.extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+WHERE e.extname = 'vector'
+"""
+_OTHERS = r"SELECT nspname FROM pg_namespace WHERE nspname ~ '^karat_[0-9a-f]{12}$' AND nspname <> %s ORDER BY 1"
+
+
+class Session:
+    """The same for all connections of an engine."""
+
+    def __init__(self, *, read_only: bool) -> None:
+        self.make_extension = False
+        """The server is karat's own."""
+        self.path: list[str] = []
+        """Where tables are looked for that are named without a schema."""
+        self.postgresql = ""
+        self.version: tuple[int, ...] = ()
+        """Of pgvector."""
+        self._read_only = read_only
+
+    def greet(self, connection: Any) -> None:
+        """Let names of pgvector be found, and nothing else; keep from writing where nothing is to be written."""
+        if self.make_extension:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        found = connection.execute(_EXTENSION).fetchone()
+        if found is None:
+            raise DataError(
+                "the database has no extension vector",
+                where="PostgreSQL",
+                hint="Someone who may do so has to run CREATE EXTENSION vector once.",
+            )
+        version, schema = found
+        self.version = tuple(int(part) for part in re.findall(r"\d+", version))
+        self.postgresql = str(connection.info.parameter_status("server_version"))
+        self.path = list(connection.execute("SELECT current_schemas(false)::text[]").fetchone()[0])
+        connection.execute(f"SET search_path = {quoted(schema)}")
+        connection.execute("SELECT '[1]'::vector")  # loads the library, so that it checks its settings
+        if self._read_only:
+            connection.execute(READ_ONLY)
+
+    def others(self, connection: Any, schema: str) -> list[str]:
+        """Schemas of other runs."""
+        return [name for (name,) in connection.execute(_OTHERS, (schema,))]
+
+    def bytes_of(self, connection: Any, table: Table) -> tuple[int, int]:
+        """What its vector indexes take, or the table where it has none; and the table."""
+        held = int(connection.execute("SELECT pg_table_size(%s::regclass)", (table.quoted,)).fetchone()[0])
+        names = [quoted(table.schema, name) for name in table.indexes]
+        if not names:
+            return held, held
+        sizes = "SELECT sum(pg_relation_size(name::regclass))::bigint FROM unnest(%s::text[]) name"
+        return int(connection.execute(sizes, (names,)).fetchone()[0]), held

@@ -1,0 +1,82 @@
+"""SQL, with every name quoted."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from karat.engines import Setting
+
+__all__ = ["METHODS", "OPERATORS", "Table", "copying", "creation", "indexing", "name_columns", "quoted", "searching"]
+
+OPERATORS = {"cosine": "<=>", "ip": "<#>", "l2": "<->"}
+METHODS = {"hnsw": ("m", "ef_construction"), "ivfflat": ("lists",)}
+"""The kinds of index, and what is settled when one is built."""
+_CLASSES = {"cosine": "cosine_ops", "ip": "ip_ops", "l2": "l2_ops"}
+_LONGEST_NAME = 63
+_ROW, _VECTOR = "karat_row", "karat_vector"
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is searched: karat's own table, or a user's."""
+
+    schema: str
+    name: str
+    kind: str
+    """The type of its vectors."""
+    dimensions: int
+    items: int
+    row: str = _ROW
+    """The column that says which item it is."""
+    vector: str = _VECTOR
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """The columns of attributes."""
+    indexes: Mapping[str, str] = field(default_factory=dict)
+    """The vector indexes and their methods."""
+    rows: Mapping[bytes, int] | None = None
+    """The row of each id; None where the column holds the row itself."""
+
+    @property
+    def quoted(self) -> str:
+        return quoted(self.schema, self.name)
+
+
+def quoted(*names: str) -> str:
+    """A name, or a path of names."""
+    from psycopg.sql import Identifier
+
+    return Identifier(*names).as_string(None)
+
+
+def name_columns(attributes: Iterable[str]) -> dict[str, str]:
+    """Columns are called as the attributes, but for names that PostgreSQL would cut off or that are taken."""
+    found: dict[str, str] = {}
+    for number, name in enumerate(attributes):
+        plain = 0 < len(name.encode()) <= _LONGEST_NAME and "\0" not in name and not name.startswith("karat_")
+        found[name] = name if plain else f"karat_attribute_{number}"
+    return found
+
+
+def creation(table: Table) -> str:
+    columns = [f"{quoted(table.row)} integer NOT NULL", f"{quoted(table.vector)} {table.kind}({table.dimensions})"]
+    columns += [f"{quoted(column)} text" for column in table.columns.values()]
+    return f"CREATE TABLE {table.quoted} ({', '.join(columns)})"
+
+
+def copying(table: Table) -> str:
+    """Rows that are frozen from the start need no second look when they are first read."""
+    return f"COPY {table.quoted} FROM STDIN (FORMAT BINARY, FREEZE)"
+
+
+def indexing(table: Table, name: str, metric: str, built: Mapping[str, Setting]) -> str:
+    method = str(built["index"])
+    options = ", ".join(f"{option} = {int(built[option])}" for option in METHODS[method])
+    column = f"{quoted(table.vector)} {table.kind}_{_CLASSES[metric]}"
+    return f"CREATE INDEX {quoted(name)} ON {table.quoted} USING {method} ({column}) WITH ({options})"
+
+
+def searching(table: Table, metric: str, k: int, attribute: str | None = None) -> str:
+    """The nearest of one vector ($1), among the rows whose attribute has a value ($2)."""
+    row = quoted(table.row) if table.rows is None else f"{quoted(table.row)}::text"
+    distance = f"{quoted(table.vector)} {OPERATORS[metric]} $1::{table.kind}"
+    where = "" if attribute is None else f" WHERE {quoted(table.columns[attribute])} = $2"
+    return f"SELECT {row}, {distance} FROM {table.quoted}{where} ORDER BY 2 LIMIT {k}"

@@ -1,0 +1,228 @@
+"""Qdrant: a server that is asked over HTTP; or its client's local mode, which looks at every item."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from typing import Any, ClassVar
+from uuid import uuid4
+
+import numpy as np
+import polars as pl
+
+from karat.blocks import cut_rows
+from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, aligned_rows, no_progress, settled
+from karat.engines.arrays import column_of, columns_of, singles
+from karat.errors import DataError, MissingExtra, UsageError
+from karat.neighbours import Neighbours, Progress
+from karat.similarity import Singles
+from karat.types import Matrix
+
+__all__ = ["Qdrant"]
+
+_LOCAL = ":memory:"
+_NUMBERS_AT_ONCE = 1 << 18
+_QUERIES_AT_ONCE = 64
+_SMALLEST_INDEXED, _SMALLEST_BY_GRAPH = 1, 10
+"""In kilobytes. The server's usual ones would let it look at every item of a small corpus, and its graph unused."""
+_PAUSE, _PAUSES = 0.1, 30
+"""How long it is waited for an index that does not grow any more, though the server is not at work."""
+_DISTANCES = {"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}
+
+
+def _client() -> Any:
+    try:
+        import qdrant_client
+    except ImportError as error:
+        raise MissingExtra("qdrant-client", "engines", "the engine qdrant") from error
+    return qdrant_client
+
+
+@ENGINES.register("qdrant")
+class Qdrant(Engine):
+    """Makes a collection of its own, and deletes it when it is closed; other collections are never touched."""
+
+    about = "Qdrant: a graph of near neighbours, on a server"
+    extra = "engines"
+    opens: ClassVar = {
+        "url": Param("http://localhost:6333", f"where the server is; {_LOCAL}: the client's own brute force"),
+        "api_key": Param("", "the name of the environment variable that holds the key"),
+        "prefix": Param("karat", "how the names of its collections begin"),
+        "timeout": Param(60, "seconds that an answer may take", least=1),
+    }
+    builds: ClassVar = {
+        "m": Param(16, "neighbours of a vector in the graph", least=2),
+        "ef_construct": Param(100, "how many it chooses these from", least=4),
+    }
+    searches: ClassVar = {"hnsw_ef": Param(128, "how many a query keeps in view", least=1, more_finds_more=True)}
+    exact_mode = True
+    native_filter = True
+
+    def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
+        super().__init__(metric, settings)
+        self._library = _client()
+        self._models = self._library.models
+        self._url = str(self.settings["url"])
+        self._connection: Any = self._connected()
+        self._server: str | None = None
+        self._name: str | None = None
+        self._shape: tuple[int, ...] = (0, 0)
+        self._built: dict[str, Setting] = {}
+        self._attributes: pl.DataFrame | None = None
+
+    def _connected(self) -> Any:
+        if self._is_local:
+            return self._library.QdrantClient(_LOCAL)
+        name = str(self.settings["api_key"])
+        if name and name not in os.environ:
+            raise UsageError(f"the environment has no variable {name}", expected="one that holds qdrant's key")
+        headers = {"api-key": os.environ[name]} if name else None
+        with self._asking():
+            return self._library.QdrantClient(
+                url=self._url, timeout=int(self.settings["timeout"]), headers=headers, check_compatibility=False
+            )
+
+    @property
+    def _is_local(self) -> bool:
+        return self._url == _LOCAL
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """What goes wrong between here and the server is said in karat's words."""
+        from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+        try:
+            yield
+        except ResponseHandlingException as error:
+            raise DataError(
+                f"qdrant does not answer: {error.source or error}", where=self._url, expected="a server that runs"
+            ) from error
+        except UnexpectedResponse as error:
+            said = error.content.decode("utf-8", "replace")[:300]
+            raise DataError(f"qdrant refuses with status {error.status_code}: {said}", where=self._url) from error
+        except ValueError as error:
+            raise UsageError(f"qdrant's client cannot use this: {error}", where=self._url) from error
+
+    def build(
+        self,
+        vectors: Matrix,
+        ids: pl.Series,
+        params: Params | None = None,
+        *,
+        attributes: pl.DataFrame | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        values = settled(self.builds, params, "build parameter")
+        held, tell = singles(vectors, self.metric), progress or no_progress
+        self._shape, self._attributes = held.shape, attributes
+        self._built = {} if self._is_local else values
+        with self._asking():
+            self._drop()
+            if not self._is_local:
+                self._server = self._connection.info().version
+            self._create(held.shape[1], values)
+            self._fill(held, tell)
+            if not self._is_local:
+                self._wait_for_index()
+        tell(len(held), len(held))
+
+    def _create(self, dimensions: int, values: dict[str, Setting]) -> None:
+        models = self._models
+        name = f"{self.settings['prefix']}-{uuid4().hex}"
+        self._connection.create_collection(
+            name,
+            vectors_config=models.VectorParams(size=dimensions, distance=models.Distance(_DISTANCES[self.metric])),
+            hnsw_config=models.HnswConfigDiff(
+                m=values["m"], ef_construct=values["ef_construct"], full_scan_threshold=_SMALLEST_BY_GRAPH
+            ),
+            optimizers_config=models.OptimizersConfigDiff(indexing_threshold=_SMALLEST_INDEXED),
+        )
+        self._name = name
+        if not self._is_local:
+            for column in columns_of(self._attributes):
+                self._connection.create_payload_index(name, column, models.PayloadSchemaType.KEYWORD, wait=True)
+
+    def _fill(self, held: Singles, tell: Progress) -> None:
+        for first, last in cut_rows(len(held), max(1, _NUMBERS_AT_ONCE // held.shape[1])):
+            tell(first, len(held))
+            batch = self._models.Batch(
+                ids=list(range(first, last)), vectors=held[first:last].tolist(), payloads=self._payloads(first, last)
+            )
+            self._connection.upsert(self._name, batch, wait=True)
+
+    def _payloads(self, first: int, last: int) -> list[dict[str, str]] | None:
+        if self._attributes is None:
+            return None
+        names = columns_of(self._attributes)
+        rows = self._attributes[first:last].cast(pl.String).iter_rows()
+        return [{name: value for name, value in zip(names, row, strict=True) if value is not None} for row in rows]
+
+    def _wait_for_index(self) -> None:
+        """The server indexes after it has answered; it may leave the last few vectors without."""
+        before, still = -1, 0
+        while still < _PAUSES:
+            info = self._connection.get_collection(self._name)
+            indexed, status = info.indexed_vectors_count or 0, str(info.status)
+            if status == "red":
+                raise DataError("qdrant could not index the collection", where=self._url)
+            if status == "green" and indexed >= self._shape[0]:
+                return
+            still = 0 if indexed != before or status == "yellow" else still + 1
+            before = indexed
+            time.sleep(_PAUSE)
+
+    def search(
+        self,
+        queries: Matrix,
+        k: int,
+        params: Params | None = None,
+        *,
+        only: Filter | None = None,
+        exact: bool = False,
+    ) -> Neighbours:
+        values = settled(self.searches, params, "search parameter")
+        asked = singles(queries, self.metric, self._shape[1])
+        models = self._models
+        common = {
+            "limit": min(k, self._shape[0]),
+            "params": None if self._is_local else models.SearchParams(hnsw_ef=values["hnsw_ef"], exact=exact),
+            "filter": None if only is None else self._condition(only),
+        }
+        points: list[list[Any]] = []
+        with self._asking():
+            for first, last in cut_rows(len(asked), _QUERIES_AT_ONCE):
+                requests = [models.QueryRequest(query=query, **common) for query in asked[first:last].tolist()]
+                answers = self._connection.query_batch_points(self._name, requests)
+                points += [answer.points for answer in answers]
+        sign = -1.0 if self.metric == "l2" else 1.0
+        rows = [np.array([point.id for point in found], dtype=np.int64) for found in points]
+        return aligned_rows(rows, [sign * np.array([point.score for point in found]) for found in points], k)
+
+    def _condition(self, only: Filter) -> Any:
+        column, models = column_of(self._attributes, only), self._models
+        return models.Filter(must=[models.FieldCondition(key=column, match=models.MatchValue(value=only.value))])
+
+    def facts(self) -> dict[str, Any]:
+        """In local mode the graph's parameters are not in force, and nothing is missed."""
+        found: dict[str, Any] = {"library": "qdrant-client", "version": version("qdrant-client"), **self._built}
+        if self._is_local:
+            return {**found, "mode": "local", "approximate": False}
+        found |= {"mode": "server", "server_version": self._server}
+        if self._name is not None:
+            with self._asking():
+                indexed = self._connection.get_collection(self._name).indexed_vectors_count or 0
+            found |= {"indexed_vectors": indexed, "approximate": indexed > 0}
+        return found
+
+    def _drop(self) -> None:
+        if self._name is not None:
+            name, self._name = self._name, None
+            self._connection.delete_collection(name)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            with suppress(DataError), self._asking():  # a server that is gone has nothing left to delete
+                self._drop()
+            self._connection.close()
+            self._connection = None

@@ -1,0 +1,116 @@
+"""USearch: a graph of near neighbours in memory."""
+
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import polars as pl
+
+from karat.blocks import cut_rows
+from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, keep_passing, no_progress, passing, settled
+from karat.engines.arrays import Turns, neighbours_of, singles
+from karat.errors import MissingExtra
+from karat.neighbours import NOBODY, Neighbours, Progress
+from karat.similarity import Singles
+from karat.types import Floats, Matrix
+
+__all__ = ["USearch"]
+
+_ROWS_AT_ONCE = 1 << 11
+"""The first of these are added by one thread: several, in a graph of so few, may leave some that no path leads to."""
+_KINDS = {"cosine": "cos", "ip": "ip", "l2": "l2sq"}
+
+
+@ENGINES.register("usearch")
+class USearch(Engine):
+    """The width of a search is kept in the index, so that searches by different widths wait for each other."""
+
+    about = "USearch: a graph of near neighbours"
+    extra = "engines"
+    builds: ClassVar = {
+        "connectivity": Param(16, "neighbours of a vector in the graph", least=2),
+        "expansion_add": Param(128, "how many it chooses these from", least=1),
+        "dtype": Param("f32", "numbers that it keeps: of 32 bits, or rounded", choices=("f32", "bf16", "f16")),
+    }
+    searches: ClassVar = {
+        "expansion_search": Param(64, "how many a query keeps in view", least=1, more_finds_more=True)
+    }
+    exact_mode = True
+
+    def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
+        super().__init__(metric, settings)
+        try:
+            import usearch
+            from usearch.index import Index
+        except ImportError as error:
+            raise MissingExtra("usearch", "engines", "the engine usearch") from error
+        self._version, self._maker = usearch.__version__, cast(Any, Index)
+        self._index: Any = None
+        self._turns = Turns()
+        self._built: dict[str, Setting] = {}
+        self._attributes: pl.DataFrame | None = None
+
+    def build(
+        self,
+        vectors: Matrix,
+        ids: pl.Series,
+        params: Params | None = None,
+        *,
+        attributes: pl.DataFrame | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self._built = settled(self.builds, params, "build parameter")
+        held, tell = singles(vectors, self.metric), progress or no_progress
+        self._index, self._turns, self._attributes = self._made(held.shape[1]), Turns(), attributes
+        for first, last in cut_rows(len(held), _ROWS_AT_ONCE):
+            tell(first, len(held))
+            self._index.add(np.arange(first, last), held[first:last], threads=0 if first else 1)
+        tell(len(held), len(held))
+
+    def _made(self, dimensions: int) -> Any:
+        return self._maker(ndim=dimensions, metric=_KINDS[self.metric], **self._built)
+
+    def search(
+        self,
+        queries: Matrix,
+        k: int,
+        params: Params | None = None,
+        *,
+        only: Filter | None = None,
+        exact: bool = False,
+    ) -> Neighbours:
+        width = int(settled(self.searches, params, "search parameter")["expansion_search"])
+        asked = singles(queries, self.metric, self._index.ndim)
+        if only is not None:
+            passes = passing(self._attributes, only)
+            return keep_passing(lambda deep: self._found(asked, deep, width, exact), passes, k)
+        return self._found(asked, k, width, exact)
+
+    def _found(self, asked: Singles, k: int, width: int, exact: bool) -> Neighbours:
+        deep = min(k, len(self._index))
+        if not len(asked) or not deep:
+            return neighbours_of(np.empty((len(asked), 0), np.int64), np.empty((len(asked), 0)), k)
+        with self._turns.at(width) as new:
+            if new:
+                self._index.expansion_search = width
+            found = self._index.search(asked, deep, exact=exact)
+        if len(asked) == 1:  # then the library gives a list, as long as what was found
+            rows, distances = found.keys.astype(np.int64)[None, :], found.distances[None, :]
+        else:
+            nobody = np.arange(deep) >= found.counts[:, None]
+            rows = np.where(nobody, NOBODY, found.keys.astype(np.int64))
+            distances = np.where(nobody, np.float32(0), found.distances)
+        return neighbours_of(rows, self._scores(distances.astype(np.float64)), k)
+
+    def _scores(self, apart: Floats) -> Floats:
+        return 0.0 - np.sqrt(np.fmax(apart, 0.0)) if self.metric == "l2" else 1.0 - apart
+
+    def size(self) -> int:
+        """Bytes of the index as the library writes it."""
+        return int(self._index.serialized_length) if self._index is not None else 0
+
+    def facts(self) -> dict[str, Any]:
+        simd = self._index.hardware_acceleration if self._index is not None else None
+        return {"library": "usearch", "version": self._version, "simd": simd, **self._built}
+
+    def close(self) -> None:
+        self._index = None

@@ -1,0 +1,186 @@
+"""What was found of an index: how it was made, what it misses, how long it takes, and whose fault a loss is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isnan
+from typing import Any
+
+from karat.ann import AnnRecall
+from karat.results import Recorded
+from karat.statistics.estimates import Estimate
+from karat.statistics.intervals import Bounds
+from karat.timing.summary import Latency
+
+__all__ = ["Equivalence", "Filtered", "Indexed", "Loss", "Timings", "figure_names"]
+
+_CLOCKS = ("latency", "end_to_end", "open_loop")
+_TIMES = ("p50_ms", "p95_ms", "p99_ms", "max_ms", "qps")
+
+
+def figure_names(k: int) -> list[str]:
+    """What targets may be about, beside measures."""
+    times = [f"{clock}_{time}" for clock in _CLOCKS for time in _TIMES]
+    return [f"ann_recall@{k}", f"ann_recall_p5@{k}", *times, "build_seconds", "index_mb", "failed_queries", "drift"]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What is lost on the way from the best order there is to what the index brings."""
+
+    measure: str
+    exact: Estimate
+    """With exact search over the same vectors."""
+    index: Estimate
+    difference: float
+    """Index less exact: what the index loses."""
+    difference_ci: Bounds | None
+
+    def as_json(self) -> dict[str, Any]:
+        def brief(one: Estimate) -> dict[str, Any]:
+            return {"mean": one.mean if one.n else None, "ci": None if one.ci is None else list(one.ci)}
+
+        return {
+            "measure": self.measure,
+            "ideal": 1.0,
+            "exact": brief(self.exact),
+            "index": brief(self.index),
+            "embedding_loss": 1.0 - self.exact.mean if self.exact.n else None,
+            "index_loss": {
+                "mean": -self.difference if self.index.n else None,
+                "ci": None if self.difference_ci is None else [-self.difference_ci[1], -self.difference_ci[0]],
+            },
+        }
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """The queries that ask under one filter: how many items pass, what is found of them, and how fast."""
+
+    filter: str
+    selectivity: float
+    """The share of the items that pass."""
+    items: int
+    queries: int
+    recall: float
+    p95_ms: float
+
+    def as_json(self) -> dict[str, Any]:
+        return vars(self) | {"recall": None if self.recall != self.recall else self.recall}
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """Whether two similarities order the neighbours of all queries alike, and the first query where they do not."""
+
+    metrics: tuple[str, str]
+    normalised: bool
+    k: int
+    queries: int
+    differing: int
+    example: Mapping[str, Any] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "metrics": list(self.metrics),
+            "normalised": self.normalised,
+            "k": self.k,
+            "queries": self.queries,
+            "differing": self.differing,
+            "identical": self.differing == 0,
+            "first_counter_example": None if self.example is None else dict(self.example),
+        }
+
+
+@dataclass(frozen=True)
+class Timings:
+    """How long queries take."""
+
+    index_only: Latency | None
+    """The search alone; None where it cannot be told from the rest."""
+    end_to_end: Latency
+    includes: tuple[str, ...]
+    """What end to end holds."""
+    closed: tuple[Latency, ...] = ()
+    """By number of callers that each wait for their answer."""
+    open: Latency | None = None
+    """With queries that come at their own times."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "index_only": None if self.index_only is None else self.index_only.as_json(),
+            "end_to_end": self.end_to_end.as_json() | {"includes": list(self.includes)},
+            "closed": [one.as_json() for one in self.closed],
+            "open": None if self.open is None else self.open.as_json(),
+        }
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """One index of a report."""
+
+    engine: str
+    metric: str
+    build: Mapping[str, Any]
+    search: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    items: int
+    dimensions: int
+    build_seconds: float
+    size_bytes: int | None
+    recall: AnnRecall
+    own_exact: AnnRecall | None
+    """Of the engine's own exact mode."""
+    failed: int
+    """Queries that brought no answer."""
+    latency: Timings | None = None
+    loss: Loss | None = None
+    filters: tuple[Filtered, ...] = ()
+    equivalence: Equivalence | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        own = None if self.own_exact is None else self.own_exact.as_json()
+        return {
+            "engine": self.engine,
+            "metric": self.metric,
+            "settings": dict(self.settings),
+            "build": dict(self.build),
+            "search": dict(self.search),
+            "facts": dict(self.facts),
+            "items": self.items,
+            "dimensions": self.dimensions,
+            "build_seconds": self.build_seconds,
+            "size_bytes": self.size_bytes,
+            "failed": self.failed,
+            "recall": self.recall.as_json() | {"own_exact": own},
+            "loss": None if self.loss is None else self.loss.as_json(),
+            "latency": None if self.latency is None else self.latency.as_json(),
+            "filters": [one.as_json() for one in self.filters],
+            "equivalence": None if self.equivalence is None else self.equivalence.as_json(),
+        }
+
+    def figures(self) -> dict[str, Recorded]:
+        """What targets may be about."""
+        recall = self.recall
+        found = {"build_seconds": Recorded(self.build_seconds), "failed_queries": Recorded(float(self.failed))}
+        if recall.n:
+            found[f"ann_recall@{recall.k}"] = Recorded(recall.mean, recall.ci, recall.n)
+            found[f"ann_recall_p5@{recall.k}"] = Recorded(recall.low)
+        if self.size_bytes is not None:
+            found["index_mb"] = Recorded(self.size_bytes / 1e6)
+        if self.latency is not None:
+            if self.latency.index_only is not None:
+                found |= _latencies("latency", self.latency.index_only)
+            found |= _latencies("end_to_end", self.latency.end_to_end)
+            if self.latency.open is not None:
+                found |= _latencies("open_loop", self.latency.open)
+        return found
+
+
+def _latencies(prefix: str, latency: Latency) -> dict[str, Recorded]:
+    found = {
+        f"{prefix}_{name}_ms": Recorded(one.seconds * 1e3, (one.low * 1e3, one.high * 1e3), latency.n)
+        for name, one in latency.percentiles.items()
+    }
+    found |= {f"{prefix}_max_ms": Recorded(latency.longest * 1e3), f"{prefix}_qps": Recorded(latency.qps)}
+    return {name: one for name, one in found.items() if not isnan(one.value)}

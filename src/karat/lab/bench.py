@@ -1,0 +1,286 @@
+"""One corpus, its queries and an engine: built, searched, timed, and held against exact search."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+
+from karat.ann import AnnRecall, recall_of, share_found
+from karat.engines import ENGINES, Engine, Filter, Params, passing
+from karat.errors import KaratError, UsageError
+from karat.neighbours import NOBODY, Neighbours, Progress, nearest
+from karat.statistics.intervals import Resampling
+from karat.timing.loops import Timed, closed_loop, open_loop
+from karat.timing.summary import Latency, summarise
+from karat.types import Ints, Matrix, Vectors
+
+__all__ = ["ROUNDS", "WARM_UP", "Bench", "Built", "Embed"]
+
+ROUNDS, WARM_UP, WORKERS = 5, 20, 4
+Embed = Callable[[list[str]], Matrix]
+
+
+class Bench:
+    """What an index is tried with: it finds ``k`` of the corpus for each query, and these are timed and judged.
+
+    ``own`` is the row of the corpus that is the query itself, to be left out; ``filters`` are of the queries, one each.
+    """
+
+    def __init__(
+        self,
+        corpus: Vectors,
+        queries: Vectors,
+        *,
+        engine: str,
+        metric: str = "cosine",
+        settings: Params | None = None,
+        k: int = 10,
+        attributes: pl.DataFrame | None = None,
+        texts: Sequence[str] | None = None,
+        filters: Sequence[Filter | None] | None = None,
+        own: Ints | None = None,
+        how: Resampling | None = None,
+    ) -> None:
+        self.corpus, self.queries = corpus, queries
+        self.engine, self.metric, self.settings, self.k = engine, metric, dict(settings or {}), k
+        self.attributes, self.texts = attributes, texts
+        self.filters: list[Filter | None] = list(filters) if filters is not None else [None] * len(queries)
+        self.own = own if own is not None and (own != NOBODY).any() else None
+        self.how = how
+
+    @property
+    def kind(self) -> type[Engine]:
+        return ENGINES.get(self.engine)
+
+    @cached_property
+    def groups(self) -> list[tuple[Filter | None, Ints]]:
+        """The queries by their filter."""
+        names = dict.fromkeys(self.filters)
+        return [(one, np.array([row for row, given in enumerate(self.filters) if given == one])) for one in names]
+
+    def truth(self, k: int | None = None) -> Neighbours:
+        """The exact neighbours, among what passes each query's filter."""
+        deep = self.k if k is None else k
+        if deep == self.k:
+            return self._truth
+        return self._exactly(deep)
+
+    @cached_property
+    def _truth(self) -> Neighbours:
+        return self._exactly(self.k)
+
+    def _exactly(self, k: int) -> Neighbours:
+        places: Ints = self.corpus.ids.rank("ordinal").cast(pl.Int64).to_numpy() - 1
+        items = np.full((len(self.queries), min(k, len(self.corpus))), NOBODY, dtype=np.int64)
+        scores = np.full(items.shape, -np.inf)
+        for only, rows in self.groups if self.corpus.dimensions else ():
+            held = np.arange(len(self.corpus)) if only is None else np.flatnonzero(passing(self.attributes, only))
+            if not held.size:
+                continue
+            found = nearest(
+                self.queries.values[rows], self.corpus.values if only is None else self.corpus.values[held],
+                k, metric=self.metric, places=places[held], own=self._own_among(rows, held),
+            )  # fmt: skip
+            width = found.items.shape[1]
+            items[rows, :width] = np.where(found.items == NOBODY, NOBODY, held[found.items])
+            scores[rows, :width] = found.scores
+        return Neighbours(items, scores)
+
+    def _own_among(self, rows: Ints, held: Ints) -> Ints | None:
+        """The place among ``held`` of the item that is the query itself."""
+        if self.own is None:
+            return None
+        place = np.full(len(self.corpus) + 1, NOBODY, dtype=np.int64)
+        place[held] = np.arange(held.size)
+        return np.asarray(place[self.own[rows]], dtype=np.int64)
+
+    def selectivity(self, only: Filter | None) -> float:
+        """The share of the corpus that passes a filter."""
+        return 1.0 if only is None else float(passing(self.attributes, only).mean())
+
+    def build(self, params: Params | None = None, progress: Progress | None = None) -> "Built":
+        """Make the engine, and let it hold the corpus."""
+        engine = self.kind(self.metric, self.settings)
+        try:
+            started = perf_counter()
+            engine.build(self.corpus.values, self.corpus.ids, params, attributes=self.attributes, progress=progress)
+            return Built(self, engine, perf_counter() - started)
+        except BaseException:
+            engine.close()
+            raise
+
+
+class Built:
+    """An index that was built, to be asked."""
+
+    def __init__(self, bench: Bench, engine: Engine, seconds: float) -> None:
+        self.bench, self.engine, self.seconds = bench, engine, seconds
+        self.failures: list[tuple[int, str]] = []
+        """The queries that failed when they were searched for their results, and why."""
+
+    @property
+    def size(self) -> int | None:
+        return self.engine.size()
+
+    def search(self, params: Params | None = None, *, k: int | None = None, exact: bool = False) -> Neighbours:
+        """What it finds for every query; a query that fails finds nothing, and is noted."""
+        bench, wanted = self.bench, self.bench.k if k is None else k
+        asked = self._asked()
+        deep = wanted + (bench.own is not None)
+        if len(bench.groups) == 1 and bench.own is None and not self.engine.answers_singly:
+            return self.engine.search(asked, deep, params, only=bench.groups[0][0], exact=exact)
+        items = np.full((len(bench.queries), deep), NOBODY, dtype=np.int64)
+        scores = np.full(items.shape, -np.inf)
+        self.failures = []
+        for only, rows in bench.groups:
+            for part in [rows[at : at + 1] for at in range(rows.size)] if self.engine.answers_singly else [rows]:
+                found = self._try(asked, part, deep, params, only, exact)
+                if found is not None:
+                    items[part, : found.items.shape[1]] = found.items
+                    scores[part, : found.items.shape[1]] = found.scores
+        return _without_own(Neighbours(items, scores), bench.own, wanted)
+
+    def _asked(self) -> Any:
+        if not self.engine.takes_texts:
+            return self.bench.queries.values
+        if self.bench.texts is None:
+            raise UsageError(
+                f"{self.bench.engine} is asked with texts, and the queries' texts are not known",
+                expected="a file of texts: texts = queries.jsonl:text",
+            )
+        return list(self.bench.texts)
+
+    def _try(
+        self, asked: Any, rows: Ints, k: int, params: Params | None, only: Filter | None, exact: bool
+    ) -> Neighbours | None:
+        chosen = [asked[row] for row in rows] if self.engine.takes_texts else asked[rows]
+        try:
+            return self.engine.search(chosen, k, params, only=only, exact=exact)
+        except KaratError as error:
+            if not self.engine.answers_singly:
+                raise
+            self.failures.append((int(rows[0]), str(error)))
+            return None
+
+    def recall(
+        self, params: Params | None = None, *, exact: bool = False, found: Neighbours | None = None
+    ) -> AnnRecall:
+        """Against the exact neighbours; ``exact``: of the engine's own exact mode; ``found``: of what it found."""
+        bench = self.bench
+        if not bench.corpus.dimensions:  # only ids are known, so that nothing can be said of what is nearest
+            return recall_of(np.full(len(bench.queries), np.nan), bench.k, bench.queries.ids, bench.how)
+        found = self.search(params, exact=exact) if found is None else found
+        values = share_found(
+            found, bench.truth(), bench.k, bench.queries.values, bench.corpus.values, metric=bench.metric
+        )
+        return recall_of(values, bench.k, bench.queries.ids, bench.how)
+
+    def latency(
+        self,
+        params: Params | None = None,
+        *,
+        rounds: int = ROUNDS,
+        warm_up: int = WARM_UP,
+        concurrency: int = 1,
+        embed: Embed | None = None,
+        to_ids: bool = False,
+        progress: Progress | None = None,
+    ) -> Latency:
+        """Each query alone, the next when the last was answered; see ``timed``."""
+        return summarise(
+            self.timed(
+                params, rounds=rounds, warm_up=warm_up, concurrency=concurrency, embed=embed, to_ids=to_ids,
+                progress=progress,
+            )
+        )  # fmt: skip
+
+    def timed(
+        self,
+        params: Params | None = None,
+        *,
+        rounds: int = ROUNDS,
+        warm_up: int = WARM_UP,
+        concurrency: int = 1,
+        embed: Embed | None = None,
+        to_ids: bool = False,
+        progress: Progress | None = None,
+    ) -> Timed:
+        """With ``embed`` from the query's text on, with ``to_ids`` to the ids of what was found; else the search alone.
+
+        Every query is asked ``rounds`` times, by ``concurrency`` threads.
+        """
+        with self._asks(params, concurrency, embed, to_ids) as asks:
+            return closed_loop(asks, len(self.bench.queries), rounds=rounds, warm_up=warm_up, progress=progress)
+
+    def timed_at(
+        self,
+        rate: float,
+        params: Params | None = None,
+        *,
+        rounds: int = ROUNDS,
+        warm_up: int = WARM_UP,
+        workers: int = WORKERS,
+    ) -> Timed:
+        """Queries that come at their own times, so many a second, whether or not those before were answered."""
+        n = len(self.bench.queries)
+        with self._asks(params, workers, None, False) as asks:
+            return open_loop(asks, n, rate=rate, total=rounds * n, arrivals="random", warm_up=warm_up)
+
+    @contextmanager
+    def _asks(
+        self, params: Params | None, threads: int, embed: Embed | None, to_ids: bool
+    ) -> Iterator[list[Callable[[int], object]]]:
+        """One a thread; what was opened for other threads is closed again."""
+        asked = self._asked()
+        singles = [asked[row : row + 1] for row in range(len(self.bench.queries))]
+        with ExitStack() as stack:
+            engines = [self.engine]
+            for _ in range(threads - 1):
+                other = self.engine.again()
+                if other is not self.engine:
+                    stack.enter_context(other)
+                engines.append(other)
+            yield [self._ask(engine, singles, params, embed, to_ids) for engine in engines]
+
+    def _ask(
+        self, engine: Engine, singles: Sequence[Any], params: Params | None, embed: Embed | None, to_ids: bool
+    ) -> Callable[[int], object]:
+        filters, k, search = self.bench.filters, self.bench.k, engine.search
+        texts, ids = self.bench.texts, self.bench.corpus.ids.to_list()
+
+        def searched(row: int) -> Neighbours:
+            return search(singles[row], k, params, only=filters[row])
+
+        def from_text(row: int) -> Neighbours:
+            assert embed is not None and texts is not None
+            return search(embed([texts[row]]), k, params, only=filters[row])
+
+        whole = from_text if embed is not None else searched
+        if not to_ids:
+            return whole
+        return lambda row: [ids[item] for item in whole(row).items[0].tolist() if item != NOBODY]
+
+    def close(self) -> None:
+        self.engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _without_own(found: Neighbours, own: Ints | None, k: int) -> Neighbours:
+    """Each row's own item left out, and no more than k kept."""
+    if own is None:
+        return Neighbours(found.items[:, :k].copy(), found.scores[:, :k].copy())
+    itself = found.items == own[:, None]
+    itself[own == NOBODY] = False
+    order = np.argsort(itself, axis=1, kind="stable")
+    items = np.take_along_axis(np.where(itself, NOBODY, found.items), order, axis=1)
+    scores = np.take_along_axis(np.where(itself, -np.inf, found.scores), order, axis=1)
+    return Neighbours(items[:, :k].copy(), scores[:, :k].copy())

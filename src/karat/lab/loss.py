@@ -1,0 +1,32 @@
+"""Whose fault it is that the best order is not reached: the embedding's or the index's."""
+
+from collections.abc import Sequence
+
+from karat.dialects import Asked
+from karat.evaluation import evaluate
+from karat.indexed import Loss
+from karat.results import Scores
+from karat.statistics.comparison import Paired, compare_pairs
+from karat.statistics.intervals import Resampling
+from karat.statistics.streams import keys_of
+from karat.types import Gold, Ranking
+
+__all__ = ["loss_of", "measure_of_loss"]
+
+
+def measure_of_loss(asked: Sequence[Asked], k: int) -> Asked | None:
+    """nDCG at k, else at another cut-off, else none: only of it the best is one for every query."""
+    gains = [one for one in asked if one.measure.metric.name == "ndcg"]
+    return next((one for one in gains if one.measure.k == k), gains[0] if gains else None)
+
+
+def loss_of(gold: Gold, exact: Ranking, scores: Scores, asked: Asked, how: Resampling) -> Loss:
+    """Ideal → exact search → the index: ``scores`` are the index's, ``exact`` what exact search brings."""
+    ours = scores.only([asked.label])
+    theirs = evaluate(gold, exact, [asked])
+    estimates = theirs.estimates(how)[asked.label], ours.estimates(how)[asked.label]
+    pair = Paired(
+        "index", "exact", asked.label, ours[asked.label], theirs[asked.label], asked.measure.metric.aggregate, False
+    )
+    (apart,) = compare_pairs([pair], keys_of(ours.queries, how.seed), how)
+    return Loss(asked.label, *estimates, apart.difference if apart.n else float("nan"), apart.ci)

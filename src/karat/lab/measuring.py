@@ -1,0 +1,188 @@
+"""An index measured whole: recall, its own exact mode, latency, filters → ``Indexed``, and the ranking it made."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from karat.ann import AnnRecall
+from karat.columns import QUERY
+from karat.engines import Engine, Params, passing, settled
+from karat.indexed import Equivalence, Filtered, Indexed, Timings
+from karat.lab.bench import ROUNDS, WARM_UP, Bench, Built, Embed
+from karat.neighbours import NOBODY, Neighbours, nearest
+from karat.timing.loops import Timed
+from karat.timing.summary import summarise
+from karat.types import Floats, Ints, Ranking, Vectors
+from karat.variants import are_units
+
+__all__ = ["Clock", "Measured", "equivalence_of", "measure", "ranking_of"]
+
+Steps = Callable[[str, int, int], None]
+_SECRET = "…"
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How queries are timed; without rounds they are not."""
+
+    rounds: int = ROUNDS
+    warm_up: int = WARM_UP
+    concurrency: Sequence[int] = (1, 2, 4)
+    rate: float | None = None
+    """Queries a second of the open loop; None: no open loop."""
+    embed: Embed | None = None
+    """From text to vector, as part of end to end."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What came of an index."""
+
+    indexed: Indexed
+    ranking: Ranking
+    exact: Ranking
+    """What exact search over the same vectors brings."""
+    scores: Floats
+    """Of what was found, queries × k; −inf where there is nothing."""
+
+
+def measure(
+    bench: Bench,
+    *,
+    build: Params | None = None,
+    search: Params | None = None,
+    clock: Clock | None = None,
+    depth: int | None = None,
+    steps: Steps | None = None,
+    source: str = "index",
+) -> Measured:
+    """Build, search ``depth`` deep for the ranking, and measure at the bench's k."""
+    tell = steps or (lambda what, done, of: None)
+    kind = bench.kind
+    chosen = settled(kind.builds, build, "build parameter"), settled(kind.searches, search, "search parameter")
+    deep = max(bench.k, depth or 0)
+    tell("Building", 0, 1)
+    with bench.build(chosen[0], lambda done, of: tell("Building", done, of)) as built:
+        tell("Searching", 0, 1)
+        found = built.search(chosen[1], k=deep)
+        failed = len(built.failures)
+        recall = built.recall(found=found)
+        own = _own_exact(built, chosen[1])
+        timings: Timings | None = None
+        filters: tuple[Filtered, ...] = ()
+        if clock is not None and clock.rounds:
+            timings, filters = _timings(built, chosen[1], clock, recall, tell)
+        engine = built.engine
+        indexed = Indexed(
+            bench.engine, bench.metric, chosen[0], chosen[1], _shown(engine), len(bench.corpus),
+            bench.corpus.dimensions, built.seconds, built.size, recall, own, failed, timings,
+            filters=tuple(filters), facts=_facts(engine, built),
+        )  # fmt: skip
+    truth = bench.truth(deep)
+    ids = bench.corpus.ids
+    return Measured(
+        indexed, ranking_of(bench.queries.ids, ids, found, source), ranking_of(bench.queries.ids, ids, truth, "exact"),
+        found.scores,
+    )  # fmt: skip
+
+
+def _own_exact(built: Built, params: Params) -> AnnRecall | None:
+    return built.recall(params, exact=True) if built.engine.exact_mode else None
+
+
+def _shown(engine: Engine) -> dict[str, Any]:
+    """Where it is, without what may be a secret."""
+    hidden = {"dsn", "api_key", "headers", "password"}
+    return {name: _SECRET if name in hidden and value else value for name, value in engine.settings.items() if value}
+
+
+def _facts(engine: Engine, built: Built) -> dict[str, Any]:
+    facts = {"approximate": engine.approximate, "native_filter": engine.native_filter} | engine.facts()
+    if built.failures:
+        facts["failures"] = [{"query": built.bench.queries.ids[row], "why": why} for row, why in built.failures[:5]]
+    return facts
+
+
+def _timings(
+    built: Built, params: Params, clock: Clock, recall: AnnRecall, tell: Steps
+) -> tuple[Timings, tuple[Filtered, ...]]:
+    beside: dict[str, Any] = {"rounds": clock.rounds, "warm_up": clock.warm_up}
+    alone: Timed | None = None
+    if not built.engine.takes_texts:
+        alone = built.timed(params, **beside, progress=lambda done, of: tell("Timing the index", done, of))
+    embed = clock.embed if built.bench.texts is not None and not built.engine.takes_texts else None
+    whole = built.timed(
+        params, **beside, embed=embed, to_ids=True, progress=lambda done, of: tell("Timing end to end", done, of)
+    )
+    closed = []
+    for callers in clock.concurrency:
+        tell(f"Timing {callers} callers at a time", 0, 1)
+        once = alone if callers == 1 else None
+        closed.append(summarise(once or built.timed(params, **beside, concurrency=callers)))
+    tell("Timing the open loop", 0, 1)
+    at_rate = None if clock.rate is None else summarise(built.timed_at(clock.rate, params, **beside))
+    timings = Timings(
+        None if alone is None else summarise(alone), summarise(whole), tuple(_includes(built, embed)), tuple(closed),
+        at_rate,
+    )  # fmt: skip
+    return timings, tuple(_by_filter(built, recall, alone if alone is not None else whole))
+
+
+def _includes(built: Built, embed: Embed | None) -> Iterator[str]:
+    if built.engine.takes_texts:
+        yield from ("request with the text", "search", "answer to ids")
+        return
+    if embed is not None:
+        yield "text to vector"
+    yield from ("search", "rows to ids")
+
+
+def _by_filter(built: Built, recall: AnnRecall, timed: Timed) -> Iterator[Filtered]:
+    """Recall and latency under every filter, by how much of the corpus passes."""
+    bench = built.bench
+    if not any(bench.filters):
+        return
+    groups = sorted(bench.groups, key=lambda group: (bench.selectivity(group[0]), str(group[0])))
+    for only, rows in groups:
+        known = recall.values[rows]
+        known = known[~np.isnan(known)]
+        seconds = timed.seconds[np.isin(timed.queries, rows)]
+        seconds = seconds[~np.isnan(seconds)]
+        yield Filtered(
+            str(only or "none"),
+            bench.selectivity(only),
+            len(bench.corpus) if only is None else int(passing(bench.attributes, only).sum()),
+            rows.size,
+            float(known.mean()) if known.size else float("nan"),
+            float(np.percentile(seconds, 95) * 1e3) if seconds.size else float("nan"),
+        )
+
+
+def ranking_of(queries: pl.Series, items: pl.Series, found: Neighbours, source: str) -> Ranking:
+    """What a search found, by id; in the order that it came in where scores are equal."""
+    present = found.items != NOBODY
+    starts: Ints = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int64)
+    return Ranking(queries.rename(QUERY), starts, items.gather(found.items[present]), found.scores[present], source)
+
+
+def equivalence_of(
+    corpus: Vectors, queries: Vectors, *, k: int = 10, metrics: tuple[str, str] = ("cosine", "ip")
+) -> Equivalence:
+    """Whether two similarities bring the same k in the same order, by exact search; ties go by id under both."""
+    places: Ints = corpus.ids.rank("ordinal").cast(pl.Int64).to_numpy() - 1
+    one, other = (nearest(queries.values, corpus.values, k, metric=name, places=places) for name in metrics)
+    apart = np.flatnonzero((one.items != other.items).any(axis=1))
+    normalised = are_units(corpus.values)
+    example: Mapping[str, Any] | None = None
+    if apart.size:
+        row = int(apart[np.argmin(queries.ids.gather(apart).rank("ordinal").to_numpy())])
+        place = int(np.argmax(one.items[row] != other.items[row]))
+        sides = zip(metrics, (one, other), strict=True)
+        example = {"query": queries.ids[row], "rank": place + 1} | {
+            name: {"item": corpus.ids[int(side.items[row, place])], "score": float(side.scores[row, place])}
+            for name, side in sides
+        }
+    return Equivalence(metrics, normalised, k, len(queries), int(apart.size), example)

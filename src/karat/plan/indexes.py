@@ -1,0 +1,129 @@
+"""The kind of system that is a vector index: built, searched, timed and held against exact search."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import polars as pl
+from pydantic import Field
+
+from karat.engines import ENGINES, Params, Setting, settled
+from karat.errors import KaratError, UnknownName
+from karat.lab.bench import Bench
+from karat.lab.measuring import equivalence_of, measure
+from karat.plan import SYSTEM_KINDS
+from karat.plan.lab import LabWork
+from karat.plan.tables import Folder, Shop, SystemTable
+from karat.plan.vectors import VectorFiles
+from karat.rankers.vectors import check_pair, those
+from karat.types import Ranking, Vectors
+from karat.variants import are_units
+
+__all__ = ["IndexSystem"]
+
+
+@SYSTEM_KINDS.register("index")
+class IndexSystem(VectorFiles, SystemTable):
+    """A vector index over an embedding space."""
+
+    is_index = True
+    kind: Literal["index"]
+    path: str = Field(
+        "",
+        description="The items' vectors: FILE or FILE:KEY; may be left out with the engine endpoint, which then is asked "
+        "with the texts of lab.queries for the ids of lab.items.",
+    )
+    engine: str = Field(description="exact, faiss-hnsw, pgvector …; karat engines lists them with their parameters.")
+    build: dict[str, Setting] = Field({}, description="What is settled when it is built: { m = 16 }.")
+    search: dict[str, Setting] = Field({}, description="What each search may choose: { ef_search = 64 }.")
+    open: dict[str, Setting] = Field({}, description="Where it is and how to reach it: { url = … }.")
+    depth: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="How many to find for the ranking; unset: as deep as the measures look, at least lab.k."
+    )
+    filter: str | None = Field(
+        None, description="Search only items that have the query's value of this attribute, such as category."
+    )
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        yield from super().faults()
+        kind = ENGINES.find(self.engine)
+        if kind is None:
+            yield "engine", str(UnknownName("engine", self.engine, ENGINES.names()))
+            return
+        if self.metric not in kind.metrics:
+            yield "metric", str(UnknownName(f"similarity of {self.engine}", self.metric, kind.metrics))
+        if not self.path and self.engine != "endpoint":
+            yield "path", "is missing; expected the items' vectors, FILE or FILE:KEY"
+        for key, known, given in (
+            ("build", kind.builds, self.build),
+            ("search", kind.searches, self.search),
+            ("open", kind.opens, self.open),
+        ):
+            try:
+                settled(known, given, "parameter")
+            except KaratError as error:
+                yield key, str(error)
+
+    def load(self, shop: Shop) -> Ranking:
+        corpus, asked = self._sides(shop, shop.lab, shop.gold.queries.cast(pl.String).sort())
+        bench = self._bench(shop, corpus, asked, shop.lab)
+        found = measure(
+            bench,
+            build=self.build,
+            search=self.search,
+            clock=shop.lab.clock(len(asked)),
+            depth=self.depth or max([*shop.cuts, bench.k]),
+            steps=shop.tell,
+            source=f"{self.engine} over {corpus.source}",
+        )
+        same = None
+        if (
+            shop.lab.table.verify
+            and corpus.dimensions
+            and self.metric != "l2"
+            and are_units(corpus.values)
+            and are_units(asked.values)
+        ):
+            same = equivalence_of(corpus, asked, k=bench.k)
+        shop.keep_index(found, same)
+        shop.keep_vectors(corpus, asked, found.scores)
+        return found.ranking
+
+    def bench(self, folder: Folder, lab: LabWork, wanted: pl.Series | None = None) -> Bench:
+        """What the index is tried with; ``wanted``: only these queries."""
+        corpus, asked = self._sides(folder, lab, wanted)
+        return self._bench(folder, corpus, asked, lab)
+
+    def _sides(self, folder: Folder, lab: LabWork, wanted: pl.Series | None) -> tuple[Vectors, Vectors]:
+        if not self.path:
+            return lab.ids_alone(wanted)
+        corpus, queries = self.read(folder)
+        asked = queries if queries is not None else corpus
+        asked = asked if wanted is None else those(asked, wanted, "query")
+        check_pair(asked, corpus, self.metric)
+        return corpus, asked
+
+    def _bench(self, folder: Folder, corpus: Vectors, asked: Vectors, lab: LabWork) -> Bench:
+        filters = attributes = None
+        if self.filter is not None:
+            attributes = lab.attributes_of(corpus.ids, self.filter)
+            filters = lab.filters_of(asked.ids, self.filter)
+        return Bench(
+            corpus,
+            asked,
+            engine=self.engine,
+            metric=self.metric,
+            settings=self._opened(folder),
+            k=lab.table.k,
+            attributes=attributes,
+            texts=lab.texts_of(asked.ids),
+            filters=filters,
+            own=corpus.rows_of(asked.ids),
+            how=folder.how,
+        )
+
+    def _opened(self, folder: Folder) -> Params:
+        """Paths are relative to the plan."""
+        return {
+            name: folder.path(value) if name == "folder" and isinstance(value, str) and value else value
+            for name, value in self.open.items()
+        }

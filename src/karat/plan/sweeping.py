@@ -1,0 +1,123 @@
+"""The ``sweep`` tables of a plan: grids of parameters of its indexes, and what they are tried with."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import polars as pl
+from pydantic import Field
+
+from karat.engines import ENGINES, Setting
+from karat.errors import KaratError, UnknownName, UsageError
+from karat.lab.bench import Bench
+from karat.lab.grid import Grid
+from karat.lab.outcome import Cost
+from karat.plan.tables import Table
+from karat.targets import Target
+
+if TYPE_CHECKING:
+    from karat.plan.execution import Steps, Work
+    from karat.plan.indexes import IndexSystem
+    from karat.plan.model import Plan
+    from karat.plan.reading import Checked
+
+__all__ = ["SweepTable", "Swept", "sweep_faults", "sweeps_of"]
+
+_EXAMPLE = "[sweep.NAME] with search = { ef_search = [16, 32, 64] }"
+_P95 = "latency_p95_ms"
+
+
+class SweepTable(Table):
+    """A grid of parameters of one index; what it leaves out is as the system says, or as usual."""
+
+    build: dict[str, Annotated[list[Setting], Field(min_length=1)]] = Field(
+        {}, description="Values to build with: { m = [8, 16], ef_construction = [64, 200] }."
+    )
+    search: dict[str, Annotated[list[Setting], Field(min_length=1)]] = Field(
+        {}, description="Values to search with, all on each build: { ef_search = [16, 32, 64] }."
+    )
+    recall: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        None, description="The recall to reach; unset: that of the plan's target on ann_recall@k."
+    )
+    p95_ms: Annotated[float, Field(gt=0)] | None = Field(
+        None, description=f"Milliseconds to stay within; unset: those of the plan's target on {_P95}."
+    )
+    cheapest: Literal["p95", "size", "build"] = Field(
+        "p95", description="What the cheapest setting has least of: p95, size of the index, or time to build."
+    )
+    concurrency: Annotated[int, Field(ge=1, le=256)] = Field(1, description="Callers at a time while it is timed.")
+
+
+@dataclass(frozen=True, eq=False)
+class Swept:
+    """One index to be swept."""
+
+    name: str
+    bench: Bench
+    grid: Grid
+    target: float | None
+    limit_p95_ms: float | None
+    cheapest: Cost
+    rounds: int
+    warm_up: int
+    concurrency: int
+
+
+def sweep_faults(plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
+    """Keys of the sweep tables that do not fit the systems and their engines, and why."""
+    for name, table in plan.sweep.items():
+        system: Any = plan.systems.get(name)
+        if name not in plan.indexes:
+            yield ("sweep", name), str(UnknownName("system of the kind index", name, plan.indexes))
+            continue
+        engine = ENGINES.find(system.engine)
+        if engine is None:
+            continue  # told of the system
+        try:
+            grid_of(system, table).check(engine)
+        except KaratError as error:
+            where, error.where = error.where, None
+            yield ("sweep", name, *(where or "").split(".")) if where else ("sweep", name), str(error)
+
+
+def grid_of(system: "IndexSystem", table: SweepTable) -> Grid:
+    """The table's values over the system's own."""
+
+    def merged(own: dict[str, Setting], tried: dict[str, list[Setting]]) -> dict[str, list[Setting]]:
+        return {name: [value] for name, value in own.items()} | tried
+
+    return Grid(merged(system.build, table.build), merged(system.search, table.search))
+
+
+def sweeps_of(checked: "Checked", steps: "Steps | None" = None) -> list[Swept]:
+    """What a plan asks to sweep, with its vectors read; queries are those of the gold, as when the plan is run."""
+    from karat.plan.execution import Work
+
+    if not checked.plan.sweep:
+        raise UsageError("the plan sweeps nothing", where=checked.where, expected=_EXAMPLE)
+    for path, message in sweep_faults(checked.plan):
+        raise UsageError(message, where=checked.at(*path))
+    if checked.plan.lab.rounds == 0:
+        raise UsageError("found 0 rounds, but a sweep takes times", where=checked.at("lab", "rounds"))
+    work = Work(checked, steps or (lambda what, done, of: None))
+    return [_swept(name, table, checked, work) for name, table in checked.plan.sweep.items()]
+
+
+def _swept(name: str, table: SweepTable, checked: "Checked", work: "Work") -> Swept:
+    system: Any = checked.plan.systems[name]
+    with work.named_at("systems", name, "path"):
+        bench = system.bench(work, work.lab, work.gold_of(name).queries.cast(pl.String).sort())
+    clock = work.lab.clock(len(bench.queries))
+    assert clock is not None
+    aimed = [one for one in checked.targets if one.slice is None and not one.relative and one.system in (None, name)]
+    recall = _limit(aimed, (f"ann_recall@{bench.k}",), (">=", ">")) if table.recall is None else table.recall
+    p95_ms = _limit(aimed, (_P95,), ("<=", "<")) if table.p95_ms is None else table.p95_ms
+    return Swept(
+        name, bench, grid_of(system, table), recall, p95_ms, table.cheapest, clock.rounds, clock.warm_up,
+        table.concurrency,
+    )  # fmt: skip
+
+
+def _limit(targets: Iterable[Target], subjects: tuple[str, ...], signs: tuple[str, ...]) -> float | None:
+    """The limit that the plan's targets set on a figure."""
+    return next((one.limit for one in targets if one.subject in subjects and one.sign in signs), None)

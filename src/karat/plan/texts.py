@@ -1,0 +1,167 @@
+"""The kind of system that is made of texts: items and queries are embedded while the plan runs, in chunks or whole."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+from weakref import WeakKeyDictionary
+
+import polars as pl
+from pydantic import Field
+
+from karat.errors import DataError, KaratError, UnknownName
+from karat.formats.attributes import read_attributes
+from karat.formats.vectors.checks import listed
+from karat.hygiene import HUB_K
+from karat.neighbours import Progress
+from karat.plan import SYSTEM_KINDS
+from karat.plan.lab import LabWork
+from karat.plan.tables import Shop, SystemTable
+from karat.rankers.chunks import Chunked, rank_chunks
+from karat.rankers.vectors import rank_vectors
+from karat.similarities import OfRun, OfVectors
+from karat.similarity import METRICS
+from karat.text.chunks import Chunks, chunked, parse_chunking, tokens_of
+from karat.text.corpus import Corpus
+from karat.text.embed import embed
+from karat.text.models import MODELS, Embedder, find_model
+from karat.text.products import Catalogue, read_catalogue
+from karat.text.queryset import check_pins, read_query_set
+from karat.tops import first_scores
+from karat.types import Matrix, Ranking, Vectors
+from karat.wording import count
+
+__all__ = ["TextsSystem"]
+
+_FULL_UP_TO = 2_000
+_USUAL_DEPTH = 1_000
+_MOST_KEPT = 8
+
+
+@SYSTEM_KINDS.register("texts")
+class TextsSystem(SystemTable):
+    """Texts of items and of queries, embedded by a model and searched exactly."""
+
+    kind: Literal["texts"]
+    items: str = Field(description="The catalogue: .jsonl, .json, .csv, .tsv or .parquet.")
+    queries: str = Field(description="A table with an id and a text a query.")
+    query_text: str | None = Field(None, description="The column of the queries' texts; unset: text, query or title.")
+    model: str = Field("wordllama", description="wordllama, the folder of a model, or module:function.")
+    chunking: str = Field(
+        "title",
+        description="Fields of the items, and windows of tokens: title, title+bullets/300, title+bullets/300+50.",
+    )
+    aggregate: Literal["best", "mean"] = Field("best", description="An item scores as its best chunk, or their mean.")
+    metric: str = Field("cosine", description="cosine, ip (inner product) or l2.")
+    depth: Annotated[int, Field(ge=1)] | None = Field(
+        None, description=f"How many to find; unset: all of up to {_FULL_UP_TO:,} items, else {_USUAL_DEPTH:,}."
+    )
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if self.metric not in METRICS:
+            yield "metric", str(UnknownName("similarity", self.metric, METRICS))
+        try:
+            parse_chunking(self.chunking)
+        except KaratError as error:
+            yield "chunking", str(error).removeprefix("chunking: ")
+
+    def load(self, shop: Shop) -> Ranking:
+        kept = _KEPT.setdefault(shop.lab, _Kept())
+        model = kept.model(self.model, shop)
+        chunks = self._chunks(kept.catalogue(shop.path(self.items)), model, shop)
+        corpus = kept.embedded(Corpus(chunks.ids, chunks.texts, chunks.chunking.fields, source=self.items), model, shop)
+        queries = kept.embedded(self._queries(shop), model, shop)
+        shop.keep_facts(
+            {
+                "chunking": str(chunks.chunking),
+                "aggregate": self.aggregate,
+                "chunks": len(chunks),
+                "tokens": chunks.tokens,
+                "tokens_are": chunks.tokens_are,
+                "model": model.name,
+                "model_version": model.version,
+            }
+        )
+        ranking = self._ranked(Chunked(corpus, chunks.owners, chunks.items), queries, shop)
+        if shop.is_lab:
+            shop.keep_vectors(corpus, queries, first_scores(ranking, shop.lab.table.k))
+        return ranking
+
+    def _chunks(self, catalogue: Catalogue, model: Embedder, shop: Shop) -> Chunks:
+        chunking = parse_chunking(self.chunking)
+        texts = {name: catalogue.texts([name]) for name in chunking.fields}
+        found = chunked(catalogue.ids, texts, chunking, tokens=tokens_of(model), empty="skip", source=catalogue.source)
+        if found.skipped:
+            are = count(len(found.skipped), "item has", "items have")
+            shop.note(f"{are} no text in {', '.join(chunking.fields)}, and cannot be found: {listed(found.skipped)}")
+        return found
+
+    def _queries(self, shop: Shop) -> Corpus:
+        """The texts of the gold's queries."""
+        path = shop.path(self.queries)
+        if self.query_text is None:
+            read = read_query_set(path)
+            check_pins(read)
+            ids, texts = read.ids, read.texts
+        else:
+            frame, id_column = read_attributes(path, "query")
+            if self.query_text not in frame.columns:
+                raise UnknownName("column", self.query_text, frame.columns, where=path)
+            ids, texts = frame[id_column].cast(pl.String), frame[self.query_text].cast(pl.String)
+        wanted = shop.gold.queries.cast(pl.String).sort()
+        known = {name: text.strip() for name, text in zip(ids, texts, strict=True) if text and text.strip()}
+        lacking = [name for name in wanted if name not in known]
+        if lacking:
+            raise DataError(f"queries without a text: {listed(lacking)}", where=path, expected="a text a query")
+        return Corpus(wanted, pl.Series("text", [known[name] for name in wanted]), ("text",), source=self.queries)
+
+    def _ranked(self, corpus: Chunked, queries: Vectors, shop: Shop) -> Ranking:
+        n = len(corpus.items)
+        depth = self.depth or (None if n <= _FULL_UP_TO else _USUAL_DEPTH)
+        if len(corpus.chunks) == n:  # each item is a chunk
+            whole = Vectors(corpus.items, corpus.chunks.values, corpus.chunks.source)
+            space = rank_vectors(whole, queries, k=depth, metric=self.metric, cuts=shop.cuts, progress=shop.progress)
+            shop.keep_space(space.hygiene)
+            shop.keep_similarities(OfVectors(whole, queries, self.metric), space.ranking)
+            return space.ranking
+        shop.keep_space(rank_vectors(corpus.chunks, queries, k=HUB_K, metric=self.metric).hygiene)
+        ranking = rank_chunks(corpus, queries, k=depth, how=self.aggregate, metric=self.metric, progress=shop.progress)
+        shop.keep_similarities(OfRun(ranking), ranking)
+        return ranking
+
+
+@dataclass
+class _Kept:
+    """What systems of one run share: models, catalogues, and vectors of the same texts by the same model."""
+
+    models: dict[str, Embedder] = field(default_factory=dict)
+    catalogues: dict[str, Catalogue] = field(default_factory=dict)
+    vectors: dict[tuple[int, str], Matrix] = field(default_factory=dict)
+
+    def model(self, name: str, shop: Shop) -> Embedder:
+        """A model's folder is relative to the plan."""
+        if name not in self.models:
+            folder = shop.path(name)
+            self.models[name] = find_model(folder if MODELS.find(name) is None and Path(folder).is_dir() else name)
+        return self.models[name]
+
+    def catalogue(self, path: str) -> Catalogue:
+        if path not in self.catalogues:
+            self.catalogues[path] = read_catalogue(path)
+        return self.catalogues[path]
+
+    def embedded(self, corpus: Corpus, model: Embedder, shop: Shop) -> Vectors:
+        key = id(model), corpus.sha256
+        if key not in self.vectors:
+            while len(self.vectors) >= _MOST_KEPT:
+                del self.vectors[next(iter(self.vectors))]
+            self.vectors[key] = embed(corpus, model, progress=_told(shop, corpus.source)).values
+        return Vectors(corpus.ids, self.vectors[key], f"{corpus.source} ({model.name})")
+
+
+def _told(shop: Shop, source: str) -> Progress:
+    return lambda done, of: shop.tell(f"Embedding {Path(source).name}", done, of)
+
+
+_KEPT: WeakKeyDictionary[LabWork, _Kept] = WeakKeyDictionary()
+"""By what is made anew for every run, so that it goes with the run."""

@@ -1,0 +1,105 @@
+"""What was found of indexes and vectors while a plan ran, and what it adds to the report."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from karat.drift import Drift, drift_between
+from karat.errors import DataError
+from karat.examples import examples_of
+from karat.hints import hints_of
+from karat.indexed import Equivalence
+from karat.lab.fingerprints import fingerprint, fingerprint_ids
+from karat.lab.loss import loss_of, measure_of_loss
+from karat.lab.measuring import Measured
+from karat.report import Report
+from karat.reports.saved import read_report
+from karat.saved import Saved
+from karat.similarity import norms_of
+from karat.stability import Stability, stability_of
+from karat.statistics.intervals import Resampling
+from karat.types import Floats, Gold, Vectors
+
+if TYPE_CHECKING:
+    from karat.plan.lab import LabWork
+
+__all__ = ["Trials"]
+
+
+@dataclass
+class Trials:
+    """By system."""
+
+    lab: "LabWork"
+    measured: dict[str, Measured] = field(default_factory=dict)
+    same: dict[str, Equivalence] = field(default_factory=dict)
+    stabilities: dict[str, Stability] = field(default_factory=dict)
+    fingerprints: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def keep_index(self, name: str, measured: Measured, same: Equivalence | None) -> None:
+        self.measured[name] = measured
+        if same is not None:
+            self.same[name] = same
+
+    def keep_vectors(self, name: str, corpus: Vectors, queries: Vectors, scores: Floats) -> None:
+        norms = norms_of(corpus.values) if corpus.dimensions else np.empty(0)
+        self.stabilities[name] = stability_of(queries.ids, scores, norms, k=self.lab.table.k)
+        self.fingerprints[name] = {
+            "items": fingerprint_ids(corpus.ids),
+            "vectors": fingerprint(corpus),
+            "queries": fingerprint_ids(queries.ids),
+            "query_vectors": fingerprint(queries),
+        }
+
+    def added_to(self, report: Report, golds: Mapping[str, Gold], asked: Any, how: Resampling) -> Report:
+        """The report with what was found of indexes; drift and hints come from its saved form."""
+        chosen = measure_of_loss(asked, self.lab.table.k)
+        indexes = {}
+        for name, one in self.measured.items():
+            known = chosen is not None and one.indexed.recall.n > 0
+            loss = (
+                None
+                if chosen is None or not known
+                else loss_of(golds[name], one.exact, report.systems[name], chosen, how)
+            )
+            indexes[name] = replace(one.indexed, loss=loss, equivalence=self.same.get(name))
+        figures = {name: {**report.figures.get(name, {}), **one.figures()} for name, one in indexes.items()}
+        query_set = self.lab.query_set
+        names = dict(zip(query_set.ids.to_list(), query_set.texts.to_list(), strict=True)) if query_set else {}
+        shown = report.labels[0] if chosen is None else chosen.label
+        examples = {
+            name: examples_of(report.systems[name], shown, report.top[name], golds[name]) for name in self.stabilities
+        }
+        provenance = report.provenance | ({"query_set": query_set.as_json()} if query_set is not None else {})
+        report = replace(
+            report,
+            indexes=indexes,
+            stabilities=self.stabilities,
+            fingerprints=self.fingerprints,
+            examples=examples,
+            query_names=names,
+            figures={**report.figures, **figures},
+            provenance=provenance,
+        )
+        report = self._with_drift(report)
+        saved = Saved(report.as_json(queries=True), "report")
+        return replace(report, hints=tuple(hints_of(saved)))
+
+    def _with_drift(self, report: Report) -> Report:
+        earlier = self.lab.table.earlier
+        if earlier is None:
+            return report
+        old = read_report(self.lab.folder.path(earlier))
+        saved = Saved(report.as_json(queries=True), "this report")
+        drifts: dict[str, Drift] = {}
+        for name in self.stabilities:
+            if name in old.systems or len(old.systems) == 1:
+                drifts[name] = drift_between(saved, old, system=name, allowed=self.lab.table.allowed_drift)
+        if not drifts:
+            raise DataError(
+                f"no system of this plan is in the earlier report, which has {', '.join(old.systems)}", where=earlier
+            )
+        figures = {name: {**report.figures.get(name, {}), **one.figures()} for name, one in drifts.items()}
+        return replace(report, drifts=drifts, figures={**report.figures, **figures})

@@ -1,0 +1,188 @@
+"""Items that were cut into chunks: what is found of the chunks, as a ranking of the items.
+
+An item scores as its best chunk does, or the mean of all its chunks. Both are exact: equal scores go by the item's id,
+and no item is missed because its chunks stand far down.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from karat.blocks import cut_rows
+from karat.columns import QUERY
+from karat.errors import UnknownName, UsageError
+from karat.neighbours import NOBODY, Neighbours, Progress, nearest
+from karat.rankers.vectors import check_pair
+from karat.similarity import norms_of, similarity_of
+from karat.types import Bools, Floats, Ints, Matrix, Ranking, Vectors
+
+__all__ = ["AGGREGATES", "Chunked", "aggregate", "nearest_items", "rank_chunks"]
+
+AGGREGATES = ("best", "mean")
+_CELLS_AT_ONCE = 1 << 20
+_LINEAR = ("cosine", "ip")
+"""The mean over chunks of these similarities is the similarity to a mean vector."""
+
+
+def aggregate(found: Neighbours, owners: Ints, *, k: int, how: str = "best", places: Ints | None = None) -> Neighbours:
+    """The k items of each query from what was found of their chunks, best first.
+
+    ``owners`` is the item of each chunk, ``places`` each item's place in the order of ids. A mean is of all chunks of
+    an item, so that all must have been found; for the best of each it is enough that whoever was not found cannot come
+    among the k.
+    """
+    items = _checked(how, owners)
+    held = found.items != NOBODY
+    if how == "mean" and (found.found < owners.size).any():
+        raise UsageError("the mean over chunks of which some were not found", expected="all of them")
+    rows = np.nonzero(held)[0]
+    of = owners[found.items[held]]
+    scores = np.full((len(found.items), items), -np.inf)
+    if how == "best":
+        np.maximum.at(scores, (rows, of), found.scores[held])
+    else:
+        sums = np.bincount(rows * items + of, weights=found.scores[held], minlength=scores.size)
+        scores = sums.reshape(scores.shape) / np.bincount(owners, minlength=items)
+    return _best_of(scores, k, places)
+
+
+def _are_settled(found: Neighbours, owners: Ints, k: int) -> Bools:
+    """Of which queries the best k items are known: whoever was not found scores no more than the last that was."""
+    if found.items.shape[1] >= owners.size:
+        return np.ones(len(found.items), dtype=np.bool_)
+    above = found.scores > found.scores[:, -1:]
+    items = np.where(above, owners[found.items], -1)
+    items.sort(axis=1)
+    distinct = (np.diff(items, axis=1, prepend=-1) != 0).sum(axis=1)
+    return np.asarray(distinct >= k)
+
+
+def nearest_items(
+    queries: Matrix,
+    chunks: Matrix,
+    owners: Ints,
+    k: int,
+    *,
+    how: str = "best",
+    metric: str = "cosine",
+    places: Ints | None = None,
+    progress: Progress | None = None,
+) -> Neighbours:
+    """The k items most alike to each query, or all of them where there are fewer; every item has a chunk."""
+    n = _checked(how, owners)
+    k = min(k, n)
+    if how == "mean" and metric in _LINEAR:
+        similarity_of(metric, queries, chunks)  # refuses vectors that have no similarity
+        middles = _middles(chunks, owners, metric)
+        asked = queries.astype(np.float64)
+        if metric == "cosine":
+            asked /= norms_of(queries)[:, None]
+        return nearest(asked, middles, k, metric="ip", places=places, progress=progress)
+    deep = len(chunks) if how == "mean" or 2 * k >= n else min(len(chunks), 2 * k + 1)
+    search = _Search(queries, chunks, owners, k, deep, how, metric, places)
+    items = np.full((len(queries), k), NOBODY, dtype=np.int64)
+    scores = np.full((len(queries), k), -np.inf)
+    for first, last in cut_rows(len(queries), max(1, _CELLS_AT_ONCE // max(1, n, deep))):
+        best = search.run(np.arange(first, last))
+        items[first:last], scores[first:last] = best.items, best.scores
+        if progress is not None:
+            progress(last, len(queries))
+    return Neighbours(items, scores)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """A search over chunks that goes deeper until the items are settled."""
+
+    queries: Matrix
+    chunks: Matrix
+    owners: Ints
+    k: int
+    first_depth: int
+    how: str
+    metric: str
+    places: Ints | None
+
+    def run(self, rows: Ints) -> Neighbours:
+        items = np.full((rows.size, self.k), NOBODY, dtype=np.int64)
+        scores = np.full((rows.size, self.k), -np.inf)
+        open_, deep = np.arange(rows.size), self.first_depth
+        while open_.size:
+            found = nearest(self.queries[rows[open_]], self.chunks, deep, metric=self.metric)
+            done = _are_settled(found, self.owners, self.k)
+            settled = Neighbours(found.items[done], found.scores[done])
+            best = aggregate(settled, self.owners, k=self.k, how=self.how, places=self.places)
+            items[open_[done]], scores[open_[done]] = best.items, best.scores
+            open_ = open_[~done]
+            deep = min(len(self.chunks), 4 * deep)
+        return Neighbours(items, scores)
+
+
+@dataclass(frozen=True, eq=False)
+class Chunked:
+    """Vectors of chunks, and the items they are of."""
+
+    chunks: Vectors
+    owners: Ints
+    """The row among the items of each chunk."""
+    items: pl.Series
+    """Ids."""
+
+
+def rank_chunks(
+    corpus: Chunked,
+    queries: Vectors,
+    *,
+    k: int | None = None,
+    how: str = "best",
+    metric: str = "cosine",
+    progress: Progress | None = None,
+) -> Ranking:
+    """Rank the items for each query, the item of the query's own id left out; ``k`` is how many to find; None: all."""
+    check_pair(queries, corpus.chunks, metric)
+    rows = {name: row for row, name in enumerate(corpus.items.to_list())}
+    own = np.array([rows.get(name, NOBODY) for name in queries.ids.to_list()], dtype=np.int64)
+    wanted = len(rows) if k is None else k
+    deep = wanted + int((own != NOBODY).any())
+    found = nearest_items(
+        queries.values, corpus.chunks.values, corpus.owners, deep, how=how, metric=metric,
+        places=corpus.items.rank("ordinal").cast(pl.Int64).to_numpy() - 1, progress=progress,
+    )  # fmt: skip
+    kept = (found.items != NOBODY) & (found.items != own[:, None])
+    kept &= np.cumsum(kept, axis=1) <= wanted
+    starts: Ints = np.concatenate(([0], np.cumsum(kept.sum(axis=1)))).astype(np.int64)
+    return Ranking(
+        queries.ids.rename(QUERY), starts, corpus.items.gather(found.items[kept]), found.scores[kept],
+        corpus.chunks.source,
+    )  # fmt: skip
+
+
+def _checked(how: str, owners: Ints) -> int:
+    """How many items there are, each with a chunk."""
+    if how not in AGGREGATES:
+        raise UnknownName("way to aggregate", how, AGGREGATES)
+    counts = np.bincount(owners)
+    if not counts.all():
+        raise UsageError(f"item {int(np.argmin(counts))} has no chunk", expected="a chunk of each")
+    return counts.size
+
+
+def _middles(chunks: Matrix, owners: Ints, metric: str) -> Floats:
+    """The mean of each item's chunks, or of their directions, in float64."""
+    counts = np.bincount(owners)
+    sums = np.zeros((counts.size, chunks.shape[1]))
+    for first, last in cut_rows(len(chunks), max(1, _CELLS_AT_ONCE // max(1, chunks.shape[1]))):
+        block = chunks[first:last].astype(np.float64)
+        if metric == "cosine":
+            block /= norms_of(chunks[first:last])[:, None]
+        np.add.at(sums, owners[first:last], block)
+    return np.asarray(sums / counts[:, None])
+
+
+def _best_of(scores: Floats, k: int, places: Ints | None) -> Neighbours:
+    """Of each row the k highest, equal ones by place."""
+    by_id = np.arange(scores.shape[1]) if places is None else np.argsort(places)
+    order = by_id[np.argsort(-scores[:, by_id], axis=1, kind="stable")[:, :k]]
+    best = np.take_along_axis(scores, order, axis=1)
+    return Neighbours(np.where(np.isneginf(best), NOBODY, order), best)

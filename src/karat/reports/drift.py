@@ -1,0 +1,147 @@
+"""What drifted, in a terminal: the rule, the statistics beside it, rank churn, and what changed between the reports."""
+
+from collections.abc import Iterator, Sequence
+from json import dumps
+from math import isfinite, isnan
+from typing import Any
+
+from karat.drift import Churn, Drift, Moved, Tested
+from karat.hints import Hint
+from karat.reports.console import console, print_table, verdict_style
+from karat.reports.table import Table
+from karat.wording import NOTHING, count, figure_shown, p_shown, percent
+
+__all__ = ["DRIFTS_SCHEMA", "churn_table", "drifts_to_json", "moves_table", "print_drift", "tested_table", "verdicts"]
+
+DRIFTS_SCHEMA = "karat.drifts/1"
+_DECIMALS = 4
+_WITHIN = {True: "within", False: "beyond", None: NOTHING}
+_STYLES = {"within": "pass", "beyond": "fail"}
+_STANDINGS = {
+    "same": "no difference",
+    "noise": "within noise: the interval holds 0",
+    "real": "real: the interval excludes 0",
+    "unsure": "unsure: the test cannot show it",
+}
+
+
+def print_drift(drift: Drift, hints: Sequence[Hint] = ()) -> None:
+    """All of it on standard output."""
+    screen = console()
+    screen.print(f"{drift.system} of {drift.source} beside {drift.old_system} of {drift.old_source}\n")
+    header, rows = moves_table(drift)
+    styles = {(number, 4): verdict_style(_STYLES.get(row[4], "")) for number, row in enumerate(rows)}
+    print_table(header, rows, text=(0, 4), folding=(0,), styles=styles)
+    if any(one.relative_to == "mean" for one in drift.moved):
+        screen.print("* as a share of the mean: a spread next to 0 doubles by rounding alone")
+    screen.print(f"\nThe same queries ({drift.tested[0].comparison.n:,}), before and after")
+    print_table(*tested_table([*drift.tested, *drift.quality]), text=(0, 4), folding=(0, 4))
+    if drift.churn is not None:
+        screen.print(f"\n{_churn_told(drift.churn)}")
+        if drift.churn.most:
+            print_table(*churn_table(drift.churn), text=(0, 3, 4), folding=(0, 3, 4))
+    screen.print()
+    for line in (*_changes(drift), *verdicts(drift), *(f"Hint: {hint.text}" for hint in hints)):
+        screen.print(line)
+
+
+def moves_table(drift: Drift) -> Table:
+    """The figures of the rule."""
+    rows = [[one.figure, _figure(one.old), _figure(one.new), _change(one), _WITHIN[one.within]] for one in drift.moved]
+    return ["figure", "old", "new", "change", f"±{percent(drift.allowed)}"], rows
+
+
+def _figure(value: float) -> str:
+    return NOTHING if isnan(value) else figure_shown(value, _DECIMALS)
+
+
+def _change(one: Moved) -> str:
+    if isnan(one.change):
+        return NOTHING
+    text = _share(one.change) if isfinite(one.change) else "from 0"
+    return f"{text}*" if one.relative_to == "mean" else text
+
+
+def tested_table(tested: Sequence[Tested]) -> Table:
+    """Means over the queries in common, the difference as a share, and how sure it is."""
+    rows = []
+    for one in tested:
+        found, short = one.comparison, _STANDINGS[one.standing].partition(":")[0]
+        rows.append([found.measure, f"{_figure(found.baseline_mean)} → {_figure(found.mean)}", _relative(one),
+                     p_shown(found.p_holm), short])  # fmt: skip
+    return ["mean of", "old → new", "change", "p", "the difference is"], rows
+
+
+def _relative(one: Tested) -> str:
+    """``+0.8 % [+0.5, +1.1]``"""
+    found = one.comparison
+    if found.relative is None:
+        return NOTHING
+    ends = found.relative_ci
+    return _share(found.relative) + (f" [{', '.join(_signed(100 * end) for end in ends)}]" if ends else "")
+
+
+def _churn_told(churn: Churn) -> str:
+    changed = f"{count(round(churn.changed * churn.n), 'query', 'queries')} of {churn.n:,} changed"
+    return (
+        f"First {churn.k} items: overlap {figure_shown(churn.overlap, 3)}, RBO {figure_shown(churn.rbo, 3)}; {changed}"
+        + (", most of all" if churn.most else "")
+    )
+
+
+def churn_table(churn: Churn) -> Table:
+    """The queries whose first items changed most."""
+    rows = [
+        [one.query, figure_shown(one.overlap, 2), figure_shown(one.rbo, 2), " ".join(one.gone) or NOTHING,
+         " ".join(one.new) or NOTHING]
+        for one in churn.most
+    ]  # fmt: skip
+    return ["query", "overlap", "RBO", "gone", "new"], rows
+
+
+def _changes(drift: Drift) -> Iterator[str]:
+    found = drift.circumstances
+    if found.changed:
+        yield f"Changed: {' · '.join(map(str, found.changed))}"
+    elif not found.undeclared and not found.unknown:
+        yield "Changed: nothing, by what is declared and what can be told"
+    for sentence in found.undeclared:
+        yield f"Undeclared: {sentence}"
+    if found.unknown:
+        yield f"Not known: whether {', '.join(found.unknown)} changed (declare versions under [meta] in the plan)"
+
+
+def verdicts(drift: Drift) -> Iterator[str]:
+    """The rule and the statistics, each in its own right."""
+    moved = {one.figure: one for one in drift.moved}
+    allowed = f"±{percent(drift.allowed)}"
+    for one in drift.tested:
+        label = one.comparison.measure.removesuffix(" mean")
+        within = moved[f"{label} mean"].within
+        joint = "and" if within is (one.standing in ("same", "noise")) else "but"
+        rule = f"{_WITHIN[within]} {allowed}" if within is not None else f"not judged by {allowed}"
+        yield f"{label}: {_relative(one)}, {rule}, {joint} {_STANDINGS[one.standing]}"
+    worst = drift.worst
+    if worst is None or not worst.change:
+        moved_most = ": no figure moved"
+    else:
+        moved_most = f": {worst.figure} moved most, {_change(worst).rstrip('*')}"
+    unsure = f"; an interval reaches past {allowed}" if drift.outcome == "unsure" else ""
+    yield f"{drift.outcome.upper()}{moved_most}{unsure}"
+
+
+def drifts_to_json(drifts: Sequence[Drift], *, strict: bool) -> str:
+    """The verdict over all systems, and each."""
+    outcomes = [one.outcome for one in drifts]
+    verdict = next((one for one in ("fail", "unsure") if one in outcomes), "pass")
+    form: dict[str, Any] = {"schema": DRIFTS_SCHEMA, "verdict": verdict, "strict": strict}
+    return dumps(form | {"drifts": [one.as_json() for one in drifts]}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _share(share: float) -> str:
+    return f"{_signed(100 * share)} %"
+
+
+def _signed(value: float) -> str:
+    rounded = round(value, 1)
+    return f"{rounded:+.1f}".replace("-", "−") if rounded else "0.0"

@@ -1,0 +1,103 @@
+"""One index in one file: the report's versioned form, and in front of it what a reader looks for first."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from json import dumps
+from typing import Any
+
+from karat.errors import UsageError
+from karat.gates import Gate
+from karat.report import Report
+
+__all__ = ["check_evaluation", "file_parts", "to_evaluation"]
+
+_META = ("dataset_version", "model_version", "index_params", "chunking_config", "query_set_version")
+
+
+def check_evaluation(name: str | None, indexes: Mapping[str, object]) -> None:
+    """Refuse a file of an index that is not there."""
+    if name not in indexes:
+        raise UsageError(
+            f"no index is called {name!r}" if name else "which index is not said",
+            expected="{index} in the name of the file, or system = one of the kind index",
+        )
+
+
+def to_evaluation(report: Report, system: str, gate: Gate | None = None) -> str:
+    """Meta, quality, ANN, latency, stability, examples; then all that other commands read."""
+    alone = _alone(report, system)
+    indexed, stability = report.indexes[system], report.stabilities[system]
+    latency = None if indexed.latency is None else indexed.latency.as_json()
+    verdicts = [one.as_json() for one in gate.verdicts if one.system == system] if gate is not None else []
+    summary = {
+        "meta": _meta(report, system),
+        "quality": {
+            label: {"mean": one.mean if one.n else None, "ci": None if one.ci is None else list(one.ci), "n": one.n}
+            for label, one in report.estimates[system].items()
+        },
+        "ann": indexed.recall.as_json()
+        | {"own_exact": None if indexed.own_exact is None else indexed.own_exact.as_json()},
+        "latency": latency,
+        "stability": {key: value for key, value in stability.as_json().items() if key != "queries"},
+        "examples": _examples(report, system),
+        "segments": [
+            {"slice": part.name, "of": part.of, "n": part.n}
+            | {label: one.mean if one.n else None for label, one in part.estimates[system].items()}
+            for part in report.slices
+        ],
+        "targets": verdicts,
+    }
+    form = alone.as_json(queries=True)
+    form = {key: form[key] for key in ("schema", "karat")} | summary | form
+    return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _meta(report: Report, system: str) -> dict[str, Any]:
+    declared: Mapping[str, Any] = report.provenance.get("meta") or {}
+    indexed = report.indexes[system]
+    query_set: Mapping[str, Any] = report.provenance.get("query_set") or {}
+    usual = {
+        "index_params": {"engine": indexed.engine, "metric": indexed.metric}
+        | {"build": dict(indexed.build), "search": dict(indexed.search)},
+        "query_set_version": query_set.get("version"),
+        "chunking_config": (report.facts.get(system) or {}).get("chunking"),
+    }
+    meta = {key: declared.get(key, usual.get(key)) for key in _META}
+    meta |= {key: value for key, value in declared.items() if key not in meta}
+    beside = {"date": report.provenance.get("made"), "index": system, "query_set": dict(query_set)}
+    return meta | beside | {"fingerprints": report.fingerprints.get(system, {})}
+
+
+def _examples(report: Report, system: str) -> dict[str, Any]:
+    shown = [one.as_json(report.query_names, report.names) for one in report.examples.get(system, ())]
+    return {
+        "successes": [one for one in shown if one["kind"] == "success"],
+        "failures": [one for one in shown if one["kind"] == "failure"],
+    }
+
+
+def _alone(report: Report, system: str) -> Report:
+    """The report of this system only."""
+
+    def own(by_system: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in by_system.items() if name == system}
+
+    return replace(
+        report,
+        systems=own(report.systems),
+        estimates=own(report.estimates),
+        baseline=None,
+        comparisons=(),
+        changes=(),
+        slices=tuple(replace(part, estimates=own(part.estimates), beside=()) for part in report.slices),
+        spaces=own(report.spaces),
+        top=own(report.top),
+        hints=tuple(hint for hint in report.hints if getattr(hint, "system", system) in (system, None)),
+    )
+
+
+def file_parts(report: Report, system: str) -> dict[str, str]:
+    """What {date}, {model} and {index} stand for in the name of a file."""
+    meta: Mapping[str, Any] = report.provenance.get("meta") or {}
+    model = meta.get("model_version") or meta.get("model") or (report.facts.get(system) or {}).get("model") or "model"
+    return {"date": str(report.provenance.get("made", ""))[:10], "model": str(model), "index": system}

@@ -1,0 +1,234 @@
+"""Sweeps of indexes in words: tables for the console, Markdown and CSV, JSON, and which setting is the cheapest."""
+
+import io
+from collections.abc import Iterator, Sequence
+from csv import writer
+from json import dumps
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from karat.reports.console import console, print_table, verdict_style
+from karat.reports.markdown import escaped, markdown_table
+from karat.reports.table import Table
+from karat.statistics.intervals import Bounds
+from karat.wording import NOTHING, count, figure_shown, percent
+
+if TYPE_CHECKING:
+    from karat.lab.outcome import Choice, Cost, Sweep
+    from karat.lab.points import Point, Quantile
+
+__all__ = [
+    "SCHEMA", "choice_lines", "left_out_lines", "print_sweep", "sweep_table", "sweeps_to_csv", "sweeps_to_json",
+    "sweeps_to_markdown", "wanted_of",
+]  # fmt: skip
+
+SCHEMA = "karat.sweeps/1"
+_INDENT = "  "
+_MEGABYTE = 1e6
+_WIDE = 100
+_OF_RECALL = 3
+"""Decimals: a thousandth of recall is less than the interval of any usual set of queries."""
+_COSTS = {"p95": "p95", "size": "size", "build": "time to build"}
+_FIGURES = (
+    *("recall", "recall_low", "recall_high", "recall_p5", "n", "p50_ms", "p95_ms", "p95_low", "p95_high", "p99_ms"),
+    *("qps", "failed_queries", "build_seconds", "size_bytes", "because"),
+)
+
+
+def print_sweep(sweep: "Sweep", by: "Cost" = "p95") -> None:
+    """What was measured, what was left out and why, and the cheapest setting that meets the target."""
+    screen = console()
+    about = f"{count(sweep.items, 'item', 'items')}, {count(sweep.queries, 'query', 'queries')}"
+    screen.print(f"{sweep.name} ({sweep.engine}, {sweep.metric}): {about}\n")
+    header, rows = sweep_table(sweep, by, wide=screen.width >= _WIDE)
+    last = len(header) - 1
+    marks = {"cheapest": "better", "failed": "fail"}
+    styles = {(number, last): verdict_style(marks.get(row[last], "")) for number, row in enumerate(rows)}
+    print_table(header, rows, text=(0, last), folding=(0,), styles=styles)
+    for line in (*left_out_lines(sweep), *choice_lines(sweep, by)):
+        screen.print(line)
+
+
+def sweep_table(sweep: "Sweep", by: "Cost" = "p95", *, wide: bool = True) -> Table:
+    """Builds, and below each its searches; ``wide``: with P50, P99 and queries a second."""
+    header = ["setting", _titled(f"recall@{sweep.k}", sweep.level), _titled("p95 ms", 0.95)]
+    header += ["p50", "p99", "per second"] if wide else []
+    marks = _marks(sweep, by)
+    rows, before = [], None
+    for point in sweep.points:
+        if dict(point.build) != before:
+            before = dict(point.build)
+            rows.append(_build_row(sweep, point, len(header)))
+        rows.append([f"{_INDENT}{point.search_title}", *_cells(point, wide), marks.get(id(point), point.status)])
+    return [*header, ""], rows
+
+
+def _titled(name: str, level: float | None) -> str:
+    return name if level is None else f"{name} [{percent(level)}]"
+
+
+def _build_row(sweep: "Sweep", point: "Point", width: int) -> list[str]:
+    """Its time and size, as of the last time that it was built."""
+    same = [one for one in sweep.of("measured") if dict(one.build) == dict(point.build)]
+    seconds = f"built in {_three_digits(same[-1].build_seconds)} s" if same and same[-1].build_seconds else ""
+    size = _size(same[-1].size_bytes) if same else ""
+    return [point.build_title, seconds, size, *[""] * (width - 3), ""]
+
+
+def _cells(point: "Point", wide: bool) -> list[str]:
+    beside = [_times(point.p50), _times(point.p99), _three_digits(point.qps)]
+    if point.status != "measured":
+        beside = [NOTHING] * 3
+    return [_recall(point), _quantile(point.p95), *(beside if wide else [])]
+
+
+def _marks(sweep: "Sweep", by: "Cost") -> dict[int, str]:
+    marks = {id(point): "" for point in sweep.of("measured")}
+    marks |= {id(point): f"{point.failed_queries:,} unanswered" for point in sweep.points if point.failed_queries}
+    marks |= {id(point): "frontier" for point in sweep.frontier()}
+    choice = sweep.cheapest(by=by) if sweep.aims else None
+    if choice is not None and choice.outcome != "none":
+        marks[id(choice.point)] = "cheapest" if choice.outcome == "sure" else "cheapest?"
+    return marks
+
+
+def left_out_lines(sweep: "Sweep") -> Iterator[str]:
+    """How many settings were not measured, and why."""
+    pruned, failed = sweep.of("pruned"), sweep.of("failed")
+    if pruned:
+        settings = count(len(pruned), "setting was", "settings were")
+        yield f"{settings} pruned: a lower one of the same build finds as much, and is no slower"
+    reasons: dict[str, list[Point]] = {}
+    for point in failed:
+        reasons.setdefault(point.because or "", []).append(point)
+    for reason, points in reasons.items():
+        who = points[0].title if len(points) == 1 else count(len(points), "setting", "settings")
+        yield f"{who} failed: {reason}"
+    if sweep.resumed:
+        yield f"{count(sweep.resumed, 'setting was', 'settings were')} measured by an earlier sweep"
+
+
+def choice_lines(sweep: "Sweep", by: "Cost" = "p95") -> Iterator[str]:
+    """``hnsw: the cheapest setting (p95) with recall@10 ≥ 0.95: m=16 ef_search=32 (recall 0.97 …)``"""
+    if not sweep.aims:
+        return
+    choice = sweep.cheapest(by=by)
+    wanted = wanted_of(sweep, choice)
+    if choice.point is None:
+        yield f"{sweep.name}: nothing was measured that could meet {wanted}"
+        return
+    told = {
+        "sure": f"the cheapest setting (by {_COSTS[by]}) with {wanted}",
+        "unsure": f"no setting surely has {wanted}; the cheapest (by {_COSTS[by]}) whose means do",
+        "none": f"no setting has {wanted}; nearest",
+    }[choice.outcome]
+    yield f"{sweep.name}: {told}: {_in_full(choice.point)}"
+    if choice.cheaper is not None:
+        yield f"{sweep.name}: cheaper, but not sure to meet it: {_in_full(choice.cheaper)}"
+
+
+def wanted_of(sweep: "Sweep", choice: "Choice") -> str:
+    """``recall@10 ≥ 0.95 and p95 ≤ 20 ms``"""
+    recall = "" if choice.recall is None else f"recall@{sweep.k} ≥ {choice.recall:g}"
+    time = "" if choice.p95_ms is None else f"p95 ≤ {choice.p95_ms:g} ms"
+    return " and ".join(part for part in (recall, time) if part)
+
+
+def _in_full(point: "Point") -> str:
+    size = f", {_size(point.size_bytes)}" if point.size_bytes is not None else ""
+    return f"{point.title} (recall {_recall(point)}, p95 {_quantile(point.p95)} ms{size})"
+
+
+def sweeps_to_json(sweeps: Sequence["Sweep"], made: str | None = None) -> str:
+    form = {"schema": SCHEMA, "made": made, "sweeps": [sweep.as_json() for sweep in sweeps]}
+    return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def sweeps_to_markdown(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> str:
+    lines: list[str] = []
+    for place, sweep in enumerate(sweeps):
+        cost = by[place] if by else "p95"
+        header, rows = sweep_table(sweep, cost)
+        lines += [f"### {escaped(sweep.name)}: recall@{sweep.k} and latency", ""]
+        lines += markdown_table(header, [[_solid(row[0]), *row[1:]] for row in rows], text=(0, len(header) - 1))
+        told = [*left_out_lines(sweep), *choice_lines(sweep, cost)]
+        lines += ["", *(f"- {escaped(line)}" for line in told), ""]
+    return "\n".join(lines)
+
+
+def _solid(cell: str) -> str:
+    """Indented by spaces that Markdown keeps."""
+    return "\u00a0" * (len(cell) - len(cell.lstrip())) + cell.lstrip()
+
+
+def sweeps_to_csv(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> str:
+    """One row a setting, with all digits; a column a parameter."""
+    points = [point for sweep in sweeps for point in sweep.points]
+    params = [*dict.fromkeys(f"build.{name}" for point in points for name in point.build)]
+    params += [*dict.fromkeys(f"search.{name}" for point in points for name in point.search)]
+    header = ["system", "engine", "metric", "k", *params, "status", "frontier", "cheapest", *_FIGURES]
+    text = io.StringIO()
+    rows = writer(text, lineterminator="\n")
+    rows.writerow(header)
+    for place, sweep in enumerate(sweeps):
+        for row in _csv_rows(sweep, by[place] if by else "p95"):
+            rows.writerow([_cell(row.get(name)) for name in header])
+    return text.getvalue()
+
+
+def _csv_rows(sweep: "Sweep", by: "Cost") -> Iterator[dict[str, Any]]:
+    frontier = {id(point) for point in sweep.frontier()}
+    choice = sweep.cheapest(by=by) if sweep.aims else None
+    for point in sweep.points:
+        chosen = choice is not None and choice.point is point and choice.outcome != "none"
+        row = vars(sweep) | vars(point) | {"system": sweep.name}
+        row |= {f"build.{name}": value for name, value in point.build.items()}
+        row |= {f"search.{name}": value for name, value in point.search.items()}
+        row |= {"frontier": id(point) in frontier, "cheapest": choice.outcome if choice and chosen else None}
+        row |= dict(zip(("recall_low", "recall_high"), point.recall_ci or (None, None), strict=True))
+        row |= {f"{name}_ms": one.ms if (one := getattr(point, name)) else None for name in ("p50", "p95", "p99")}
+        row |= dict(zip(("p95_low", "p95_high"), (point.p95 and point.p95.ci) or (None, None), strict=True))
+        yield row if point.status == "measured" else row | {"n": None, "failed_queries": None}
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else repr(value) if isinstance(value, float) else value
+
+
+def _recall(point: "Point") -> str:
+    if point.recall is None:
+        return NOTHING
+    text = figure_shown(point.recall, _OF_RECALL)
+    return text + (_ends(point.recall_ci, _OF_RECALL) if point.recall_ci else "")
+
+
+def _quantile(one: "Quantile | None") -> str:
+    """``0.126 [0.115, 0.170]``; above what was seen, nothing bounds it."""
+    if one is None:
+        return NOTHING
+    decimals = _decimals(one.ms)
+    return f"{one.ms:.{decimals}f}" + (_ends(one.ci, decimals, one.bounded) if one.ci else "")
+
+
+def _ends(ci: Bounds, decimals: int, bounded: bool = True) -> str:
+    return f" [{ci[0]:.{decimals}f}, {f'{ci[1]:.{decimals}f}' if bounded else '…'}]"
+
+
+def _times(one: "Quantile | None") -> str:
+    return NOTHING if one is None else f"{one.ms:.{_decimals(one.ms)}f}"
+
+
+def _decimals(value: float) -> int:
+    """For three digits."""
+    return 3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
+
+
+def _three_digits(value: float | None) -> str:
+    return NOTHING if value is None or not isfinite(value) else f"{value:,.{_decimals(value)}f}"
+
+
+def _size(octets: int | None) -> str:
+    """In megabytes of a million."""
+    return "" if octets is None else f"{_three_digits(octets / _MEGABYTE)} MB"

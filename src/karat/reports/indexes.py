@@ -1,0 +1,156 @@
+"""What was found of indexes, as cells and lines: recall, loss, latency, filters, stability."""
+
+from collections.abc import Iterator
+
+from karat.indexed import Indexed, Loss
+from karat.report import Report
+from karat.reports.table import Table
+from karat.timing.summary import Latency
+from karat.wording import count
+
+__all__ = ["filters_table", "index_lines", "index_table", "latency_table", "stability_table"]
+
+_KILO = 1_000
+
+
+def index_table(report: Report) -> Table:
+    """A row an index: what it is, what it finds of the exact neighbours, what it costs."""
+    k = next(iter(report.indexes.values())).recall.k
+    header = ["index", "engine", f"ANN recall@{k}", "worst 5 %", "own exact", "build", "size", "p95 ms"]
+    return header, [_row(name, one) for name, one in report.indexes.items()]
+
+
+def _row(name: str, one: Indexed) -> list[str]:
+    own = "–" if one.own_exact is None else f"{one.own_exact.mean:.3f}"
+    p95 = "–" if one.latency is None else _milliseconds((one.latency.index_only or one.latency.end_to_end).p95)
+    return [
+        name,
+        _engine_shown(one),
+        _with_interval(one.recall.mean, one.recall.ci) if one.recall.n else "–",
+        f"{one.recall.low:.3f}" if one.recall.n else "–",
+        own,
+        _seconds_shown(one.build_seconds),
+        _size_shown(one.size_bytes),
+        p95,
+    ]
+
+
+def _engine_shown(one: Indexed) -> str:
+    chosen = {name: value for name, value in one.search.items() if value not in ("", "off", False)}
+    shown = ", ".join(f"{name} {value}" for name, value in list(chosen.items())[:2])
+    return f"{one.engine} ({shown})" if shown else one.engine
+
+
+def latency_table(report: Report) -> Table:
+    """A row a way of asking: percentiles with their intervals, the longest, queries a second, failures."""
+    header = ["index", "asked", "p50 ms", "p95 ms", "p99 ms", "max ms", "queries/s", "failed"]
+    rows = []
+    for name, one in report.indexes.items():
+        if one.latency is None:
+            continue
+        ways = [("search alone", one.latency.index_only), ("end to end", one.latency.end_to_end)]
+        ways += [
+            (f"{count(loop.concurrency, 'caller', 'callers')}", loop)
+            for loop in one.latency.closed
+            if loop.concurrency > 1
+        ]
+        if one.latency.open is not None:
+            ways.append((f"{one.latency.open.rate:g} a second", one.latency.open))
+        rows += [_latency_row(name, way, loop) for way, loop in ways if loop is not None]
+    return header, rows
+
+
+def _latency_row(name: str, way: str, one: Latency) -> list[str]:
+    percentiles = [_percentile_shown(one, share) for share in ("p50", "p95", "p99")]
+    return [name, way, *percentiles, _milliseconds(one.longest), f"{one.qps:,.0f}", f"{one.failed:,}"]
+
+
+def _percentile_shown(latency: Latency, name: str) -> str:
+    one = latency.percentiles[name]
+    if one.seconds != one.seconds:
+        return "–"
+    above = "" if one.bounded else "+"
+    return f"{_milliseconds(one.seconds)} [{_milliseconds(one.low)}, {_milliseconds(one.high)}{above}]"
+
+
+def filters_table(report: Report) -> Table:
+    """A row a filter, the most selective first."""
+    header = ["index", "filter", "items pass", "queries", "ANN recall", "p95 ms"]
+    rows = [
+        [
+            name,
+            part.filter,
+            f"{part.items:,} ({part.selectivity:.1%})",
+            f"{part.queries:,}",
+            "–" if part.recall != part.recall else f"{part.recall:.3f}",
+            _milliseconds(part.p95_ms / _KILO),
+        ]
+        for name, one in report.indexes.items()
+        for part in one.filters
+    ]
+    return header, rows
+
+
+def stability_table(report: Report) -> Table:
+    """A row a system: how alike its first items are, and how long its vectors."""
+    k = next(iter(report.stabilities.values())).k
+    rows = [
+        [
+            name,
+            f"{one.top1.mean:.4f} ± {one.top1.std:.4f}",
+            f"{one.topk.mean:.4f} ± {one.topk.std:.4f}",
+            f"{one.norm.mean:.4f} ± {one.norm.std:.4f}",
+        ]
+        for name, one in report.stabilities.items()
+    ]
+    return ["system", "top-1 similarity", f"top-{k} similarity", "vector length"], rows
+
+
+def index_lines(report: Report) -> Iterator[str]:
+    """Whose fault a loss is; whether cosine and inner product agree; what proves how it was searched."""
+    for name, one in report.indexes.items():
+        if one.loss is not None and one.loss.index.n:
+            yield f"{name}: {_loss_told(one.loss)}"
+        if one.equivalence is not None and one.equivalence.differing:
+            example = one.equivalence.example or {}
+            left, right = one.equivalence.metrics
+            yield (
+                f"{name}: {left} and {right} rank {count(one.equivalence.differing, 'query', 'queries')} differently, "
+                f"first {example.get('query')} at rank {example.get('rank')}"
+            )
+        yield from (f"{name}: {note}" for note in one.facts.get("notes", ()))
+    agreeing = [name for name, one in report.indexes.items() if one.equivalence and not one.equivalence.differing]
+    if agreeing:
+        yield f"cosine and inner product rank alike on normalised vectors: {', '.join(agreeing)}"
+
+
+def _loss_told(loss: Loss) -> str:
+    """``ndcg@10 of 1.000 ideal: the embedding loses 0.120, the index 0.003 [0.000, 0.007]``"""
+    ci = loss.difference_ci
+    interval = "" if ci is None else f" [{0 - ci[1]:.4f}, {0 - ci[0]:.4f}]"
+    lost = f"{0 - loss.difference:.4f}{interval}".replace("-", "−")
+    return f"{loss.measure}, ideal 1: the embedding loses {1 - loss.exact.mean:.3f}, the index {lost}"
+
+
+def _with_interval(value: float, ci: tuple[float, float] | None) -> str:
+    return f"{value:.3f}" if ci is None else f"{value:.3f} [{ci[0]:.3f}, {ci[1]:.3f}]"
+
+
+def _milliseconds(seconds: float) -> str:
+    if seconds != seconds:
+        return "–"
+    value = seconds * _KILO
+    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.0f}"
+
+
+def _seconds_shown(seconds: float) -> str:
+    return f"{seconds * _KILO:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def _size_shown(size: int | None) -> str:
+    if size is None:
+        return "–"
+    for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= of:
+            return f"{size / of:.1f} {unit}"
+    return f"{size} B"

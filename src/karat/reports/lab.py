@@ -1,0 +1,67 @@
+"""What was found of indexes, in a terminal: recall, loss, latency, filters, stability, examples, hints."""
+
+from collections.abc import Iterator
+
+from karat.examples import Example
+from karat.report import Report
+from karat.reports.console import console, print_table
+from karat.reports.indexes import filters_table, index_lines, index_table, latency_table, stability_table
+
+__all__ = ["example_lines", "print_lab"]
+
+_EXAMPLES_SHOWN = 3
+_ITEMS_SHOWN = 3
+
+
+def print_lab(report: Report) -> None:
+    """The indexes table by table, then what to make of them."""
+    screen = console()
+    if report.indexes:
+        print_table(*index_table(report), text=(0, 1), folding=(0, 1))
+        for line in index_lines(report):
+            screen.print(line)
+        if any(one.latency for one in report.indexes.values()):
+            screen.print()
+            print_table(*latency_table(report), text=(0, 1), folding=(0, 1))
+            screen.print(_clock_told(report))
+        if any(one.filters for one in report.indexes.values()):
+            screen.print()
+            print_table(*filters_table(report), text=(0, 1), folding=(0, 1))
+        screen.print()
+    print_table(*stability_table(report), text=(0,), folding=(0,))
+    for line in example_lines(report):
+        screen.print(line)
+    for hint in report.hints:
+        screen.print(f"Hint: {hint}")
+
+
+def _clock_told(report: Report) -> str:
+    timed = [one.latency for one in report.indexes.values() if one.latency is not None]
+    loops = [loop for one in timed for loop in (one.index_only or one.end_to_end, one.end_to_end, *one.closed)]
+    overhead = max(loop.overhead_seconds for loop in loops) * 1e6
+    collected = sum(loop.gc_seconds for loop in loops) * 1e3
+    whole = " + ".join(timed[0].includes)
+    return (
+        f"each query alone, {loops[0].n:,} times; end to end: {whole}; the clock itself {overhead:.1f} µs a query; "
+        f"garbage collection {collected:.1f} ms in all"
+    )
+
+
+def example_lines(report: Report) -> Iterator[str]:
+    """The best and worst queries of the last system, with the first items of each."""
+    if not report.examples:
+        return
+    system, found = list(report.examples.items())[-1]
+    for kind, title in (("success", "Best"), ("failure", "Worst")):
+        chosen = [one for one in found if one.kind == kind][:_EXAMPLES_SHOWN]
+        if chosen:
+            yield f"\n{title} queries of {system}:"
+            yield from (f"  {_told(one, report)}" for one in chosen)
+
+
+def _told(one: Example, report: Report) -> str:
+    text = report.query_names.get(one.query)
+    name = f"{one.query} “{text}”" if text else one.query
+    items = ", ".join(f"{report.name_of(item)} ({grade:g})" for item, grade in one.found[:_ITEMS_SHOWN])
+    missed = f"; missed {report.name_of(one.missed[0][0])} ({one.missed[0][1]:g})" if one.missed else ""
+    return f"{one.score:.3f}  {name}: {items}{missed}"

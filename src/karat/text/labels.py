@@ -1,0 +1,181 @@
+"""Heuristic labels: how well an item fits a query, by what its fields and texts say.
+
+Each label says which rule of ``grading`` gave it, and by which matches.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from karat.columns import GRADE, ITEM, QUERY
+from karat.errors import DataError, UnknownName
+from karat.formats import FORMATS, form_to_write, write, write_table
+from karat.intake import gold_from_frame
+from karat.text.features import features_of
+from karat.text.grading import grade_pairs
+from karat.text.matching import NOWHERE, Matcher
+from karat.text.products import Catalogue
+from karat.text.reading import Reading, Term, find_spans, leftovers, read_query, vocabulary_of
+from karat.text.scanning import keys_in, scan
+from karat.text.synonyms import CATEGORY, OTHER, Synonyms, read_synonyms
+from karat.text.words import key_of
+from karat.types import Gold
+
+__all__ = ["GRADES", "RELEVANT_FROM", "Labels", "label", "write_labels"]
+
+GRADES = (0, 1, 2, 3)
+RELEVANT_FROM = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Graded pairs of queries and items, and how each came to its grade."""
+
+    queries: pl.DataFrame
+    """id, text, type, category."""
+    items: pl.Series
+    found: pl.DataFrame
+    """query_id, item_id, grade, rule, category, attributes, brand of every pair above grade 0, and of those below that
+    people graded."""
+    readings: Mapping[str, Reading]
+    matcher: Matcher = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return self.found.filter(pl.col(GRADE) > 0).height
+
+    def __repr__(self) -> str:
+        return f"Labels({self.queries.height:,} queries × {len(self.items):,} items, {len(self):,} above grade 0)"
+
+    def frame(self, *, zeros: bool = False) -> pl.DataFrame:
+        """A row a pair in the order of queries and items; ``zeros``: those of grade 0 as well."""
+        if not zeros:
+            return self.found.filter(pl.col(GRADE) > 0)
+        pairs = self.queries.select(pl.col("id").alias(QUERY)).join(self.items.to_frame(ITEM), how="cross")
+        whole = pairs.join(self.found, on=(QUERY, ITEM), how="left", maintain_order="left")
+        empty = pl.lit([], dtype=pl.List(pl.String))
+        return whole.with_columns(
+            pl.col(GRADE).fill_null(0), pl.col("rule").fill_null("nothing"), pl.col("attributes").fill_null(empty)
+        )
+
+    def gold(self) -> Gold:
+        """As a gold of which grade 2 and above is relevant."""
+        rows = self.frame().select(QUERY, ITEM, GRADE)
+        return gold_from_frame(rows, source="labels", relevant_from=RELEVANT_FROM)
+
+    @cached_property
+    def counts(self) -> pl.DataFrame:
+        """Pairs by grade, and queries without anything relevant, of every type of query: type, queries, 0 … 3, none."""
+        grades = [str(grade) for grade in GRADES[1:]]
+        counted = self.frame().group_by(QUERY).agg((pl.col(GRADE) == int(grade)).sum().alias(grade) for grade in grades)
+        queries = self.queries.select(pl.col("id").alias(QUERY), "type")
+        per_query = queries.join(counted, on=QUERY, how="left", maintain_order="left")
+        per_query = per_query.with_columns(pl.col(grades).fill_null(0).cast(pl.Int64))
+        return per_query.group_by("type", maintain_order=True).agg(
+            pl.len().cast(pl.Int64).alias("queries"),
+            (pl.len().cast(pl.Int64) * len(self.items) - pl.sum_horizontal(pl.col(grades).sum())).alias("0"),
+            pl.col(grades).sum(),
+            (pl.col("2") + pl.col("3") == 0).sum().cast(pl.Int64).alias("none"),
+        )
+
+    @property
+    def without_relevant(self) -> list[str]:
+        """Queries for which no item is of grade 2 or above."""
+        held = set(self.found.filter(pl.col(GRADE) >= RELEVANT_FROM)[QUERY])
+        return [name for name in self.queries["id"] if name not in held]
+
+    def reading(self, query: str) -> Reading:
+        if query not in self.readings:
+            raise UnknownName("query", query, self.readings)
+        return self.readings[query]
+
+    def explain(self, query: str, item: str) -> list[tuple[Term, str, str | None]]:
+        """Each term of the query, what it is taken for, and where the item says so (None: nowhere)."""
+        reading = self.reading(query)
+        place = self.items.index_of(item)
+        if place is None:
+            raise UnknownName("item", item, self.items.to_list())
+        parts = [("category", [reading.category] if reading.category else []), ("attribute", reading.attributes)]
+        found: list[tuple[Term, str, str | None]] = []
+        for role, terms in (*parts, ("brand", reading.brands)):
+            for term in terms:
+                code = int(self.matcher.codes(term)[place])
+                found.append((term, role, None if code == NOWHERE else self.matcher.places[code]))
+        return found
+
+
+def label(
+    catalogue: Catalogue, queries: pl.DataFrame, *, synonyms: Synonyms | None = None, own_category: bool = False
+) -> Labels:
+    """Grade every pair of a query (a frame with id and text, perhaps type and category) and an item.
+
+    ``own_category``: a query's category is what its column says, where that says something, rather than its text.
+    """
+    known = synonyms or read_synonyms()
+    queries = _whole(queries)
+    features = features_of(catalogue, known)
+    vocabulary = vocabulary_of(features, known)
+    texts = queries["text"].to_list()
+    wanted: set[str] = set()
+    for text in texts:
+        words = known.tokens(text)
+        spans = find_spans(words, vocabulary, known)
+        kinds = [(words[s.start : s.end], kind) for s in spans for kind in (*s.kinds, OTHER) if kind != CATEGORY]
+        wanted |= {key for phrase, kind in kinds for key in known.keys_for(kind, tuple(phrase))}
+        wanted |= {key_of(words[a.start : b.end]) for a, b in pairwise(spans) if a.kinds == b.kinds == (CATEGORY,)}
+        wanted |= {key for s in leftovers(words, spans, known) for key in keys_in(words[s.start : s.end])}
+    scanned = scan(catalogue, known, wanted)
+    matcher = Matcher(catalogue, features, vocabulary, known, scanned)
+    own = queries["category"].to_list() if own_category else [None] * len(texts)
+    readings = {
+        name: read_query(name, text, vocabulary, known, scanned, items=len(catalogue), category=category)
+        for name, text, category in zip(queries["id"], texts, own, strict=True)
+    }
+    found = grade_pairs(readings, catalogue.ids, matcher)
+    return Labels(queries, catalogue.ids, found, readings, matcher, tuple(_notes(catalogue, readings, features)))
+
+
+def write_labels(labels: Labels, path: Path, *, zeros: bool = False) -> int:
+    """In the form of the suffix: .jsonl, .csv, .tsv and .parquet with rule and matches, TREC and .json without.
+
+    Returns how many pairs.
+    """
+    form, _ = form_to_write(path, None, FORMATS)
+    rows = labels.frame(zeros=zeros)
+    if rows.is_empty():
+        raise DataError("no item fits any query, so that there is nothing to write", where=str(path))
+    if form in ("trec", "json"):
+        write(rows.select(QUERY, ITEM, GRADE), path, "gold")
+    elif form in ("csv", "tsv"):
+        write_table(rows.with_columns(pl.col("attributes").list.join("; ")), path)
+    else:
+        write_table(rows, path)
+    return rows.height
+
+
+def _whole(queries: pl.DataFrame) -> pl.DataFrame:
+    for name in ("id", "text"):
+        if name not in queries.columns:
+            raise DataError(f"found the columns {', '.join(queries.columns)}", where="queries", expected="id and text")
+    present = [pl.col(name) if name in queries.columns else pl.lit(None).alias(name) for name in ("type", "category")]
+    return queries.select("id", "text", *present).cast(pl.String)
+
+
+def _notes(catalogue: Catalogue, readings: Mapping[str, Reading], features: Mapping[str, Any]) -> Iterator[str]:
+    yield from catalogue.notes
+    lacking = int(features["category"].lacking.sum())
+    if lacking:
+        yield f"{lacking:,} of {len(catalogue):,} items have no category that tells them apart: titles were looked at"
+    bare = [reading.query for reading in readings.values() if not reading.terms]
+    if bare:
+        yield f"no word of {_listed(bare)} was understood"
+
+
+def _listed(names: Iterable[str]) -> str:
+    held = list(names)
+    return ", ".join(held[:5]) + (f" … ({len(held):,} in all)" if len(held) > 5 else "")

@@ -1,0 +1,226 @@
+"""A catalogue of products: karat's own columns, or what shops export; told apart by the names of the fields."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from karat.errors import DataError, UnknownName, UsageError
+from karat.formats import form_to_write, write_table
+from karat.formats.source import Source
+from karat.text.corpus import Corpus
+from karat.text.product_fields import (
+    FIELDS,
+    IDS,
+    PATHS,
+    as_brand,
+    as_list,
+    as_paths,
+    as_price,
+    as_text,
+    folded,
+    is_simple,
+    spread,
+)
+from karat.text.records import Record, read_records
+
+__all__ = ["TEXTS", "Catalogue", "read_catalogue", "write_catalogue"]
+
+TEXTS = ("title", "bullets", "description")
+_STEP = " > "
+_OWN: dict[str, Any] = {
+    **dict.fromkeys(("id", "title", "brand", "category", "color", "material", "audience"), pl.String),
+    **{"price": pl.Float64, "bullets": pl.List(pl.String), "description": pl.String, "categories": pl.List(pl.String)},
+}
+_RARE = 0.01
+"""Fields of less than this share of the products are left away."""
+_SHOWN = 40
+_TABLE_FORMS = ("jsonl", "parquet", "csv", "tsv")
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """Products, a row each."""
+
+    frame: pl.DataFrame
+    """id, title, brand, category, color, material, audience, price, bullets, description, categories (each a way down
+    to the category, ``Shoes > Boots``), then whatever else is a text, a number or a list of texts."""
+    source: str = "catalogue"
+    notes: tuple[str, ...] = ()
+    """What could not be used."""
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    def __repr__(self) -> str:
+        return f"Catalogue({self.source}: {len(self):,} items)"
+
+    @property
+    def ids(self) -> pl.Series:
+        return self.frame["id"]
+
+    @property
+    def extras(self) -> list[str]:
+        """The columns that are not karat's own."""
+        return [name for name in self.frame.columns if name not in _OWN]
+
+    def attributes(self) -> pl.DataFrame:
+        """The id and what items can be filtered and grouped by; without texts and columns that are empty."""
+        kept = [name for name in self.frame.columns if name not in TEXTS and self.frame[name].null_count() < len(self)]
+        return self.frame.select(kept)
+
+    def texts(self, fields: Sequence[str] = ("title",), *, joint: str = "\n") -> pl.Series:
+        """The chosen fields of each item as one text, as ``karat embed`` joins columns; empty ones left out."""
+        return self.corpus(fields, joint=joint).texts
+
+    def corpus(self, fields: Sequence[str] = ("title",), *, joint: str = "\n") -> Corpus:
+        """What ``karat embed`` would read, for the same vectors without a file between."""
+        if not fields:
+            raise UsageError("no field was named", expected="something like title,bullets")
+        for name in fields:
+            if name not in self.frame.columns:
+                raise UnknownName("field", name, self.frame.columns, where=self.source)
+        parts = [_written(self.frame[name]).alias(str(place)) for place, name in enumerate(fields)]
+        texts = pl.DataFrame(parts).select(pl.concat_str(pl.all(), separator=joint, ignore_nulls=True).alias("text"))
+        return Corpus(self.ids, texts["text"], tuple(fields), joint, self.source)
+
+
+def read_catalogue(given: str | Path, *, id_field: str | None = None) -> Catalogue:
+    """A .json, .jsonl, .csv, .tsv or .parquet file of products, a record each.
+
+    ``id_field`` says which field holds the ids where several do; else it is the first of those karat knows that every
+    record has.
+    """
+    source = Source.open(given)
+    records = [_spread(one) for one in read_records(source)]
+    ids = _ids(records, id_field, source.name)
+    rows = [_row(name, one) for name, one in zip(ids, records, strict=True)]
+    frame = pl.DataFrame(rows, schema=_OWN).with_columns(_extras(records, id_field))
+    return Catalogue(frame, source.name, tuple(_notes(frame, records)))
+
+
+def write_catalogue(catalogue: Catalogue, path: Path) -> None:
+    """As a table that every command reads; in CSV and TSV lists become lines of one cell."""
+    form, _ = form_to_write(path, None, _TABLE_FORMS)
+    frame = catalogue.frame
+    if form in ("csv", "tsv"):
+        lists = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.List)]
+        frame = frame.with_columns(pl.col(name).list.join("\n") for name in lists)
+    write_table(frame, path)
+
+
+def _spread(record: Record) -> Record:
+    try:
+        return Record(record.place, spread(record.fields))
+    except ValueError as error:
+        named = next((record.fields[name] for name in IDS if record.fields.get(name)), None)
+        of = "" if named is None else f" (id {named})"
+        raise DataError(f"{error}{of}", where=record.place, expected='a table such as {"Color": "Red"}') from error
+
+
+def _ids(records: Sequence[Record], asked: str | None, where: str) -> list[str]:
+    if asked is not None:
+        chosen = folded(asked)
+        if not any(chosen in one.fields for one in records):
+            raise UnknownName("field", asked, {name for one in records for name in one.fields}, where=where)
+    else:
+        known = [name for name in IDS if any(name in one.fields for one in records)]
+        everywhere = [name for name in known if all(one.fields.get(name) not in (None, "") for one in records)]
+        chosen = (everywhere or known or [""])[0]
+        if not chosen:
+            raise DataError(
+                f"found the fields {', '.join(records[0].fields)}; none holds ids",
+                where=records[0].place,
+                expected=f"one of {', '.join(IDS)}",
+                hint="Name the field of ids with --id.",
+            )
+    return _checked([_id(one, chosen) for one in records], records, chosen)
+
+
+def _id(record: Record, field: str) -> str:
+    value = record.fields.get(field)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+        title = as_text(record.fields.get("title"))
+        of = "" if title is None else f" ({title[:_SHOWN]!r})"
+        raise DataError(f"the {field} is {value!r}{of}", where=record.place, expected="an id: a text or whole number")
+    return str(value).strip()
+
+
+def _checked(ids: list[str], records: Sequence[Record], field: str) -> list[str]:
+    """Each id once."""
+    first: dict[str, int] = {}
+    for number, name in enumerate(ids):
+        earlier = first.setdefault(name, number)
+        if earlier != number:
+            others = [one for one in IDS if one != field and all(one in record.fields for record in records)]
+            hint = f"Is {others[0]} the id? Then --id {others[0]}." if others else None
+            found = f"the {field} {name!r} stands at {records[earlier].place} already"
+            raise DataError(found, where=records[number].place, expected="each id once", hint=hint)
+    return ids
+
+
+def _row(name: str, record: Record) -> dict[str, Any]:
+    fields = record.fields
+    forms = {"price": as_price, "bullets": lambda value: as_list(value) or None, "brand": as_brand}
+    found = {"id": name, **{field: forms.get(field, as_text)(_first(fields, field)) for field in FIELDS}}
+    paths = next((paths for one in PATHS if (paths := as_paths(fields.get(one)))), [])
+    if as_text(fields.get("category")) and as_paths(fields.get("categories")):
+        paths = [*as_paths(fields["categories"]), *paths]
+        found["category"] = as_paths(fields["category"])[0][-1]
+    else:
+        found["category"] = paths[0][-1] if paths else None
+    found["categories"] = list(dict.fromkeys(_STEP.join(path) for path in paths)) or None
+    if not any(found[field] for field in TEXTS):
+        raise DataError(f"the item {name} has no text", where=record.place, expected=f"one of {', '.join(TEXTS)}")
+    return found
+
+
+def _first(fields: dict[str, Any], field: str) -> Any:
+    """The value under the first name of the field that tells something."""
+    told = (fields.get(name) for name in FIELDS[field])
+    return next((value for value in told if as_text(value) is not None), None)
+
+
+def _extras(records: Sequence[Record], id_field: str | None) -> list[pl.Series]:
+    """What else is simple, and not too rare."""
+    used = {*IDS[:2], *PATHS, *(name for names in FIELDS.values() for name in names), folded(id_field or "")}
+    used |= set(_OWN)
+    counts = Counter(
+        name for one in records for name, value in one.fields.items() if name not in used and is_simple(value)
+    )
+    fewest = ceil(_RARE * len(records))
+    kept = [name for name, number in counts.items() if number >= fewest and name]
+    return [_column(name, [one.fields.get(name) for one in records]) for name in kept]
+
+
+def _column(name: str, values: list[Any]) -> pl.Series:
+    """As numbers or truths where all are, else as texts, or as lists of texts."""
+    told = [value for value in values if value is not None]
+    for kind, dtype in ((bool, pl.Boolean), (int, pl.Int64), (int | float, pl.Float64)):
+        if all(isinstance(value, kind) and (kind is bool or not isinstance(value, bool)) for value in told):
+            return pl.Series(name, values, dtype=dtype, strict=False)
+    if any(isinstance(value, list | tuple) for value in told):
+        return pl.Series(name, [as_list(value) or None for value in values], dtype=pl.List(pl.String))
+    return pl.Series(name, [str(v).lower() if isinstance(v, bool) else as_text(v) for v in values], dtype=pl.String)
+
+
+def _notes(frame: pl.DataFrame, records: Iterable[Record]) -> Iterable[str]:
+    told = [as_text(_first(one.fields, "price")) for one in records]
+    unread = [place for place, text in enumerate(told) if text is not None and frame["price"][place] is None]
+    if unread:
+        shown = ", ".join(f"{frame['id'][place]} ({told[place]})" for place in unread[:3])
+        more = " …" if len(unread) > 3 else ""
+        yield f"{len(unread):,} of {frame.height:,} prices could not be read: {shown}{more}"
+
+
+def _written(cells: pl.Series) -> pl.Series:
+    if isinstance(cells.dtype, pl.List):
+        cells = cells.cast(pl.List(pl.String)).list.join(", ")
+    texts = cells.cast(pl.String).str.strip_chars()
+    return texts.set(texts == "", None)

@@ -1,0 +1,63 @@
+"""Query sets: an id and a text each, with a type and a category where they are given."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from karat.columns import find_id_column
+from karat.errors import DataError
+from karat.formats.source import Source, plain_suffix
+from karat.text.product_fields import as_text
+from karat.text.records import Record, read_records
+
+__all__ = ["read_queries"]
+
+_TEXTS = ("text", "query_text", "query", "question", "title")
+_TYPES = ("type", "query_type", "kind")
+
+
+def read_queries(given: str | Path) -> pl.DataFrame:
+    """``id``, ``text``, ``type`` and ``category`` (null where not given): .jsonl, .json, .csv, .tsv or .parquet.
+
+    Of a .txt, a query a line, ids are q1, q2, … by line; lines that begin with # and blank ones do not count.
+    """
+    source = Source.open(given)
+    records = _lines(source) if plain_suffix(source.name) == ".txt" else read_records(source)
+    if not records:
+        raise DataError("found no queries", where=source.name, expected="a query a line")
+    names = list(dict.fromkeys(name for one in records for name in one.fields))
+    ids = find_id_column(names, "query", source.name)
+    texts = next((name for name in _TEXTS if name in names and name != ids), None)
+    if texts is None:
+        raise DataError(
+            f"found the columns {', '.join(names)}; none holds texts", where=source.name, expected=f"{ids} and text"
+        )
+    rows = [_row(one, ids, texts) for one in records]
+    first: dict[str, str] = {}
+    for row, record in zip(rows, records, strict=True):
+        earlier = first.setdefault(row["id"], record.place)
+        if earlier != record.place:
+            raise DataError(
+                f"the query {row['id']!r} stands at {earlier} already", where=record.place, expected="each id once"
+            )
+    return pl.DataFrame(rows, schema=dict.fromkeys(("id", "text", "type", "category"), pl.String))
+
+
+def _lines(source: Source) -> list[Record]:
+    lines = enumerate((line.strip() for line in source.lines()), start=1)
+    return [
+        Record(f"{source.name}:{number}", {"id": f"q{number}", "text": line})
+        for number, line in lines
+        if line and not line.startswith("#")
+    ]
+
+
+def _row(record: Record, ids: str, texts: str) -> dict[str, Any]:
+    name, text = str(record.fields.get(ids) or "").strip(), as_text(record.fields.get(texts))
+    if not name:
+        raise DataError(f"no {ids}", where=record.place, expected="an id on every line")
+    if text is None:
+        raise DataError(f"the query {name!r} has no {texts}", where=record.place, expected="a text for every query")
+    kind = next((told for one in _TYPES if (told := as_text(record.fields.get(one)))), None)
+    return {"id": name, "text": text, "type": kind, "category": as_text(record.fields.get("category"))}

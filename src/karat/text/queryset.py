@@ -1,0 +1,190 @@
+"""A set of queries that is asked again and again: its version, its hash, and the pins that tell when it was changed.
+
+Figures over time are comparable only while the queries stay the same. So a version is pinned, in a small file beside
+the queries, and changed queries under a pinned version are an error: changed queries need a new version.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+
+from karat.columns import find_id_column
+from karat.errors import DataError, UsageError
+from karat.formats.atomic import write_text
+from karat.formats.source import Source, plain_suffix
+from karat.formats.vectors.checks import listed, names_of
+from karat.formats.vectors.ids import TABLES, read_table
+from karat.formats.vectors.metadata import hash_strings
+
+__all__ = ["PINS_SCHEMA", "QuerySet", "check_pins", "pin", "pins_beside", "read_query_set"]
+
+PINS_SCHEMA = "pins/1"
+_TEXTS = ("text", "query_text", "query", "question", "title")
+_TYPES = ("type", "query_type", "kind")
+_VERSIONS = ("version", "query_set_version", "set_version")
+_SHORT = 12
+Pinned = Literal["pinned", "new", "no version"]
+
+
+@dataclass(frozen=True, eq=False)
+class QuerySet:
+    """Queries in the order of their file."""
+
+    ids: pl.Series
+    texts: pl.Series
+    types: pl.Series
+    """Empty where a query has none."""
+    version: str | None
+    source: str = "queries"
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of ids, texts and types by id: the same for any order of rows and any form of the file."""
+        ordered = pl.DataFrame([self.ids.alias("id"), self.texts.alias("text"), self.types.alias("type")]).sort("id")
+        return hash_strings(*ordered.get_columns())
+
+    @cached_property
+    def each(self) -> dict[str, str]:
+        """A short hash of every query, by id: tells which of them changed."""
+        rows = zip(self.ids, self.texts, self.types, strict=True)
+        return {row[0]: hash_strings(*(pl.Series([one]) for one in row))[:_SHORT] for row in rows}
+
+    def as_json(self) -> dict[str, Any]:
+        return {"version": self.version, "sha256": self.sha256, "queries": len(self)}
+
+
+def read_query_set(path: str | Path, *, version: str | None = None) -> QuerySet:
+    """A .jsonl, .csv, .tsv or .parquet table with an id and a text a row, and perhaps a type and the set's version.
+
+    ``version`` is for a table that does not say its own.
+    """
+    source = Source.open(path)
+    suffix = plain_suffix(source.name)
+    if suffix not in TABLES:
+        raise UsageError(
+            f"cannot tell from the name {source.name!r} how the queries are stored",
+            expected=f"a suffix among {', '.join(TABLES)}",
+        )
+    frame = read_table(source, suffix)
+    if frame.is_empty():
+        raise DataError("found no rows", where=source.name, expected="a query a row")
+    frame = frame.rename({name: name.strip() for name in frame.columns})
+    id_column = find_id_column(frame.columns, "query", source.name)
+    ids = names_of(frame[id_column], source.name)
+    if ids.is_duplicated().any():
+        twice = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
+        raise DataError(f"ids that stand more than once: {listed(twice)}", where=source.name, expected="each id once")
+    texts, types, versions = (_column(frame, id_column, names) for names in (_TEXTS, _TYPES, _VERSIONS))
+    if texts is None or (texts == "").any():
+        lacking = listed(ids if texts is None else ids.filter(texts == ""))
+        raise DataError(f"no text of {lacking}", where=source.name, expected=f"a text a row, in {' or '.join(_TEXTS)}")
+    types = types if types is not None else pl.Series("type", [""] * len(ids))
+    return QuerySet(
+        ids, texts.rename("text"), types.rename("type"), _version(versions, version, source.name), source.name
+    )
+
+
+def _column(frame: pl.DataFrame, id_column: str, names: Sequence[str]) -> pl.Series | None:
+    """The first that is there, as texts without blanks around them; empty where there is none."""
+    folded = {name.lower(): name for name in reversed(frame.columns) if name != id_column}
+    found = next((folded[name] for name in names if name in folded), None)
+    return None if found is None else frame[found].cast(pl.String).fill_null("").str.strip_chars()
+
+
+def _version(versions: pl.Series | None, given: str | None, where: str) -> str | None:
+    found = [] if versions is None else sorted(set(versions.to_list()) - {""})
+    if len(found) > 1:
+        raise DataError(
+            f"found the versions {', '.join(found)}",
+            where=where,
+            expected="one version of the whole set",
+            hint="A set with new queries is a new version, also of the queries that it keeps.",
+        )
+    if found and given is not None and given != found[0]:
+        raise DataError(
+            f"the queries say version {found[0]}", where=where, expected=f"version {given}, as it was asked"
+        )
+    return found[0] if found else given
+
+
+def pins_beside(source: str) -> Path:
+    """``queries.pins.json`` of ``queries.jsonl``."""
+    path = Path(source)
+    return path.parent / f"{Source(source, path).system}.pins.json"
+
+
+def check_pins(queries: QuerySet) -> Pinned:
+    """Whether this version is pinned; other queries than those that were is an error that names them."""
+    if queries.version is None:
+        return "no version"
+    known = _read_pins(pins_beside(queries.source)).get(queries.version)
+    if known is None:
+        return "new"
+    if known["sha256"] == queries.sha256:
+        return "pinned"
+    told = "; ".join(_differences(known.get("each") or {}, queries.each)) or "which of them is not known"
+    raise DataError(
+        f"the queries are not those that were pinned as version {queries.version}: {told}",
+        where=queries.source,
+        expected=f"the {known['queries']:,} queries of sha256 {known['sha256'][:_SHORT]}…",
+        hint="Undo the change, or give the set a new version and pin that: karat pin QUERIES.",
+    )
+
+
+def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+    if before:
+        changed = sorted(id_ for id_ in before if id_ in after and before[id_] != after[id_])
+        groups = {
+            "changed": changed,
+            "added": sorted(set(after) - set(before)),
+            "removed": sorted(set(before) - set(after)),
+        }
+        yield from (f"{name}: {listed(ids)}" for name, ids in groups.items() if ids)
+
+
+def pin(queries: QuerySet) -> Pinned:
+    """Pin this version, unless it is: ``new`` where it was added. A pinned version never changes."""
+    if queries.version is None:
+        raise DataError(
+            "the queries have no version",
+            where=queries.source,
+            expected="a column version, with the same value in every row",
+        )
+    known = check_pins(queries)
+    if known == "new":
+        path = pins_beside(queries.source)
+        entry = {"sha256": queries.sha256, "queries": len(queries), "each": dict(sorted(queries.each.items()))}
+        form = {"karat": PINS_SCHEMA, "versions": {**_read_pins(path), queries.version: entry}}
+        write_text(path, json.dumps(form, indent=2, ensure_ascii=False) + "\n")
+    return known
+
+
+def _read_pins(path: Path) -> dict[str, dict[str, Any]]:
+    """By version; none where there is no such file."""
+    if not path.exists():
+        return {}
+    expected = f'{{"karat": "{PINS_SCHEMA}", "versions": …}}'
+    try:
+        form = json.loads(Source.open(path).text())
+    except ValueError as error:
+        raise DataError(f"not JSON: {error}", where=str(path), expected=expected) from error
+    schema = form.get("karat") if isinstance(form, dict) else None
+    if schema != PINS_SCHEMA:
+        raise DataError(f"found the schema {schema!r}", where=str(path), expected=expected)
+    versions = form.get("versions")
+    if not isinstance(versions, dict) or not all(_is_pin(entry) for entry in versions.values()):
+        raise DataError("a version without sha256 and queries", where=str(path), expected=expected)
+    return versions
+
+
+def _is_pin(entry: Any) -> bool:
+    fits = isinstance(entry, dict) and isinstance(entry.get("sha256"), str) and isinstance(entry.get("queries"), int)
+    return fits and isinstance(entry.get("each", {}), dict)

@@ -1,0 +1,136 @@
+"""Files of records, each with the place where it stands, so that a fault can be named: JSON, JSONL, CSV, Parquet."""
+
+import ast
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from karat.errors import DataError
+from karat.formats.delimited import SEPARATORS, cells_of
+from karat.formats.source import Source, plain_suffix
+
+__all__ = ["Record", "parsed", "read_records"]
+
+_LISTS = ("items", "products", "catalogue", "catalog", "queries", "labels", "data", "results", "rows")
+"""Under which key an object may hold the records."""
+_DELIMITED = (".csv", ".tsv", ".psv")
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Record:
+    """What stands in one place."""
+
+    place: str
+    fields: dict[str, Any]
+
+
+def read_records(source: Source) -> list[Record]:
+    """A list of objects, an object that holds one, an object a line, a table with a header, or Parquet."""
+    if source.is_parquet():
+        found = _of_parquet(source)
+    elif plain_suffix(source.name) in _DELIMITED or not source.head.lstrip().startswith(("{", "[")):
+        found = list(_of_table(source))
+    else:
+        found = _of_json(source)
+    if not found:
+        raise DataError("found no records", where=source.name, expected="at least one")
+    return found
+
+
+def parsed(text: str) -> Any:
+    """What a text stands for that was written as JSON, or as Python writes it; None where it is neither."""
+    try:
+        return _loaded(text)
+    except ValueError:
+        return None
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    except ValueError as error:
+        try:
+            return ast.literal_eval(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            raise error from None
+
+
+def _of_parquet(source: Source) -> list[Record]:
+    try:
+        frame = pl.read_parquet(source.polars)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"cannot be read as Parquet: {error}", where=source.name, expected="a whole file") from error
+    return [Record(f"{source.name}, row {n}", row) for n, row in enumerate(frame.iter_rows(named=True), start=1)]
+
+
+def _of_table(source: Source) -> Iterator[Record]:
+    header_line = next(iter(source.head_lines), "")
+    separator = max(SEPARATORS, key=header_line.count)
+    header = [name.strip() for name in cells_of(header_line, separator)]
+    twice = next((name for name in header if header.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"the column {twice!r} stands twice", where=source.name, expected="each column once")
+    reader = csv.reader(io.StringIO(source.text(), newline=""), delimiter=separator)
+    rows = ((reader.line_num, row) for row in _whole_rows(reader, source.name) if any(cell.strip() for cell in row))
+    next(rows, None)
+    for line, row in rows:
+        place = f"{source.name}:{line}"
+        if len(row) != len(header):
+            expected = f"{len(header)} columns: {', '.join(header)}"
+            raise DataError(f"found {len(row)} columns", where=place, expected=expected)
+        yield Record(place, {name: cell or None for name, cell in zip(header, row, strict=True)})
+
+
+def _whole_rows(reader: Any, where: str) -> Iterator[list[str]]:
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise DataError(f"cannot be read as a table: {error}", where=f"{where}:{reader.line_num}") from error
+
+
+def _of_json(source: Source) -> list[Record]:
+    text = source.text()
+    try:
+        whole = json.loads(text)
+    except RecursionError as error:
+        raise DataError("nested too deeply", where=source.name, expected="a list of objects") from error
+    except ValueError as error:
+        return _of_lines(source, text, error)
+    if isinstance(whole, dict):
+        held = next((whole[name] for name in _LISTS if _is_list_of_objects(whole.get(name))), None)
+        whole = [whole] if held is None else held
+    return [_record(f"{source.name}, number {n}", one) for n, one in enumerate(whole, start=1)]
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+
+
+def _of_lines(source: Source, text: str, of_whole: ValueError) -> list[Record]:
+    """An object a line; ``of_whole`` is told where the first line is none, and so the whole was meant as one."""
+    found: list[Record] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = _loaded(line.strip())
+        except ValueError as of_line:
+            error, at = (of_line, number) if found else (of_whole, getattr(of_whole, "lineno", number))
+            expected = "a list of objects, or an object a line"
+            raise DataError(f"not JSON: {error}", where=f"{source.name}:{at}", expected=expected) from error
+        found.append(_record(f"{source.name}:{number}", value))
+    return found
+
+
+def _record(place: str, value: Any) -> Record:
+    if not isinstance(value, dict):
+        raise DataError(f"found {str(value)[:_SHOWN]!r}", where=place, expected="an object")
+    return Record(place, {str(name): one for name, one in value.items()})

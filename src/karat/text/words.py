@@ -1,0 +1,75 @@
+"""Words as they are compared: case, accents, apostrophes, hyphens and plurals are of no account.
+
+``women's`` is ``women``, ``Rosé`` is ``rose``, ``slim-fit`` is ``slim fit``, ``t-shirt`` is ``tshirt``, ``dresses`` is
+``dress``. Phrases are looked up with their words written together, so that ``slimfit`` is ``slim fit`` as well.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+__all__ = ["BREAK", "Phrase", "key_of", "singular", "surfaces", "tokens"]
+
+Phrase = tuple[str, ...]
+
+BREAK = "."
+"""Stands among tokens where a phrase cannot go on: at a comma, a slash, the end of a sentence."""
+
+_SAME_CHARACTER = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "'", "´": "'", "‐": "-", "‑": "-", "\u00ad": ""})
+_POSSESSIVE = re.compile(r"'s\b|'")
+# A letter that belongs to the word behind it: t-shirt, v-neck, a-line; with a blank only where it can mean no other.
+_LETTER = re.compile(r"\b(t (?=shirt)|[uv] (?=neck))")
+_BREAKS = re.compile(r"[.,;:!?()\[\]{}/|&+<>•·–—\n\r]+|\s-+\s")
+_TOKEN = re.compile(r"(?<![^\W_])[a-z]-[a-z]{2,}|[^\W_]+|\.")
+
+_IRREGULAR = {
+    "woman": "women",
+    "man": "men",
+    "children": "child",
+    "scarves": "scarf",
+    "feet": "foot",
+    "knives": "knife",
+    "leaves": "leaf",
+}
+# Without their s these are other words, of which catalogues are full: short sleeves, a tight fit, a block heel.
+_PLURAL_ONLY = frozenset(("shorts", "jeans", "tights", "briefs", "overalls", "flats", "heels", "pumps", "slides"))
+_PLURAL_ENDINGS = ("shorts", "jeans", "tights", "overalls")
+_SHORTEST_PLURAL = 4
+
+
+def tokens(text: str) -> list[str]:
+    """The words of a text in the form in which they are compared, with a BREAK where a phrase ends."""
+    return [singular(word) for word in surfaces(text)]
+
+
+def surfaces(text: str) -> list[str]:
+    """The same words as they are shown to people: ``t-shirts``."""
+    return _TOKEN.findall(_BREAKS.sub(" . ", _folded(text)))
+
+
+def key_of(phrase: Phrase | list[str]) -> str:
+    """How a phrase is looked up: its words written together."""
+    return "".join(phrase)
+
+
+def _folded(text: str) -> str:
+    text = text.translate(_SAME_CHARACTER)
+    if not text.isascii():
+        text = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
+    return _LETTER.sub(lambda found: f"{found.group(0)[0]}-", _POSSESSIVE.sub("", text.casefold()))
+
+
+@lru_cache(maxsize=1 << 16)
+def singular(word: str) -> str:
+    """By simple rules of English; what matters is that both forms of a word come to the same.
+
+    So ``hoodie`` and ``hoodies`` both become ``hoody``.
+    """
+    word = word.replace("-", "")
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if word in _PLURAL_ONLY or word.endswith(_PLURAL_ENDINGS):
+        return word
+    if len(word) >= _SHORTEST_PLURAL and word.endswith("s") and not word.endswith("ss"):
+        word = word[:-2] if word.endswith(("sses", "shes", "ches", "xes")) else word[:-1]
+    return f"{word[:-2]}y" if len(word) > _SHORTEST_PLURAL and word.endswith("ie") else word

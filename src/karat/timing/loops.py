@@ -1,0 +1,137 @@
+"""The closed loop, where a worker asks the next query when the last was answered; the open loop, where they come."""
+
+from collections.abc import Sequence
+from math import isfinite
+
+import numpy as np
+
+from karat.errors import UsageError
+from karat.timing.collector import Collections
+from karat.timing.schedule import Arrivals, arrival_times, asking_order
+from karat.timing.timed import Timed
+from karat.timing.workers import Ask, Progress, Work, run
+from karat.types import Ints
+
+__all__ = ["WARM_UP", "Ask", "Progress", "Timed", "closed_loop", "open_loop"]
+
+WARM_UP = 20
+"""Queries that every worker asks before the clock runs."""
+_LATE = 1_000_000
+_EMPTY_CLOSED, _EMPTY_OPEN, _EMPTY_GAP = 1_000, 100, 500_000
+
+
+def closed_loop(
+    asks: Sequence[Ask],
+    n: int,
+    *,
+    rounds: int = 1,
+    warm_up: int = WARM_UP,
+    seed: int = 0,
+    progress: Progress | None = None,
+    give_up: float | None = None,
+) -> Timed:
+    """Ask queries 0 to n − 1, each ``rounds`` times in random orders, by as many workers as there are ``asks``.
+
+    One worker runs in the calling thread, several in a thread each. ``give_up``: seconds, warm-up included, after which
+    no further query is asked. A query that raises an ``Exception`` has failed, and is counted with its message.
+    """
+    _check(asks, n, rounds, warm_up, give_up)
+    overhead = _closed_overhead()
+    work = Work(asking_order(n, n * rounds, seed), give_up=give_up)
+    with Collections() as collections:
+        run(work, asks, _warming(asks, n, warm_up, seed), progress)
+    return _timed(work, len(asks), None, collections, overhead)
+
+
+def open_loop(
+    asks: Sequence[Ask],
+    n: int,
+    *,
+    rate: float,
+    total: int | None = None,
+    arrivals: Arrivals = "even",
+    seed: int = 0,
+    warm_up: int = WARM_UP,
+    progress: Progress | None = None,
+    give_up: float | None = None,
+) -> Timed:
+    """Ask ``total`` of n queries (all, once) that arrive ``rate`` a second, whether or not those before were answered.
+
+    Times count from the planned arrival on: whoever waits behind a slow query is slow as well. Where it gives up,
+    queries that were due by then and not asked have failed.
+    """
+    wanted = n if total is None else total
+    _check(asks, n, wanted, warm_up, give_up)
+    if not (isfinite(rate) and rate > 0):
+        raise UsageError(f"the rate is {rate}", expected="queries a second, more than 0")
+    times = arrival_times(wanted, rate, arrivals, seed)
+    overhead = _open_overhead()
+    work = Work(asking_order(n, wanted, seed), (times * 1e9).astype(np.int64), give_up)
+    with Collections() as collections:
+        run(work, asks, _warming(asks, n, warm_up, seed), progress)
+    return _timed(work, len(asks), rate, collections, overhead)
+
+
+def _check(asks: Sequence[Ask], n: int, times: int, warm_up: int, give_up: float | None) -> None:
+    if not asks:
+        raise UsageError("there is nobody to ask", expected="one function a worker, each with its own connection")
+    if n < 1 or times < 1:
+        raise UsageError("there is no query to ask", expected="at least one query, asked at least once")
+    if warm_up < 0:
+        raise UsageError(f"the warm-up is {warm_up} queries", expected="0 or more")
+    if give_up is not None and not give_up > 0:
+        raise UsageError(f"to give up after {give_up} s leaves no time", expected="more than 0 seconds")
+
+
+def _warming(asks: Sequence[Ask], n: int, warm_up: int, seed: int) -> list[int]:
+    return list(map(int, asking_order(n, warm_up * len(asks), seed + 1)))
+
+
+def _timed(work: Work, workers: int, rate: float | None, collections: Collections, overhead: float) -> Timed:
+    asked, last = work.asked, int(work.ends.max())
+    counted = asked + _never_asked(work, asked)
+    starts, ends = work.starts[:counted], work.ends[:counted]
+    due = starts if work.due is None else work.began + work.due[:counted]
+    unasked = [(place, "not asked before the loop gave up") for place in range(asked, counted)]
+    failures = (*sorted(work.failures), *unasked)
+    failed = np.isin(np.arange(counted), [place for place, _ in failures])
+    return Timed(
+        seconds=np.where(failed, np.nan, (ends - due) / 1e9),
+        service=np.where(failed, np.nan, (ends - starts) / 1e9),
+        queries=np.array(work.order[:counted], dtype=np.int64),
+        failures=failures,
+        wall=max(0, last - work.began - work.paused) / 1e9,
+        kind="closed" if work.due is None else "open",
+        concurrency=workers,
+        rate=rate,
+        gc_seconds=collections.seconds(work.began, last),
+        overhead_seconds=overhead,
+        late=int(np.count_nonzero(starts[:asked] - due[:asked] > _LATE)),
+        planned=len(work.order),
+    )
+
+
+def _never_asked(work: Work, asked: int) -> int:
+    """How many were due when the open loop gave up, and had not been asked."""
+    if work.due is None or asked == len(work.order):
+        return 0
+    return int(np.searchsorted(work.began + work.due, work.deadline)) - asked
+
+
+def _closed_overhead() -> float:
+    """From the start of an empty query to the start of the next: all that the loop does for one."""
+    return float(np.median(np.diff(_empty(_EMPTY_CLOSED, None).starts))) / 1e9
+
+
+def _open_overhead() -> float:
+    """From the arrival of an empty query to its end, where a worker waited for it: how late that wakes up."""
+    work = _empty(_EMPTY_OPEN, np.arange(_EMPTY_OPEN) * _EMPTY_GAP)
+    due = work.began + np.arange(_EMPTY_OPEN) * _EMPTY_GAP
+    waited = np.append(True, work.ends[:-1] <= due[1:])
+    return float(np.median((work.ends - due)[waited])) / 1e9
+
+
+def _empty(total: int, due: Ints | None) -> Work:
+    work = Work(np.zeros(total, dtype=np.int64), due)
+    run(work, [lambda query: None], [])
+    return work

@@ -1,0 +1,124 @@
+"""Similarities and lengths: worked by hand, against NumPy, and the same digits for any order of rows."""
+
+import json
+from math import isnan
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+
+from karat.errors import DataError
+from karat.stability import Stability, stability_of
+
+INF, NAN = float("inf"), float("nan")
+numbers = st.floats(-1, 1, allow_nan=False)
+tables = st.tuples(st.integers(1, 8), st.integers(1, 12)).flatmap(
+    lambda shape: arrays(np.float64, shape, elements=st.one_of(numbers, st.just(-INF), st.just(NAN)))
+)
+
+
+def made(scores: Any, norms: Any = (1.0,), k: int = 10) -> Stability:
+    table = np.array(scores, dtype=np.float64)
+    return stability_of(pl.Series([f"q{row}" for row in range(len(table))]), table, np.array(norms), k=k)
+
+
+def test_by_hand() -> None:
+    found = made([[0.9, 0.7, 0.1], [0.5, 0.3, 0.2]], [1.0, 3.0], k=2)
+    assert found.as_json() == {
+        "k": 2,
+        "top1": {"mean": pytest.approx(0.7), "std": pytest.approx(0.08**0.5)},
+        "top2": {"mean": pytest.approx(0.6), "std": pytest.approx((0.2 / 3) ** 0.5)},
+        "norm": {"mean": 2.0, "std": pytest.approx(2**0.5)},
+        "queries": {
+            "ids": ["q0", "q1"],
+            "top1": [0.9, 0.5],
+            "topk_mean": [pytest.approx(0.8), pytest.approx(0.4)],
+            "topk_std": [pytest.approx(0.02**0.5), pytest.approx(0.02**0.5)],
+        },
+    }
+
+
+def test_ten_unless_it_is_said_otherwise() -> None:
+    form = made([list(np.linspace(1, 0, 12))]).as_json()
+    assert form["top10"]["mean"] == pytest.approx(np.linspace(1, 0, 12)[:10].mean())
+
+
+def test_queries_that_found_nothing_or_little() -> None:
+    found = made([[0.8, 0.6], [-INF, NAN], [0.4, -INF]], k=2)
+    assert found.top1.mean == pytest.approx(0.6)
+    assert found.topk.mean == pytest.approx(0.6)
+    assert found.as_json()["queries"]["top1"] == [0.8, None, 0.4]
+    assert found.as_json()["queries"]["topk_std"] == [pytest.approx(0.02**0.5), None, None]
+    assert "NaN" not in json.dumps(found.as_json())
+
+
+def test_nothing_at_all() -> None:
+    found = made([[-INF]], [])
+    assert isnan(found.top1.mean) and isnan(found.norm.mean)
+    assert found.as_json()["norm"] == {"mean": None, "std": None}
+
+
+def test_normalised_vectors_spread_by_nothing() -> None:
+    assert made([[0.5]], [1.0] * 100).norm.std == 0.0
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables, arrays(np.float64, st.integers(2, 20), elements=st.floats(0.1, 10)), st.integers(1, 12))
+def test_against_numpy(scores: Any, norms: Any, k: int) -> None:
+    found = made(scores, norms, k)
+    best = [np.sort(row[np.isfinite(row)])[::-1][:k] for row in scores]
+    top1 = [row[0] for row in best if row.size]
+    pooled = np.concatenate(best)
+    for spread, values in ((found.top1, top1), (found.topk, pooled), (found.norm, norms)):
+        if len(values):
+            assert_allclose(spread.mean, np.mean(values), atol=1e-12)
+        if len(values) > 1:
+            assert_allclose(spread.std, np.std(values, ddof=1), atol=1e-12)
+    for row, mean, std in zip(best, found.query_topk_mean, found.query_topk_std, strict=True):
+        assert isnan(mean) if not row.size else mean == pytest.approx(row.mean(), abs=1e-12)
+        assert isnan(std) if row.size < 2 else std == pytest.approx(row.std(ddof=1), abs=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables, st.randoms())
+def test_no_digit_hangs_on_the_order_of_rows(scores: Any, random: Any) -> None:
+    norms = np.abs(np.nan_to_num(scores[:, 0], posinf=1, neginf=1)) + 0.1
+    order = list(range(len(scores)))
+    random.shuffle(order)
+    one, other = made(scores, norms), made(scores[order][:, ::-1], norms[order])
+    for name in ("top1", "topk", "norm"):
+        assert str(getattr(one, name)) == str(getattr(other, name))
+    assert_array_equal(one.query_topk_mean[order], other.query_topk_mean)
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables)
+def test_read_back(scores: Any) -> None:
+    found = made(scores, k=3)
+    back = Stability.from_json(json.loads(json.dumps(found.as_json())), "r.json")
+    assert back.as_json() == found.as_json()
+    assert_array_equal(back.query_topk_std, found.query_topk_std)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"k": None}, "k is None"),
+        ({"k": 4}, "'top4' is missing"),
+        ({"top1": {"mean": "high", "std": 0}}, "'high' for a number"),
+        ({"norm": {"mean": True, "std": 0}}, "True for a number"),
+        ({"queries": {"ids": ["a"], "top1": [], "topk_mean": [1], "topk_std": [1]}}, "0 figures for 1 queries"),
+        ({"queries": {"ids": ["a", "a"], "top1": [1, 1], "topk_mean": [1, 1], "topk_std": [1, 1]}}, "stands twice"),
+        ({"queries": {"ids": [1], "top1": [1], "topk_mean": [1], "topk_std": [1]}}, "no list of strings"),
+    ],
+)
+def test_what_cannot_be_read_is_told(change: dict[str, Any], told: str) -> None:
+    form = made([[0.5, 0.4]], k=2).as_json() | change
+    with pytest.raises(DataError, match=told) as error:
+        Stability.from_json(form, "old.json, hnsw")
+    assert error.value.exit_code == 3 and str(error.value).startswith("old.json, hnsw: ")
