@@ -258,7 +258,8 @@ class TestChurn:
         drift = between(report(tops=after), report("old.json", tops=TOPS))
         assert isinstance(drift.churn, Churn)
         assert (drift.churn.k, drift.churn.n, drift.churn.changed) == (K, QUERIES, 1 / QUERIES)
-        assert [one.query for one in drift.churn.most] == ["q05"]
+        (one,) = drift.churn.most
+        assert (one.query, one.gone, one.new) == ("q05", ("i6", "i7"), ("n1", "n2"))
         assert drift.figures()["churn"] == 1 / QUERIES and drift.figures()["churn_overlap"] == drift.churn.overlap
 
     def test_not_held(self) -> None:

@@ -132,6 +132,8 @@ class Indexed:
     """Of the engine's own exact mode."""
     failed: int
     """Queries that brought no answer."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """The parameters that were chosen; all others are as usual."""
     latency: Timings | None = None
     loss: Loss | None = None
     filters: tuple[Filtered, ...] = ()

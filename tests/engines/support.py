@@ -14,14 +14,20 @@ from karat.neighbours import NOBODY, Neighbours
 # Engines that need something besides a library are tested on their own.
 ELSEWHERE = {"pgvector", "endpoint"}
 SETTINGS: Mapping[str, Params] = {"qdrant": {"url": ":memory:"}}
-WHEELS = {"usearch": "usearch", "hnswlib": "hnswlib", "lancedb": "lancedb", "sqlite-vec": "sqlite-vec", "qdrant": "qdrant-client"}  # fmt: skip
+WHEELS = {
+    "usearch": "usearch",
+    "hnswlib": "hnswlib",
+    "lancedb": "lancedb",
+    "sqlite-vec": "sqlite-vec",
+    "qdrant": "qdrant-client",
+}
 # With these an engine looks at (nearly) everything it holds.
 THOROUGH: Mapping[str, tuple[Params, Params]] = {
     "exact": ({}, {}),
     "faiss-flat": ({}, {}),
     "faiss-ivf": ({}, {"nprobe": 500}),
     "faiss-hnsw": ({}, {"ef_search": 500}),
-    "faiss-ivfpq": ({"m": 16, "bits": 8}, {"nprobe": 500}),
+    "faiss-ivfpq": ({"m": 16, "bits": 6}, {"nprobe": 500}),
     "usearch": ({}, {"expansion_search": 500}),
     "hnswlib": ({}, {"ef_search": 500}),
     "lancedb": ({}, {"ef": 500, "refine_factor": 4}),

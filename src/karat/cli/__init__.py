@@ -13,15 +13,20 @@ from karat.cli import (
     compare,
     convert,
     demo,
+    drift,
     embed,
+    engines,
     evaluate,
     explain,
     gate,
     init,
+    label,
     metrics,
     neighbours,
+    pin,
     run_plan,
     schema,
+    sweep,
     tune,
     vectors,
 )
@@ -40,8 +45,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for module in (
-    *(run_plan, init, evaluate, compare, gate, agree, tune, neighbours, embed, vectors),
-    *(explain, metrics, convert, schema, demo),
+    *(run_plan, init, evaluate, compare, gate, drift, sweep, agree, tune, neighbours, embed, vectors, label, pin),
+    *(explain, metrics, engines, convert, schema, demo),
 ):
     module.add_to(app)
 
@@ -51,7 +56,7 @@ _PARSER_ERROR: Any = next(base for base in typer.BadParameter.__mro__ if base.__
 
 
 _INTERRUPTED = 130
-_MULTIPLY = frozenset(("run", "neighbours", "demo", "tune", "agree", "embed"))
+_MULTIPLY = frozenset(("run", "neighbours", "demo", "tune", "agree", "embed", "sweep"))
 """Commands that multiply matrices."""
 _WAITING = "14"
 """For how many cycles, as a power of two, OpenBLAS's threads wait for more work on a core that others could use: by

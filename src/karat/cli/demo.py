@@ -1,5 +1,7 @@
 """karat demo: something real before anything is configured."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -17,6 +19,7 @@ _EPILOG = (
     "  karat demo\n\n"
     "  karat demo movies\n\n"
     "  karat demo papers -o results\n\n"
+    "  karat demo fashion\n\n"
     "  karat demo papers --data FOLDER\n\n"
     "  karat demo movies --keep karat-movies\n\n"
     "Without --keep and -o nothing is written."
@@ -25,7 +28,18 @@ _FILES = {
     "helpdesk": ("qrels.trec", "bm25.trec", "dense.trec", "queries.jsonl", "documents.jsonl"),
     "movies": ("karat.toml", "gold.json", "movies.jsonl", "vectors.npz"),
     "papers": ("karat.toml", "papers.jsonl", "reference.npz", "candidate.npz"),
+    "fashion": (
+        *("karat.toml", "variants.toml", "catalogue.jsonl", "queries.jsonl", "queries.pins.json", "labels.jsonl"),
+        *("human.jsonl", "vectors.npz"),
+    ),
 }
+_NEXT = {
+    "movies": ("tune", "karat.json"),
+    "papers": ("run", "report.json"),
+    "fashion": ("sweep", "reports/eval_*_hnsw.json"),
+}
+"""What to try on the files, and the report to hold against targets."""
+_VERDICTS = (4, 5)
 _CUTS = [1, 3, 5, 10, 20, 50]
 _FEWEST_FILES = 2
 _CUT_TO = 128
@@ -36,6 +50,7 @@ class Sample(StrEnum):
     helpdesk = "helpdesk"
     movies = "movies"
     papers = "papers"
+    fashion = "fashion"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -43,10 +58,12 @@ def add_to(app: typer.Typer) -> None:
 
 
 def demo_command(
-    sample: Annotated[Sample, typer.Argument(metavar="[SAMPLE]", help="helpdesk, movies or papers.")] = Sample.helpdesk,
+    sample: Annotated[
+        Sample, typer.Argument(metavar="[SAMPLE]", help="helpdesk, movies, papers or fashion.")
+    ] = Sample.helpdesk,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Write the results of movies or papers here."),
+        typer.Option("--output", "-o", metavar="DIR", help="Write the results here; not of helpdesk."),
     ] = None,
     keep: Annotated[
         Path | None,
@@ -61,7 +78,8 @@ def demo_command(
     """Show karat at work on bundled data.
 
     helpdesk: two runs on 40 graded questions. movies: 50 movies in three embedding spaces, fused. papers: a small
-    model's neighbours of 1,000 abstracts, cut and quantised, against a large one's.
+    model's neighbours of 1,000 abstracts, cut and quantised, against a large one's. fashion: may this index ship?
+    300 items, 80 queries: exact search, FAISS HNSW and, where karat[pgvector] is installed, PostgreSQL.
     """
     if data is not None:
         if sample is not Sample.papers or keep is not None:
@@ -70,7 +88,9 @@ def demo_command(
         return
     with as_file(files("karat") / "samples" / sample.value) as folder:
         if output is not None and sample is Sample.helpdesk:
-            raise UsageError("-o is for movies and papers", hint="--keep DIR copies the files of the help desk.")
+            raise UsageError(
+                "-o is for movies, papers and fashion", hint="--keep DIR copies the files of the help desk."
+            )
         if keep is not None:
             _copy(folder, keep, sample)
         if sample is Sample.helpdesk:
@@ -106,13 +126,25 @@ def _run_plan(folder: Path, sample: Sample, output: Path | None, keep: Path | No
     if output is None and keep is None:
         with TemporaryDirectory() as nowhere:
             next_step = f"Next: karat demo {sample} --keep karat-{sample}, then change its karat.toml"
-            carry_out(
-                plan, Path(nowhere), strict=False, as_json=False, quiet=quiet, next_step=next_step, tell_files=False
-            )
+            with _whatever_the_gate_says():
+                carry_out(
+                    plan, Path(nowhere), strict=False, as_json=False, quiet=quiet, next_step=next_step, tell_files=False
+                )
         return
-    again, report = ("tune", "karat.json") if sample is Sample.movies else ("run", "report.json")
+    again, report = _NEXT[sample.value]
     next_step = f"Next: karat {again} {plan}" if keep else f"Next: karat gate targets.toml {output}/{report}"
-    carry_out(plan, output or keep, strict=False, as_json=False, quiet=quiet, next_step=next_step)
+    with _whatever_the_gate_says():
+        carry_out(plan, output or keep, strict=False, as_json=False, quiet=quiet, next_step=next_step)
+
+
+@contextmanager
+def _whatever_the_gate_says() -> Iterator[None]:
+    """A demonstration that shows how a target fails has not failed."""
+    try:
+        yield
+    except typer.Exit as ended:
+        if ended.exit_code not in _VERDICTS:
+            raise
 
 
 def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:

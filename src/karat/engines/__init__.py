@@ -8,6 +8,7 @@ distance below zero (l2).
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -68,6 +69,8 @@ class Engine(ABC):
     """What it is, in a line."""
     extra: ClassVar[str | None] = None
     """The extra that installs its library."""
+    libraries: ClassVar[tuple[str, ...]] = ()
+    """What it imports beside karat's own, by the names of modules."""
     opens: ClassVar[Mapping[str, Param]] = {}
     """Where it is and how to reach it: a URL, a folder."""
     builds: ClassVar[Mapping[str, Param]] = {}
@@ -93,6 +96,11 @@ class Engine(ABC):
             raise UnknownName(f"similarity of {type(self).__name__}", metric, self.metrics)
         self.metric = metric
         self.settings = settled(self.opens, settings, "setting")
+
+    @classmethod
+    def is_installed(cls) -> bool:
+        """Whether its libraries are there."""
+        return all(find_spec(name) is not None for name in cls.libraries)
 
     @abstractmethod
     def build(

@@ -1,6 +1,8 @@
 """FAISS: flat, inverted lists, graph, and inverted lists of quantised vectors."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +19,7 @@ from karat.types import Matrix
 __all__ = ["FaissFlat", "FaissHnsw", "FaissIvf", "FaissIvfPq"]
 
 _ROWS_AT_ONCE = 1 << 14
+_ROWS_FOR_ONE_THREAD = 1 << 12
 _POINTS_FOR_A_LIST = 39
 """Below this many vectors a list FAISS warns that too few are there to learn from."""
 _POINTS_FOR_A_CODE = 4
@@ -60,12 +63,26 @@ class _Faiss(Engine):
         self._built = self._fitting(settled(self.builds, params, "build parameter"), *held.shape)
         self._asked, self._attributes = {}, attributes
         self._shape, self._index = held.shape, self._made(held.shape[1])
-        if not self._index.is_trained:
-            self._train(held)
-        for first, last in cut_rows(len(held), _ROWS_AT_ONCE):
-            tell(first, len(held))
-            self._index.add(held[first:last])
+        with self._threads_for(len(held)):
+            if not self._index.is_trained:
+                self._train(held)
+            for first, last in cut_rows(len(held), _ROWS_AT_ONCE):
+                tell(first, len(held))
+                self._index.add(held[first:last])
         tell(len(held), len(held))
+
+    @contextmanager
+    def _threads_for(self, rows: int) -> Iterator[None]:
+        """A small index is built by one thread: the same every time, and threads would mostly wait for each other.
+
+        What is set holds for the calling thread alone.
+        """
+        usual = self._faiss.omp_get_max_threads()
+        self._faiss.omp_set_num_threads(1 if rows <= _ROWS_FOR_ONE_THREAD else usual)
+        try:
+            yield
+        finally:
+            self._faiss.omp_set_num_threads(usual)
 
     def search(
         self,

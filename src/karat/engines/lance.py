@@ -111,14 +111,14 @@ class LanceDB(Engine):
 
     def _config(self) -> Any:
         kinds, built = self._lancedb.index, self._built
+        if built["index"] == "none":
+            return None
         common = {"distance_type": self._distance, "num_partitions": built["partitions"]}
         if built["index"] == "ivf_flat":
             return kinds.IvfFlat(**common)
         if built["index"] == "ivf_pq":
             return kinds.IvfPq(**common, num_sub_vectors=built["sub_vectors"])
-        if built["index"] == "ivf_hnsw_sq":
-            return kinds.HnswSq(**common, m=built["m"], ef_construction=built["ef_construction"])
-        return None
+        return kinds.HnswSq(**common, m=built["m"], ef_construction=built["ef_construction"])
 
     @property
     def _distance(self) -> str:

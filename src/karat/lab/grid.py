@@ -67,8 +67,9 @@ def _check_values(part: str, name: str, tried: Sequence[Setting], known: Mapping
     except KaratError as error:
         error.where = where
         raise
-    twice = next((value for value, key in zip(tried, keys, strict=True) if keys.count(key) > 1), None)
-    if twice is not None:
+    values = dict(zip(keys, tried, strict=True))
+    if len(values) < len(keys):
+        twice = next(values[key] for place, key in enumerate(keys) if key in keys[:place])
         raise UsageError(f"{twice!r} stands there twice", where=where, expected="each value once")
 
 

@@ -78,7 +78,7 @@ def measure(
         engine = built.engine
         indexed = Indexed(
             bench.engine, bench.metric, chosen[0], chosen[1], _shown(engine), len(bench.corpus),
-            bench.corpus.dimensions, built.seconds, built.size, recall, own, failed, timings,
+            bench.corpus.dimensions, built.seconds, built.size, recall, own, failed, {**(build or {}), **(search or {})}, timings,
             filters=tuple(filters), facts=_facts(engine, built),
         )  # fmt: skip
     truth = bench.truth(deep)

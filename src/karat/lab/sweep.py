@@ -8,18 +8,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from json import dumps, loads
 from time import perf_counter
-from typing import Any
 
 from karat.engines import Params, Setting
 from karat.errors import DataError, KaratError, UsageError
 from karat.lab.bench import ROUNDS, WARM_UP, Bench, Built
 from karat.lab.grid import Grid, key_of, spelled
-from karat.lab.identity import changes, identity_of
-from karat.lab.journal import Entry, Journal, digest
+from karat.lab.identity import identity_of
+from karat.lab.journal import Journal, digest
+from karat.lab.memory import Memory
 from karat.lab.outcome import SCHEMA, Choice, Cost, Sweep
 from karat.lab.points import Point
 from karat.lab.pruning import needless
-from karat.wording import count
 
 __all__ = ["SCHEMA", "Choice", "Cost", "Point", "Progress", "Sweep", "sweep"]
 
@@ -54,50 +53,13 @@ def sweep(
         raise UsageError(f"found {rounds} rounds", expected="1 or more: a sweep takes times")
     timed = {"rounds": rounds, "warm_up": warm_up, "concurrency": concurrency}
     about = identity_of(bench, **timed)
-    run = _Run(
-        bench, grid, name, _Memory(journal, name, about), timed, progress or (lambda what, done, of: None), prune
-    )
+    run = _Run(bench, grid, name, Memory(journal, name, about), timed, progress or (lambda what, done, of: None), prune)
     points = run.points()
     return Sweep(
         name, bench.engine, bench.metric, bench.k, len(bench.corpus), bench.corpus.dimensions, len(bench.queries),
         tuple(points), target, limit_p95_ms, bench.how.level if bench.how else None, timed, about,
         (*run.memory.notes(), *run.notes), run.memory.taken,
     )  # fmt: skip
-
-
-class _Memory:
-    """What the journal knows of this sweep."""
-
-    def __init__(self, journal: Journal | None, name: str, about: dict[str, Any]) -> None:
-        self.journal, self.name, self.about = journal, name, about
-        self.id = digest(about)
-        self.taken = 0
-        self._before = {entry.setting: entry for entry in journal or () if entry.sweep == name}
-        self._changed: list[Entry] = []
-
-    def find(self, setting: str) -> Point | None:
-        entry = self.journal.find(self._key(setting)) if self.journal is not None else None
-        if entry is not None:
-            self.taken += 1
-            return Point.from_json(entry.point)
-        if setting in self._before:
-            self._changed.append(self._before[setting])
-        return None
-
-    def keep(self, setting: str, point: Point) -> None:
-        if self.journal is not None:
-            self.journal.add(Entry(self._key(setting), self.name, setting, self.about, point.as_json()))
-
-    def _key(self, setting: str) -> str:
-        return digest([self.id, setting])
-
-    def notes(self) -> list[str]:
-        """What of the journal could not be used, and why."""
-        if not self._changed:
-            return []
-        differing = dict.fromkeys(word for entry in self._changed for word in changes(entry.about, self.about))
-        found = count(len(self._changed), "setting was", "settings were")
-        return [f"{found} measured before under other conditions ({', '.join(differing)}): begun anew"]
 
 
 @dataclass(frozen=True)
@@ -113,7 +75,7 @@ class _Run:
     """One sweep under way."""
 
     def __init__(
-        self, bench: Bench, grid: Grid, name: str, memory: _Memory, timed: Mapping[str, int], progress: Progress,
+        self, bench: Bench, grid: Grid, name: str, memory: Memory, timed: Mapping[str, int], progress: Progress,
         prune: bool,
     ) -> None:  # fmt: skip
         self.bench, self.grid, self.name, self.memory = bench, grid, name, memory

@@ -74,7 +74,7 @@ def run_plan(checked: Checked, steps: Steps | None = None) -> Outcome:
         agreements=work.pairs.agreements(work.how, plan.baseline) if work.pairs else {},
         fusions=work.fusions,
         facts=work.facts,
-        warnings=(*report.warnings, *work.loaded.notes, *work.notes, *notes_of(work.all_spaces)),
+        warnings=(*report.warnings, *checked.notes, *work.loaded.notes, *work.notes, *notes_of(work.all_spaces)),
         provenance=_provenance(checked),
     )
     if work.trials.stabilities:

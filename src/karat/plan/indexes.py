@@ -29,8 +29,8 @@ class IndexSystem(VectorFiles, SystemTable):
     kind: Literal["index"]
     path: str = Field(
         "",
-        description="The items' vectors: FILE or FILE:KEY; may be left out with the engine endpoint, which then is asked "
-        "with the texts of lab.queries for the ids of lab.items.",
+        description="The items' vectors: FILE or FILE:KEY; may be left out with the engine endpoint, which is then "
+        "asked with the texts of lab.queries for the ids of lab.items.",
     )
     engine: str = Field(description="exact, faiss-hnsw, pgvector …; karat engines lists them with their parameters.")
     build: dict[str, Setting] = Field({}, description="What is settled when it is built: { m = 16 }.")
@@ -38,6 +38,9 @@ class IndexSystem(VectorFiles, SystemTable):
     open: dict[str, Setting] = Field({}, description="Where it is and how to reach it: { url = … }.")
     depth: Annotated[int, Field(ge=1)] | None = Field(
         None, description="How many to find for the ranking; unset: as deep as the measures look, at least lab.k."
+    )
+    optional: bool = Field(
+        False, description="Leave the system out, with a warning, where its engine is not installed."
     )
     filter: str | None = Field(
         None, description="Search only items that have the query's value of this attribute, such as category."
@@ -62,6 +65,12 @@ class IndexSystem(VectorFiles, SystemTable):
                 settled(known, given, "parameter")
             except KaratError as error:
                 yield key, str(error)
+
+    @property
+    def lacks(self) -> str | None:
+        if not self.optional or ENGINES.get(self.engine).is_installed():
+            return None
+        return f"left out, as {self.engine} is not installed: pip install 'karat[{ENGINES.get(self.engine).extra}]'"
 
     def load(self, shop: Shop) -> Ranking:
         corpus, asked = self._sides(shop, shop.lab, shop.gold.queries.cast(pl.String).sort())

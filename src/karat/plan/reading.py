@@ -36,6 +36,8 @@ class Checked:
     """Labels of the measures to print and to test."""
     places: dict[lines.Path, int] = field(default_factory=dict)
     """The line of each key."""
+    notes: tuple[str, ...] = ()
+    """To be warned of."""
 
     def at(self, *path: str | int) -> str:
         """The line and the key, for errors that are met later."""
@@ -89,7 +91,21 @@ def check_plan(
     faults += [(("gold", key), message) for key, message in plan.gold.misfits(asked)]
     if faults:
         raise _fault_error(faults, where, places)
-    return Checked(plan, where, folder, tuple(asked), tuple(targets), headline, places)
+    plan, notes = _with_what_is_there(plan, where)
+    return Checked(plan, where, folder, tuple(asked), tuple(targets), headline, places, notes)
+
+
+def _with_what_is_there(plan: Plan, where: str) -> tuple[Plan, tuple[str, ...]]:
+    """Without systems that may be left out and whose libraries are not installed."""
+    lacking = {name: reason for name, table in plan.systems.items() if (reason := table.lacks) is not None}
+    if not lacking:
+        return plan, ()
+    kept = {name: table for name, table in plan.systems.items() if name not in lacking}
+    if not kept or plan.baseline in lacking:
+        raise UsageError("; ".join(f"{name}: {reason}" for name, reason in lacking.items()), where=where)
+    swept = {name: table for name, table in plan.sweep.items() if name not in lacking}
+    changed = {"systems": kept, "sweep": swept, "target": [one for one in plan.target if one.system not in lacking]}
+    return plan.model_copy(update=changed), tuple(f"{name}: {reason}" for name, reason in lacking.items())
 
 
 def _validated(content: dict[str, Any], where: str, places: dict[lines.Path, int]) -> Plan:

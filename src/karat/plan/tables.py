@@ -131,6 +131,11 @@ class SystemTable(Table, ABC):
     """Whether it is a vector index, which can be swept."""
     gold: str | None = Field(None, description="Which aspect of the gold it is held against, where there are several.")
 
+    @property
+    def lacks(self) -> str | None:
+        """Why the system is left out, where it may be and must."""
+        return None
+
     @abstractmethod
     def load(self, shop: Shop) -> Ranking | Chance:
         """Make it."""

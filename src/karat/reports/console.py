@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "console",
     "print_comparison",
+    "print_first_fitting",
     "print_report",
     "print_slices",
     "print_spaces",
@@ -138,6 +139,13 @@ def _width(header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 
     columns = zip(header, *rows, strict=True)
     return sum(max(map(cell_len, cells)) for cells in columns) + _GAP * (len(header) - 1)
+
+
+def print_first_fitting(layouts: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]], text: int) -> None:
+    """The first of several layouts that fits the screen, else the last; so many columns, from the left, are text."""
+    screen = console()
+    header, rows = next((table for table in layouts if _width(*table) <= screen.width), layouts[-1])
+    screen.print(_table(header, rows, text=range(text), folding=range(text)))
 
 
 def print_table(

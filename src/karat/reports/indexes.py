@@ -8,7 +8,7 @@ from karat.reports.table import Table
 from karat.timing.summary import Latency
 from karat.wording import count
 
-__all__ = ["filters_table", "index_lines", "index_table", "latency_table", "stability_table"]
+__all__ = ["filters_table", "index_lines", "index_table", "latency_table", "stability_table", "without"]
 
 _KILO = 1_000
 
@@ -20,14 +20,22 @@ def index_table(report: Report) -> Table:
     return header, [_row(name, one) for name, one in report.indexes.items()]
 
 
+def without(table: Table, *columns: int) -> Table:
+    """A table with some of its columns left out, for narrow screens."""
+    header, rows = table
+    kept = [place for place in range(len(header)) if place not in columns]
+    return [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
+
+
 def _row(name: str, one: Indexed) -> list[str]:
     own = "–" if one.own_exact is None else f"{one.own_exact.mean:.3f}"
     p95 = "–" if one.latency is None else _milliseconds((one.latency.index_only or one.latency.end_to_end).p95)
+    known = one.recall.n > 0
     return [
         name,
         _engine_shown(one),
-        _with_interval(one.recall.mean, one.recall.ci) if one.recall.n else "–",
-        f"{one.recall.low:.3f}" if one.recall.n else "–",
+        _with_interval(one.recall.mean, one.recall.ci) if known else "–",
+        f"{one.recall.low:.3f}" if known else "–",
         own,
         _seconds_shown(one.build_seconds),
         _size_shown(one.size_bytes),
@@ -36,12 +44,11 @@ def _row(name: str, one: Indexed) -> list[str]:
 
 
 def _engine_shown(one: Indexed) -> str:
-    chosen = {name: value for name, value in one.search.items() if value not in ("", "off", False)}
-    shown = ", ".join(f"{name} {value}" for name, value in list(chosen.items())[:2])
+    shown = ", ".join(f"{name} {value}" for name, value in one.given.items())
     return f"{one.engine} ({shown})" if shown else one.engine
 
 
-def latency_table(report: Report) -> Table:
+def latency_table(report: Report, *, intervals: bool = True) -> Table:
     """A row a way of asking: percentiles with their intervals, the longest, queries a second, failures."""
     header = ["index", "asked", "p50 ms", "p95 ms", "p99 ms", "max ms", "queries/s", "failed"]
     rows = []
@@ -56,19 +63,19 @@ def latency_table(report: Report) -> Table:
         ]
         if one.latency.open is not None:
             ways.append((f"{one.latency.open.rate:g} a second", one.latency.open))
-        rows += [_latency_row(name, way, loop) for way, loop in ways if loop is not None]
+        rows += [_latency_row(name, way, loop, intervals) for way, loop in ways if loop is not None]
     return header, rows
 
 
-def _latency_row(name: str, way: str, one: Latency) -> list[str]:
-    percentiles = [_percentile_shown(one, share) for share in ("p50", "p95", "p99")]
+def _latency_row(name: str, way: str, one: Latency, intervals: bool) -> list[str]:
+    percentiles = [_percentile_shown(one, share, intervals) for share in ("p50", "p95", "p99")]
     return [name, way, *percentiles, _milliseconds(one.longest), f"{one.qps:,.0f}", f"{one.failed:,}"]
 
 
-def _percentile_shown(latency: Latency, name: str) -> str:
+def _percentile_shown(latency: Latency, name: str, interval: bool) -> str:
     one = latency.percentiles[name]
-    if one.seconds != one.seconds:
-        return "–"
+    if one.seconds != one.seconds or not interval:
+        return _milliseconds(one.seconds)
     above = "" if one.bounded else "+"
     return f"{_milliseconds(one.seconds)} [{_milliseconds(one.low)}, {_milliseconds(one.high)}{above}]"
 

@@ -1,28 +1,31 @@
 """What was found of indexes, in a terminal: recall, loss, latency, filters, stability, examples, hints."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from karat.examples import Example
 from karat.report import Report
-from karat.reports.console import console, print_table
-from karat.reports.indexes import filters_table, index_lines, index_table, latency_table, stability_table
+from karat.reports.console import console, print_first_fitting, print_table
+from karat.reports.indexes import filters_table, index_lines, index_table, latency_table, stability_table, without
 
 __all__ = ["example_lines", "print_lab"]
 
 _EXAMPLES_SHOWN = 3
 _ITEMS_SHOWN = 3
+_LONGEST_NAME = 40
 
 
 def print_lab(report: Report) -> None:
     """The indexes table by table, then what to make of them."""
     screen = console()
     if report.indexes:
-        print_table(*index_table(report), text=(0, 1), folding=(0, 1))
+        table = index_table(report)
+        print_first_fitting([table, without(table, 4), without(table, 1, 4), without(table, 1, 4, 5)], 1)
         for line in index_lines(report):
             screen.print(line)
         if any(one.latency for one in report.indexes.values()):
             screen.print()
-            print_table(*latency_table(report), text=(0, 1), folding=(0, 1))
+            print_first_fitting([latency_table(report), latency_table(report, intervals=False)], 2)
             screen.print(_clock_told(report))
         if any(one.filters for one in report.indexes.values()):
             screen.print()
@@ -31,8 +34,18 @@ def print_lab(report: Report) -> None:
     print_table(*stability_table(report), text=(0,), folding=(0,))
     for line in example_lines(report):
         screen.print(line)
+    for line in _hints(report):
+        screen.print(line)
+
+
+def _hints(report: Report) -> Iterator[str]:
+    """One a pattern: what shows in several systems is told of the last, which is the one under trial."""
+    by_pattern: dict[str, list[Any]] = {}
     for hint in report.hints:
-        screen.print(f"Hint: {hint}")
+        by_pattern.setdefault(hint.as_json()["figure"], []).append(hint)
+    for found in by_pattern.values():
+        others = ", ".join(dict.fromkeys(one.as_json()["system"] for one in found[:-1]))
+        yield f"Hint: {found[-1]}" + (f" (so with {others})" if others else "")
 
 
 def _clock_told(report: Report) -> str:
@@ -62,6 +75,11 @@ def example_lines(report: Report) -> Iterator[str]:
 def _told(one: Example, report: Report) -> str:
     text = report.query_names.get(one.query)
     name = f"{one.query} “{text}”" if text else one.query
-    items = ", ".join(f"{report.name_of(item)} ({grade:g})" for item, grade in one.found[:_ITEMS_SHOWN])
-    missed = f"; missed {report.name_of(one.missed[0][0])} ({one.missed[0][1]:g})" if one.missed else ""
+    items = ", ".join(f"{_item(item, report)} ({grade:g})" for item, grade in one.found[:_ITEMS_SHOWN])
+    missed = f"; missed {_item(one.missed[0][0], report)} ({one.missed[0][1]:g})" if one.missed else ""
     return f"{one.score:.3f}  {name}: {items}{missed}"
+
+
+def _item(item: str, report: Report) -> str:
+    name = report.names.get(item, item)
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1].rstrip()}…"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -44,8 +45,9 @@ def features_of(catalogue: Catalogue, synonyms: Synonyms) -> dict[str, Features]
     paths = [_types_of(steps or [], synonyms, audiences) for steps in frame["categories"].to_list()]
     types = _without_departments([of_types for of_types, _ in paths], synonyms)
     found = {CATEGORY: _features(CATEGORY, types, synonyms, ends_only=True)}
+    read = cache(lambda text: phrases_of(text, synonyms))
     for kind in FIELDS:
-        values = [phrases_of(cell or "", synonyms) for cell in frame[kind]]
+        values = [read(cell or "") for cell in frame[kind]]
         if kind == AUDIENCE:
             values = [own or told for own, (_, told) in zip(values, paths, strict=True)]
         found[kind] = _features(kind, values, synonyms)
@@ -84,13 +86,15 @@ def _of_cell(cell: str | list[str] | None, synonyms: Synonyms) -> list[Phrase]:
 def _types_of(paths: list[str], synonyms: Synonyms, audiences: set[str]) -> tuple[list[Phrase], list[Phrase]]:
     """The types that the ways to a category name, and the audiences: Women > Shoes > Ankle Boots.
 
-    Of a way of three steps or more the first is a department, and names no type.
+    Of a way of three steps or more the first is a department, and names no type; so is one of two steps that names
+    several, such as Clothing, Shoes & Jewelry > Women.
     """
     types, told = [], []
     for path in paths:
-        steps = path.split(_STEP)
-        for step in steps[1 if len(steps) >= _DEPARTMENT_STEPS else 0 :]:
-            for phrase in phrases_of(step, synonyms):
+        steps = [phrases_of(step, synonyms) for step in path.split(_STEP)]
+        department = len(steps) >= _DEPARTMENT_STEPS or (len(steps) > 1 and len(steps[0]) > 1)
+        for phrases in steps[1 if department else 0 :]:
+            for phrase in phrases:
                 start = 0
                 while start < len(phrase) and phrase[start] in audiences:
                     told.append(phrase[start : start + 1])

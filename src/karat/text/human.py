@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = ["HUMAN", "LabelAgreement", "merge", "read_human"]
 HUMAN = "human"
 """The rule of a grade that a person gave."""
 _HEURISTIC = "heuristic"
+_HELD = {QUERY: "query set", ITEM: "catalogue"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +107,6 @@ def _row(record: Record, columns: Mapping[str, str], known: Mapping[str, set[str
     return row
 
 
-_HELD = {QUERY: "query set", ITEM: "catalogue"}
-
-
 def _grade(value: Any) -> int | None:
     try:
         number = float(value) if not isinstance(value, bool) else -1.0
@@ -122,14 +121,14 @@ def _agreement(pairs: pl.DataFrame, resampling: Resampling | None) -> LabelAgree
     queries = pairs[QUERY].unique(maintain_order=True)
     group = pairs[QUERY].replace_strict(queries, np.arange(len(queries)), return_dtype=pl.Int64).to_numpy()
     keys = keys_of(queries, chosen.seed)
-    shared = {"grades": len(GRADES), "group": group, "keys": keys, "resampling": chosen}
+    kappa = partial(cohen_kappa, heuristic, human, grades=len(GRADES), group=group, keys=keys, resampling=chosen)
     apart = (pl.col(_HEURISTIC) - pl.col(HUMAN)).abs()
     differing = pairs.filter(apart > 0).sort(apart, descending=True, maintain_order=True)
     return LabelAgreement(
         pairs.height,
         int((heuristic == human).sum()),
-        cohen_kappa(heuristic, human, **shared),
-        cohen_kappa(heuristic, human, weighting="quadratic", **shared),
+        kappa(),
+        kappa(weighting="quadratic"),
         tuple(map(tuple, confusion(heuristic, human, len(GRADES)).tolist())),
         differing.select(QUERY, ITEM, _HEURISTIC, HUMAN, "rule", "category", "attributes", "brand"),
     )

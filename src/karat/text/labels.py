@@ -5,6 +5,7 @@ Each label says which rule of ``grading`` gave it, and by which matches.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -13,11 +14,11 @@ from typing import Any
 import polars as pl
 
 from karat.columns import GRADE, ITEM, QUERY
-from karat.errors import DataError, UnknownName
+from karat.errors import DataError, UsageError
 from karat.formats import FORMATS, form_to_write, write, write_table
 from karat.intake import gold_from_frame
 from karat.text.features import features_of
-from karat.text.grading import grade_pairs
+from karat.text.grading import SCHEMA, grade_pairs
 from karat.text.matching import NOWHERE, Matcher
 from karat.text.products import Catalogue
 from karat.text.reading import Reading, Term, find_spans, leftovers, read_query, vocabulary_of
@@ -90,23 +91,37 @@ class Labels:
         return [name for name in self.queries["id"] if name not in held]
 
     def reading(self, query: str) -> Reading:
+        """How a query was taken apart."""
         if query not in self.readings:
-            raise UnknownName("query", query, self.readings)
+            raise _unknown("query", query, list(self.readings), "the query set")
         return self.readings[query]
+
+    def rows_of(self, query: str) -> pl.DataFrame:
+        """The labels of a query above grade 0, the best first."""
+        self.reading(query)
+        return self.frame().filter(pl.col(QUERY) == query).sort(GRADE, descending=True, maintain_order=True)
+
+    def row_of(self, query: str, item: str) -> pl.DataFrame:
+        """The label of one pair, whatever its grade."""
+        self._place_of(item)
+        held = self.found.filter((pl.col(QUERY) == query) & (pl.col(ITEM) == item))
+        nothing = {QUERY: query, ITEM: item, GRADE: 0, "rule": "nothing", "attributes": []}
+        return held if held.height else pl.DataFrame([nothing], schema=SCHEMA)
 
     def explain(self, query: str, item: str) -> list[tuple[Term, str, str | None]]:
         """Each term of the query, what it is taken for, and where the item says so (None: nowhere)."""
-        reading = self.reading(query)
+        reading, place = self.reading(query), self._place_of(item)
+        terms = [(term, "category") for term in (reading.category,) if term]
+        terms += [(term, "attribute") for term in reading.attributes] + [(term, "brand") for term in reading.brands]
+        codes = [int(self.matcher.codes(term)[place]) for term, _ in terms]
+        said = [None if code == NOWHERE else self.matcher.places[code] for code in codes]
+        return [(term, role, where) for (term, role), where in zip(terms, said, strict=True)]
+
+    def _place_of(self, item: str) -> int:
         place = self.items.index_of(item)
         if place is None:
-            raise UnknownName("item", item, self.items.to_list())
-        parts = [("category", [reading.category] if reading.category else []), ("attribute", reading.attributes)]
-        found: list[tuple[Term, str, str | None]] = []
-        for role, terms in (*parts, ("brand", reading.brands)):
-            for term in terms:
-                code = int(self.matcher.codes(term)[place])
-                found.append((term, role, None if code == NOWHERE else self.matcher.places[code]))
-        return found
+            raise _unknown("item", item, self.items.to_list(), "the catalogue")
+        return place
 
 
 def label(
@@ -174,6 +189,13 @@ def _notes(catalogue: Catalogue, readings: Mapping[str, Reading], features: Mapp
     bare = [reading.query for reading in readings.values() if not reading.terms]
     if bare:
         yield f"no word of {_listed(bare)} was understood"
+
+
+def _unknown(kind: str, name: str, known: list[str], of: str) -> UsageError:
+    """As UnknownName, but without a list of thousands."""
+    near = get_close_matches(name, known, n=3)
+    hint = f"Did you mean {' or '.join(near)}?" if near else None
+    return UsageError(f"unknown {kind} {name!r}", expected=f"an id of {of}", hint=hint)
 
 
 def _listed(names: Iterable[str]) -> str:

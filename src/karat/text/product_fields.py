@@ -9,7 +9,7 @@ from karat.text.records import parsed
 
 __all__ = [
     *("FIELDS", "IDS", "PATHS"),
-    *("as_brand", "as_list", "as_paths", "as_price", "as_text", "folded", "is_simple", "spread"),
+    *("as_brand", "as_list", "as_paths", "as_price", "as_prose", "as_text", "folded", "is_simple", "spread"),
 ]
 
 IDS = ("id", "item_id", "product_id", "parent_asin", "asin", "sku", "_id")
@@ -75,6 +75,11 @@ def as_text(value: Any) -> str | None:
     return None if text.lower() in _NOTHING else text
 
 
+def as_prose(value: Any) -> str | None:
+    """Lists as paragraphs."""
+    return "\n".join(as_list(value)) or None if isinstance(value, list | tuple) else as_text(value)
+
+
 def as_brand(value: Any) -> str | None:
     """``Nike`` of ``Visit the Nike Store``."""
     text = as_text(value)
@@ -93,13 +98,14 @@ def as_list(value: Any) -> list[str]:
 
 
 def as_paths(value: Any) -> list[list[str]]:
-    """Ways down to a category, such as Shoes > Boots: of a text, a list, or a list of lists."""
+    """Ways down to a category: of a text such as Shoes > Boots, of its steps as a list, or of several of either."""
     if isinstance(value, str):
-        value = _listed(value) or value
-    if isinstance(value, list | tuple) and any(isinstance(one, list | tuple) for one in value):
+        value = _listed(value) or [_STEPS.split(line) for line in value.splitlines()]
+    if not isinstance(value, list | tuple):
+        return []
+    if any(isinstance(one, list | tuple) or (isinstance(one, str) and _STEPS.search(one)) for one in value):
         return [path for one in value for path in as_paths(one)]
-    steps = value if isinstance(value, list | tuple) else [value]
-    path = [step for text in filter(None, map(as_text, steps)) for step in _STEPS.split(text) if step]
+    path = [text for one in value if (text := as_text(one))]
     return [path] if path else []
 
 

@@ -21,6 +21,7 @@ from karat.text.product_fields import (
     as_list,
     as_paths,
     as_price,
+    as_prose,
     as_text,
     folded,
     is_simple,
@@ -97,9 +98,10 @@ def read_catalogue(given: str | Path, *, id_field: str | None = None) -> Catalog
     """
     source = Source.open(given)
     records = [_spread(one) for one in read_records(source)]
-    ids = _ids(records, id_field, source.name)
+    chosen = _id_field(records, id_field, source.name)
+    ids = _checked([_id(one, chosen) for one in records], records, chosen)
     rows = [_row(name, one) for name, one in zip(ids, records, strict=True)]
-    frame = pl.DataFrame(rows, schema=_OWN).with_columns(_extras(records, id_field))
+    frame = pl.DataFrame(rows, schema=_OWN).with_columns(_extras(records, chosen))
     return Catalogue(frame, source.name, tuple(_notes(frame, records)))
 
 
@@ -122,23 +124,21 @@ def _spread(record: Record) -> Record:
         raise DataError(f"{error}{of}", where=record.place, expected='a table such as {"Color": "Red"}') from error
 
 
-def _ids(records: Sequence[Record], asked: str | None, where: str) -> list[str]:
+def _id_field(records: Sequence[Record], asked: str | None, where: str) -> str:
     if asked is not None:
-        chosen = folded(asked)
-        if not any(chosen in one.fields for one in records):
+        if not any(folded(asked) in one.fields for one in records):
             raise UnknownName("field", asked, {name for one in records for name in one.fields}, where=where)
-    else:
-        known = [name for name in IDS if any(name in one.fields for one in records)]
-        everywhere = [name for name in known if all(one.fields.get(name) not in (None, "") for one in records)]
-        chosen = (everywhere or known or [""])[0]
-        if not chosen:
-            raise DataError(
-                f"found the fields {', '.join(records[0].fields)}; none holds ids",
-                where=records[0].place,
-                expected=f"one of {', '.join(IDS)}",
-                hint="Name the field of ids with --id.",
-            )
-    return _checked([_id(one, chosen) for one in records], records, chosen)
+        return folded(asked)
+    known = [name for name in IDS if any(name in one.fields for one in records)]
+    everywhere = [name for name in known if all(one.fields.get(name) not in (None, "") for one in records)]
+    if not known:
+        raise DataError(
+            f"found the fields {', '.join(records[0].fields)}; none holds ids",
+            where=records[0].place,
+            expected=f"one of {', '.join(IDS)}",
+            hint="Name the field of ids with --id.",
+        )
+    return (everywhere or known)[0]
 
 
 def _id(record: Record, field: str) -> str:
@@ -167,15 +167,15 @@ def _checked(ids: list[str], records: Sequence[Record], field: str) -> list[str]
 
 def _row(name: str, record: Record) -> dict[str, Any]:
     fields = record.fields
-    forms = {"price": as_price, "bullets": lambda value: as_list(value) or None, "brand": as_brand}
+    listed = lambda value: as_list(value) or None  # noqa: E731
+    forms = {"price": as_price, "bullets": listed, "brand": as_brand, "description": as_prose}
     found = {"id": name, **{field: forms.get(field, as_text)(_first(fields, field)) for field in FIELDS}}
     paths = next((paths for one in PATHS if (paths := as_paths(fields.get(one)))), [])
-    if as_text(fields.get("category")) and as_paths(fields.get("categories")):
-        paths = [*as_paths(fields["categories"]), *paths]
-        found["category"] = as_paths(fields["category"])[0][-1]
-    else:
-        found["category"] = paths[0][-1] if paths else None
-    found["categories"] = list(dict.fromkeys(_STEP.join(path) for path in paths)) or None
+    found["category"] = paths[0][-1] if paths else None
+    ways = as_paths(fields.get("categories"))
+    if not any(path[-1] == found["category"] for path in ways):
+        ways = [*paths, *ways]
+    found["categories"] = list(dict.fromkeys(_STEP.join(path) for path in ways)) or None
     if not any(found[field] for field in TEXTS):
         raise DataError(f"the item {name} has no text", where=record.place, expected=f"one of {', '.join(TEXTS)}")
     return found
@@ -187,10 +187,9 @@ def _first(fields: dict[str, Any], field: str) -> Any:
     return next((value for value in told if as_text(value) is not None), None)
 
 
-def _extras(records: Sequence[Record], id_field: str | None) -> list[pl.Series]:
+def _extras(records: Sequence[Record], id_field: str) -> list[pl.Series]:
     """What else is simple, and not too rare."""
-    used = {*IDS[:2], *PATHS, *(name for names in FIELDS.values() for name in names), folded(id_field or "")}
-    used |= set(_OWN)
+    used = {id_field, *PATHS, *(name for names in FIELDS.values() for name in names), *_OWN}
     counts = Counter(
         name for one in records for name, value in one.fields.items() if name not in used and is_simple(value)
     )

@@ -18,6 +18,7 @@ CATEGORY, OTHER = "category", "other"
 KINDS = (CATEGORY, "color", "material", "audience", "brand", OTHER)
 _PARTS = ("same", "known", "counts_as", "whole")
 _LISTS = ("ignored", "beside")
+_WORDS_OF_WHOLE = 2
 _SHIPPED = "synonyms.toml"
 
 
@@ -140,6 +141,9 @@ def _check_kind(table: Mapping[str, Any], where: str) -> None:
         listed = value.values() if name == "counts_as" else value if name == "same" else [value]
         for phrases in listed:
             _check_phrases(phrases, f"{where}, {name}")
+        single = next((one for one in value if len(_phrase(one)) != _WORDS_OF_WHOLE), None) if name == "whole" else None
+        if single is not None:
+            raise DataError(f"found {single!r}", where=f"{where}, whole", expected="phrases of two words")
 
 
 def _check_phrases(value: Any, where: str) -> None:
@@ -190,9 +194,7 @@ def _joined(lists: list[list[Phrase]]) -> dict[str, tuple[Phrase, ...]]:
     """Groups that share a phrase are one."""
     found: dict[str, list[Phrase]] = {}
     for phrases in lists:
-        joined: list[Phrase] = []
-        for phrase in phrases:
-            joined += [one for one in (*found.get(key_of(phrase), ()), phrase) if one not in joined]
+        joined = list(dict.fromkeys(one for phrase in phrases for one in (*found.get(key_of(phrase), ()), phrase)))
         for one in joined:
             found[key_of(one)] = joined
     return {key: tuple(phrases) for key, phrases in found.items()}

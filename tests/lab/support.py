@@ -1,0 +1,140 @@
+"""A small bench, and an engine whose recall is known beforehand and which can be lost."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from time import sleep
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+import pytest
+
+from karat.engines import ENGINES, Filter, Param, Params, settled
+from karat.engines.exact import Exact
+from karat.errors import DataError, UsageError
+from karat.lab.bench import Bench
+from karat.lab.journal import Journal
+from karat.lab.points import Point
+from karat.neighbours import Neighbours, Progress
+from karat.statistics.intervals import Resampling
+from karat.types import Matrix, Vectors
+
+ITEMS, QUERIES, K = 200, 12, 5
+
+
+def vectors(count: int, prefix: str, seed: int, dimensions: int = 8) -> Vectors:
+    values = np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
+    return Vectors(pl.Series([f"{prefix}{number}" for number in range(count)]), values)
+
+
+def bench(engine: str = "glance", *, seed: int = 0, **more: Any) -> Bench:
+    given: dict[str, Any] = {"k": K, "how": Resampling(resamples=100)} | more
+    return Bench(vectors(ITEMS, "i", seed), vectors(QUERIES, "q", seed + 1), engine=engine, **given)
+
+
+class Glance(Exact):
+    """Looks at the first items of the corpus only: the more it looks at, the more it finds, and all at last."""
+
+    approximate = True
+    opens: ClassVar = {"url": Param("", "where it would be"), "api_key": Param("", "a secret")}
+    builds: ClassVar = {"m": Param(8, "nothing but a number", least=1, most=64)}
+    searches: ClassVar = {
+        "reach": Param(50, "how many it looks at", least=1, more_finds_more=True),
+        "twice": Param(False, "look twice"),
+        "share": Param(1.0, "of the reach", least=0.0, more_finds_more=True),
+    }
+    built: ClassVar[list[int]] = []
+    """The m of every build."""
+    searched: ClassVar[list[int]] = []
+    """The reach of every search of all queries."""
+    open_now: ClassVar[int] = 0
+    lost_at: ClassVar[set[tuple[int, int]]] = set()
+    """By m and reach: where the connection is lost."""
+    lost_when_timed: ClassVar[set[tuple[int, int]]] = set()
+    waits: ClassVar[float] = 0.0
+    """Seconds that it waits for an answer when it is lost."""
+    lost: ClassVar[int] = 0
+    """How often it waited in vain."""
+    refused: ClassVar[set[int]] = set()
+    unbuildable: ClassVar[set[int]] = set()
+    stuck: ClassVar[bool] = False
+    """Whether it cannot be closed."""
+
+    def build(
+        self, vectors: Matrix, ids: pl.Series, params: Params | None = None, *,
+        attributes: pl.DataFrame | None = None, progress: Progress | None = None,
+    ) -> None:  # fmt: skip
+        self.m = int(settled(self.builds, params, "build parameter")["m"])
+        if self.m in self.unbuildable:
+            raise DataError(f"no room for m={self.m}")
+        super().build(vectors, ids, None, attributes=attributes)
+        Glance.built.append(self.m)
+        Glance.open_now += 1
+        self._open = True
+
+    def search(
+        self, queries: Matrix, k: int, params: Params | None = None, *, only: Filter | None = None, exact: bool = False
+    ) -> Neighbours:
+        chosen = settled(self.searches, params, "search parameter")
+        reach = int(chosen["reach"] * float(chosen["share"]))
+        if (self.m, reach) in (self.lost_at if len(queries) > 1 else self.lost_when_timed):
+            Glance.lost += 1
+            Glance.lost_at.add((self.m, reach))  # it stays lost
+            sleep(self.waits)
+            raise RuntimeError("server closed the connection\nunexpectedly")
+        if reach in self.refused:
+            raise UsageError(f"reach is {reach}", expected="another")
+        if len(queries) > 1:
+            Glance.searched.append(reach)
+        whole, self._vectors = self._vectors, self._vectors[:reach]
+        places, self._places = self._places, self._places[:reach]
+        try:
+            return super().search(queries, min(k, reach))
+        finally:
+            self._vectors, self._places = whole, places
+
+    def close(self) -> None:
+        if getattr(self, "_open", False):
+            Glance.open_now -= 1
+            self._open = False
+            if self.stuck:
+                raise OSError("will not close")
+
+
+@pytest.fixture
+def glance(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Glance]]:
+    """The engine under its name, with nothing counted yet and nothing broken."""
+    entries = {name: ENGINES.get(name) for name in ENGINES.names()}
+    monkeypatch.setattr(ENGINES, "_entries", {**entries, "glance": Glance})
+    for name in ("built", "searched"):
+        monkeypatch.setattr(Glance, name, [])
+    for name in ("lost_at", "lost_when_timed", "refused", "unbuildable"):
+        monkeypatch.setattr(Glance, name, set())
+    for name, value in (("stuck", False), ("open_now", 0), ("waits", 0.0), ("lost", 0)):
+        monkeypatch.setattr(Glance, name, value)
+    yield Glance
+    assert Glance.open_now == 0, "an index was left open"
+
+
+def lines_of(path: Path) -> list[str]:
+    """The finished points of a journal."""
+    return path.read_text().splitlines()[1:]
+
+
+def journal_in(folder: Path) -> Journal:
+    return Journal(folder / "journal.jsonl")
+
+
+def point(
+    recall: float, p95: float, ci: tuple[float, float] | None = None, *, p95_ci: tuple[float, float] | None = None,
+    bounded: bool = True, size: int | None = 100, seconds: float = 1.0, failed: int = 0, **search: Any,
+) -> Point:  # fmt: skip
+    """A measured point, with intervals as wide as nothing unless given."""
+    low, high = p95_ci or (p95, p95)
+    ends = {"ms": p95, "ci": [low, high], "bounded": bounded}
+    return Point.measured(
+        {"m": 8}, search or {"reach": int(1000 * p95)},
+        {"mean": recall, "ci": ci or (recall, recall), "p5": recall / 2, "n": 40},
+        {"p50": {"ms": p95 / 2, "ci": None}, "p95": ends, "p99": {"ms": 2 * p95, "ci": None}, "qps": 1000 / p95},
+        build_seconds=seconds, size_bytes=size, failed_queries=failed,
+    )  # fmt: skip
