@@ -35,6 +35,7 @@ bench: .venv/.core .venv-bench/.done
 	$(BIN)/python benchmarks/statistics.py --rounds 5
 	$(BIN)/python benchmarks/neighbours.py --part all --rounds 5
 	$(BIN)/python benchmarks/reference.py --part all --rounds 5
+	$(BIN)/python benchmarks/lab.py --part all --rounds 5
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -46,6 +47,7 @@ bench: .venv/.core .venv-bench/.done
 
 .venv/.dev: .venv/.core
 	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python scripts/install_engines.py
 	@touch $@
 
 .venv-bench/.done: benchmarks/requirements.txt

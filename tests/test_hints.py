@@ -97,7 +97,7 @@ class TestRecall:
     def test_nothing_to_find(self) -> None:
         assert hints({"recall": {"k": 10, "mean": None, "p5": None, "n": 0}}) == []
 
-    @settings(max_examples=50)
+    @settings(max_examples=50, deadline=None)
     @given(st.floats(0, 1), st.floats(0, 1))
     def test_only_where_it_is_low(self, mean: float, low: float) -> None:
         found = hints({"recall": {"k": 10, "mean": mean, "p5": low}})

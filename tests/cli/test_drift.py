@@ -115,6 +115,14 @@ def test_every_system_of_both(karat: Karat) -> None:
     assert (outcome.code, form["verdict"], form["strict"]) == (4, "fail", False)
     assert [(one["system"], one["verdict"]) for one in form["drifts"]] == [("a", "pass"), ("b", "fail")]
     assert karat("drift", new, old, "--system", "a").code == 0
+    unsure = put_report("unsure.json", report(a=entry(stability(scores_of()[::-1])), b=moved))
+    outcome = karat("drift", unsure, old, "--allowed", "1%", "--strict", "--json")
+    form = json.loads(outcome.out)
+    assert (outcome.code, form["verdict"], [one["verdict"] for one in form["drifts"]]) == (
+        4,
+        "fail",
+        ["unsure", "fail"],
+    )
     assert karat("drift", new, old, "--system", "b", "--old-system", "a").code == 4
     assert drift_of(karat("drift", new, old, "--system", "c", "--old-system", "a", "--json"))["old_system"] == "a"
 

@@ -47,11 +47,9 @@ def test_one_and_many_are_the_same(one: str, many: str) -> None:
     assert singular(one) == singular(many)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [("short", "shorts"), ("jean", "jeans"), ("tight", "tights"), ("heel", "heels")]
-)
-def test_what_means_something_else_without_its_s_is_left_alone(one: str, other: str) -> None:
-    assert singular(one) != singular(other)
+@pytest.mark.parametrize("word", ["shorts", "jeans", "tights", "heels", "boardshorts"])
+def test_what_means_something_else_without_its_s_is_left_alone(word: str) -> None:
+    assert singular(word) == word
 
 
 def test_phrases_are_looked_up_written_together() -> None:

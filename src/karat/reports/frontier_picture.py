@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from karat.reports.curves import _COLOURS, _MARKERS, _fitted, _own_style, _width
+from karat.reports.curves import _COLOURS, _MARKERS, _fitted, _own_style
 from karat.reports.frontier_lines import MOST_LABELS, Line, caption_of, label_of, lines_of
 from karat.reports.labelling import Box, place_labels
 
@@ -180,14 +180,14 @@ def _add_labels(axes: "Axes", lines: Sequence[Line], chosen: Sequence[int], othe
         shown = [(line, point) for line, point in shown if id(point) in order]
     shown.sort(key=lambda pair: order.get(id(pair[1]), len(order)))
     texts = [label_of(line, point) for line, point in shown]
-    sizes = [(_width(text, _SMALL) + 1.0, _SMALL) for text in texts]
+    sizes = [(_wide(text, _SMALL) + 1.0, _SMALL) for text in texts]
     wanted = [spots[id(point)] for _, point in shown]
     places = place_labels(wanted, sizes, _extent(axes.bbox.padded(6), scale), taken, gap=_GAP)
     for (line, point), spot, text, place in zip(shown, wanted, texts, places, strict=True):
         if place is None or not text:
             continue
         offset = place[0] - spot[0], place[1] - spot[1]
-        far = max(abs(offset[0]) - _width(text, _SMALL) / 2, abs(offset[1]) - _SMALL / 2) > 2 * _GAP
+        far = max(abs(offset[0]) - _wide(text, _SMALL) / 2, abs(offset[1]) - _SMALL / 2) > 2 * _GAP
         colour = _COLOURS[line.place % len(_COLOURS)]
         (time,), (recall,) = _places([point])
         axes.annotate(
@@ -226,7 +226,7 @@ def _add_legend(figure: "Figure", lines: Sequence[Line], sweeps: Sequence["Sweep
     for outcome in sorted(set(ringed)):
         handles.append(Line2D([], [], **_ring(outcome, 9.0)))
         names.append(f"the cheapest that {'meets' if outcome == 'sure' else 'may meet'} the target")
-    columns = max(1, int((_SIZE[0] * _POINTS - 20) / (max(_width(name, _TEXT) for name in names) + 42)))
+    columns = max(1, int((_SIZE[0] * _POINTS - 20) / (max(_wide(name, _TEXT) for name in names) + 42)))
     title = ", ".join(f"{sweep.name} ({sweep.engine}, {sweep.items:,} × {sweep.dimensions:,})" for sweep in sweeps)
     legend = figure.legend(
         handles, [str(place) for place in range(len(names))], loc="outside upper left", ncols=columns, fontsize=_TEXT,
@@ -235,3 +235,13 @@ def _add_legend(figure: "Figure", lines: Sequence[Line], sweeps: Sequence["Sweep
     )  # fmt: skip
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_text(name)
+
+
+def _wide(text: str, size: float) -> float:
+    """In points, by the font's own measure."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    font = get_font(findfont(FontProperties(family="DejaVu Sans")))
+    font.set_size(size, _POINTS)
+    font.set_text(text)
+    return float(font.get_width_height()[0]) / 64.0

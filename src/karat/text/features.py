@@ -93,13 +93,13 @@ def _types_of(paths: list[str], synonyms: Synonyms, audiences: set[str]) -> tupl
     for path in paths:
         steps = [phrases_of(step, synonyms) for step in path.split(_STEP)]
         department = len(steps) >= _DEPARTMENT_STEPS or (len(steps) > 1 and len(steps[0]) > 1)
-        for phrases in steps[1 if department else 0 :]:
+        for number, phrases in enumerate(steps):
             for phrase in phrases:
                 start = 0
                 while start < len(phrase) and phrase[start] in audiences:
                     told.append(phrase[start : start + 1])
                     start += 1
-                if phrase[start:]:
+                if phrase[start:] and not (department and number == 0):
                     types.append(phrase[start:])
     return types, told
 

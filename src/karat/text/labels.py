@@ -193,7 +193,7 @@ def _notes(catalogue: Catalogue, readings: Mapping[str, Reading], features: Mapp
 
 def _unknown(kind: str, name: str, known: list[str], of: str) -> UsageError:
     """As UnknownName, but without a list of thousands."""
-    near = get_close_matches(name, known, n=3)
+    near = get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else None
     return UsageError(f"unknown {kind} {name!r}", expected=f"an id of {of}", hint=hint)
 

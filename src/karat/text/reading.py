@@ -69,7 +69,8 @@ def vocabulary_of(features: Mapping[str, Features], synonyms: Synonyms) -> Vocab
     Known phrases are categories only where the catalogue has none that they end in: where all boots are ``Boots``,
     ``hiking boots`` are boots with an attribute.
     """
-    own = spellings(CATEGORY, features[CATEGORY].phrases, synonyms)
+    spelled = spellings(CATEGORY, features[CATEGORY].phrases, synonyms)
+    own = {phrase[start:] for phrase in spelled for start in range(len(phrase))}
     ends = {phrase[-1:] for phrase in own}
     known = {phrase for phrases in synonyms.known(CATEGORY) for phrase in phrases if phrase[-1:] not in ends}
     found: dict[str, set[str]] = {}
