@@ -9,11 +9,14 @@ import tomllib
 from pathlib import Path
 
 EXTRAS = ("engines", "pgvector")
+BESIDE = ("pysqlite3",)
+"""Where Python's own sqlite3 loads no extensions, as sqlite-vec is."""
 
 
 def main() -> None:
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
     wanted = [one for extra in EXTRAS for one in project["project"]["optional-dependencies"][extra]]
+    wanted += BESIDE
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
     if subprocess.run([*pip, *wanted], capture_output=True, check=False).returncode == 0:
         return

@@ -21,7 +21,7 @@ _FOUND = 0.9
 _SMALL_LOSS = 0.01
 _UNIT = 0.01
 """How far from 1 the lengths of normalised vectors may be."""
-_FAR, _NOTICEABLE_MS = 5.0, 1.0
+_FAR, _NOTICEABLE_MS = 10.0, 10.0
 """P99 in multiples of P50, and in milliseconds, from which the slow queries are a matter of their own."""
 _WIDTHS = ("probes", "nprobe", "nprobes", "ef_search", "ef", "hnsw_ef", "expansion_search")
 """What sets how much of an index a query looks at: of lists, then of graphs."""

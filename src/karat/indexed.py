@@ -11,7 +11,7 @@ from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Bounds
 from karat.timing.summary import Latency
 
-__all__ = ["Equivalence", "Filtered", "Indexed", "Loss", "Timings", "figure_names"]
+__all__ = ["Equivalence", "Filtered", "Indexed", "Loss", "Timings", "drifting", "figure_names"]
 
 _CLOCKS = ("latency", "end_to_end", "open_loop")
 _TIMES = ("p50_ms", "p95_ms", "p99_ms", "max_ms", "qps")
@@ -20,7 +20,12 @@ _TIMES = ("p50_ms", "p95_ms", "p99_ms", "max_ms", "qps")
 def figure_names(k: int) -> list[str]:
     """What targets may be about, beside measures."""
     times = [f"{clock}_{time}" for clock in _CLOCKS for time in _TIMES]
-    return [f"ann_recall@{k}", f"ann_recall_p5@{k}", *times, "build_seconds", "index_mb", "failed_queries", "drift"]
+    return [f"ann_recall@{k}", f"ann_recall_p5@{k}", *times, "build_seconds", "index_mb", "failed_queries", *drifting(k)]
+
+
+def drifting(k: int) -> list[str]:
+    """Those of them that are about an earlier report."""
+    return ["drift", "drift_top1", f"drift_top{k}", "drift_norm", "churn", "churn_overlap", "churn_rbo"]
 
 
 @dataclass(frozen=True)

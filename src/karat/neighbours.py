@@ -30,6 +30,8 @@ _FEWEST_QUERIES_IN_A_TILE = 64
 _MOST_QUERIES_IN_A_TILE = 4096
 _MOST_TO_MERGE = 32
 _PAIRS_AT_ONCE = 1 << 18
+_FEW_PAIRS = 1 << 11
+"""All scored sooner than threads could be started to choose among them."""
 _QUERIES_AT_ONCE = 64
 """Of those that the products left open."""
 
@@ -102,7 +104,7 @@ class _Search:
         scores = np.full((self.n_queries, self.k), -np.inf)
         if self.n_queries == 0 or self.k == 0:
             return Neighbours(items, scores)
-        if 2 * self.keep >= self.n_items:
+        if 2 * self.keep >= self.n_items or self.n_queries * self.n_items <= _FEW_PAIRS:
             self._score_all(items, scores)
             return Neighbours(items, scores if scored else levels_of(scores))
         roughly, standing = self._candidates()

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from karat.engines.fitting import lists_for
 from karat.errors import UsageError
 from tests.engines.support import KINDS, SHOES, built, engine_of, ids_of, recall_by_numpy, scores_by_numpy, vectors_of
 
@@ -21,8 +22,9 @@ def test_lists_by_the_size_of_the_corpus(count: int, lists: int, capfd: pytest.C
 
 
 def test_four_times_the_root_of_a_larger_corpus() -> None:
-    with built("faiss-ivf", vectors_of(26_000, 2), "l2", {}) as engine:
-        assert engine.facts()["nlist"] == round(4 * 26_000**0.5) == 645
+    assert lists_for(1_000_000, 0, "nlist") == 4_000
+    assert lists_for(24_336, 0, "nlist") == 624 == 24_336 // 39, "from here on there are enough for each list"
+    assert lists_for(10_000, 0, "nlist") == 256 and lists_for(10_000, 0, "nlist", usual=3) == 3
 
 
 def test_more_lists_looked_into_find_more(capfd: pytest.CaptureFixture[str]) -> None:

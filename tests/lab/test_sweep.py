@@ -14,7 +14,7 @@ import pytest
 
 from karat.errors import UnknownName, UsageError
 from karat.lab.grid import Grid
-from karat.lab.identity import identity_of
+from karat.lab.identity import identity_of, versions_of
 from karat.lab.journal import Journal
 from karat.lab.outcome import Sweep
 from karat.lab.points import Point
@@ -214,6 +214,14 @@ class TestResuming:
         timed = {"rounds": 1, "warm_up": 0, "concurrency": 1}
         assert identity_of(secret, **timed) == identity_of(other, **timed)
         assert identity_of(secret, **timed) != identity_of(bench(settings={"url": "postgresql://me@else/db"}), **timed)
+
+
+def test_the_libraries_of_an_engines_extra_decide_too() -> None:
+    class OfVectors(Glance):
+        extra = "vectors"
+
+    assert versions_of(OfVectors).keys() - versions_of(Glance).keys() == {"safetensors"}
+    assert {"karat", "numpy"} <= versions_of(Glance).keys()
 
 
 @pytest.mark.usefixtures("glance")

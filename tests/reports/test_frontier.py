@@ -211,9 +211,9 @@ class TestPicture:
         assert list(frontier.get_xdata()) == [one.p95.ms for one in sweep.frontier() if one.p95]
         assert list(frontier.get_ydata()) == [one.recall for one in sweep.frontier()]
         marked = [line for line in axes.lines if line.get_marker() != "None" and line.get_markersize() == 5.0]
-        drawn = {(line.get_xdata()[0], line.get_ydata()[0]) for line in marked}
+        drawn = {spot for line in marked for spot in zip(line.get_xdata(), line.get_ydata(), strict=True)}
         assert drawn == {(one.p95.ms, one.recall) for one in sweep.points if one.p95}
-        filled = {line.get_xdata()[0] for line in marked if line.get_markerfacecolor() != "white"}
+        filled = {time for line in marked if line.get_markerfacecolor() != "white" for time in line.get_xdata()}
         assert filled == {one.p95.ms for one in sweep.frontier() if one.p95}
 
     def test_the_cheapest_is_ringed_and_the_target_drawn(self, picture: Figure) -> None:

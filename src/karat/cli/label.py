@@ -49,6 +49,9 @@ def label_command(
         str | None, typer.Option("--synonyms", metavar="FILE", help="Synonyms of your own, added to karat's (TOML).")
     ] = None,
     zeros: Annotated[bool, typer.Option("--zeros", help="Write pairs of grade 0 as well.")] = False,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="Write query_id, item_id and grade alone, without rule and matches.")
+    ] = False,
     query_category: Annotated[
         bool, typer.Option("--query-category", help="A query's category is its own column's, not its text's.")
     ] = False,
@@ -82,7 +85,7 @@ def label_command(
             labels, agreement = merge(labels, read_human(human, labels))
         explained = None if explain is None else _explained(labels, explain)
         written = [path for path in (output, catalogue_out) if path]
-        pairs = None if output is None else write_labels(labels, output, zeros=zeros)
+        pairs = None if output is None else write_labels(labels, output, zeros=zeros, brief=brief)
         if catalogue_out is not None:
             write_catalogue(items, catalogue_out)
     if as_json:

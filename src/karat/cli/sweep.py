@@ -11,7 +11,7 @@ from karat.errors import DataError
 
 if TYPE_CHECKING:
     from karat.engines import Params
-    from karat.lab.outcome import Cost, Sweep
+    from karat.lab.outcome import Choice, Cost, Sweep
     from karat.plan.execution import Steps
     from karat.plan.reading import Checked
 
@@ -78,28 +78,28 @@ def _carry_out(
 ) -> "tuple[list[Sweep], list[Cost]]":
     from karat.formats.atomic import make_folder
     from karat.lab.journal import Journal
-    from karat.lab.sweep import sweep
     from karat.plan.sweeping import sweeps_of
 
     asked = sweeps_of(checked, tell)
+    total = sum(one.steps for one in asked)
     make_folder(folder)
+    found: list[Sweep] = []
     with Journal(folder / _JOURNAL, fresh=fresh) as journal:
         if journal.dropped:
             warn([f"{journal.path}: {journal.dropped} unfinished or unreadable lines were passed over"], quiet=quiet)
-        found: list[Sweep] = []
         try:
-            for one in asked:
-                found.append(
-                    sweep(
-                        one.bench, one.grid, name=one.name, target=one.target, limit_p95_ms=one.limit_p95_ms,
-                        journal=journal, rounds=one.rounds, warm_up=one.warm_up, concurrency=one.concurrency,
-                        progress=tell, prune=prune,
-                    )
-                )  # fmt: skip
+            for number, one in enumerate(asked):
+                before = sum(other.steps for other in asked[:number])
+                found.append(one.carry_out(journal, prune=prune, progress=_shifted(tell, before, total)))
         except KeyboardInterrupt:
             say(f"{len(journal):,} measured settings are kept in {journal.path}: karat sweep goes on from there")
             raise
     return found, [one.cheapest for one in asked]
+
+
+def _shifted(tell: "Steps", before: int, total: int) -> "Steps":
+    """One bar for all sweeps."""
+    return lambda what, done, of: tell(what, before + done, total)
 
 
 def _write(sweeps: "list[Sweep]", costs: "list[Cost]", form: str, folder: Path) -> list[Path]:
@@ -138,13 +138,18 @@ def _end(sweeps: "list[Sweep]", costs: "list[Cost]", checked: "Checked", *, quie
             f"error: {failed} of {of} settings failed; what was measured is kept: a second karat sweep tries only these"
         )
         raise typer.Exit(1)
-    for sweep, cost in zip(sweeps, costs, strict=True):
-        choice = sweep.cheapest(by=cost)
-        if sweep.aims and choice.outcome == "sure" and choice.point is not None:
+    choices = {sweep.name: sweep.cheapest(by=cost) for sweep, cost in zip(sweeps, costs, strict=True) if sweep.aims}
+    say(f"Next: {_next_step(choices, checked.where)}", quiet=quiet)
+
+
+def _next_step(choices: "dict[str, Choice]", plan: str) -> str:
+    for name, choice in choices.items():
+        if choice.outcome == "sure" and choice.point is not None:
             spelled = f"build = {_as_toml(choice.point.build)} and search = {_as_toml(choice.point.search)}"
-            say(f"Next: put {spelled} into [systems.{sweep.name}] of {checked.where}, and karat run it", quiet=quiet)
-            return
-    say("Next: try larger values, or another engine: karat engines lists them", quiet=quiet)
+            return f"put {spelled} into [systems.{name}] of {plan}, and karat run it"
+    if any(choice.outcome == "unsure" for choice in choices.values()):
+        return f"more queries, or rounds in [lab] of {plan}, would tell whether the target is met"
+    return "try larger values, or another engine: karat engines lists them"
 
 
 def _as_toml(params: "Params") -> str:

@@ -14,7 +14,7 @@ __all__ = ["Exact"]
 class Exact(Engine):
     """The truth that other engines are measured by: equal scores go by id, whatever the threads and tiles."""
 
-    about = "karat's own: every query against every item"
+    about = "karat's own, for the truth: every query against every item (faiss-flat shows what that costs)"
     approximate = False
     exact_mode = True
     native_filter = True

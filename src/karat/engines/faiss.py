@@ -11,7 +11,7 @@ import polars as pl
 from karat.blocks import cut_rows
 from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, no_progress, passing, settled
 from karat.engines.arrays import neighbours_of, singles
-from karat.errors import UsageError
+from karat.engines.fitting import bits_for, lists_for, parts_for
 from karat.neighbours import Neighbours, Progress
 from karat.similarity import Singles
 from karat.types import Matrix
@@ -20,11 +20,7 @@ __all__ = ["FaissFlat", "FaissHnsw", "FaissIvf", "FaissIvfPq"]
 
 _ROWS_AT_ONCE = 1 << 14
 _ROWS_FOR_ONE_THREAD = 1 << 12
-_POINTS_FOR_A_LIST = 39
-"""Below this many vectors a list FAISS warns that too few are there to learn from."""
-_POINTS_FOR_A_CODE = 4
 _NUMBERS_IN_A_PART = 4
-_MOST_BITS = 8
 
 _NLIST = Param(0, "lists; 0: about 4·√N, fewer where the corpus is small", least=0)
 _NPROBE = Param(8, "lists that a query looks into", least=1, more_finds_more=True)
@@ -175,10 +171,7 @@ class _Lists(_Faiss):
     searches: ClassVar = {"nprobe": _NPROBE}
 
     def _fitting(self, values: dict[str, Setting], n: int, dimensions: int) -> dict[str, Setting]:
-        lists = int(values["nlist"]) or max(1, min(round(4 * n**0.5), n // _POINTS_FOR_A_LIST))
-        if lists > max(n, 1):
-            raise UsageError(f"nlist is {lists:,} and the corpus holds {n:,} vectors", expected=f"at most {n:,} lists")
-        return {**values, "nlist": lists}
+        return {**values, "nlist": lists_for(n, int(values["nlist"]), "nlist")}
 
     def _train(self, held: Singles) -> None:
         self._index.cp.min_points_per_centroid = 1  # so few were asked for: no warning past karat
@@ -243,20 +236,8 @@ class FaissIvfPq(_Lists):
     }
 
     def _fitting(self, values: dict[str, Setting], n: int, dimensions: int) -> dict[str, Setting]:
-        divisors = [parts for parts in range(1, dimensions + 1) if dimensions % parts == 0]
-        parts = int(values["m"]) or max(each for each in divisors if each <= max(1, dimensions // _NUMBERS_IN_A_PART))
-        if parts not in divisors:
-            near = sorted(divisors, key=lambda each: abs(each - parts))[:3]
-            raise UsageError(
-                f"m is {parts}, which does not divide {dimensions} dimensions",
-                expected=f"a divisor, such as {', '.join(map(str, sorted(near)))}",
-            )
-        bits = int(values["bits"]) or min(_MOST_BITS, max(1, (n // _POINTS_FOR_A_CODE).bit_length() - 1))
-        if int(values["bits"]) and 2**bits > n:
-            raise UsageError(
-                f"bits is {bits}: {2**bits:,} codes a part, and the corpus holds {n:,} vectors",
-                expected="no more codes than vectors; 0 chooses",
-            )
+        parts = parts_for(dimensions, int(values["m"]), "m", _NUMBERS_IN_A_PART)
+        bits = bits_for(n, int(values["bits"]), "bits")
         return {**super()._fitting(values, n, dimensions), "m": parts, "bits": bits}
 
     def _made(self, dimensions: int) -> Any:

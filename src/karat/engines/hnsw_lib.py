@@ -39,6 +39,7 @@ class Hnswlib(Engine):
 
     about = "hnswlib: a graph of near neighbours"
     extra = "engines"
+    libraries = ("hnswlib",)
     builds: ClassVar = {
         "m": Param(16, "neighbours of a vector in the graph", least=2),
         "ef_construction": Param(200, "how many it chooses these from", least=1),

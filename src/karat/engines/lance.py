@@ -10,8 +10,9 @@ import polars as pl
 from karat.blocks import cut_rows
 from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, no_progress, settled
 from karat.engines.arrays import column_of, columns_of, neighbours_of, singles
+from karat.engines.fitting import lists_for, parts_for
 from karat.engines.folders import FOLDER, Folder, bytes_in, folder_in
-from karat.errors import MissingExtra, UsageError
+from karat.errors import MissingExtra
 from karat.neighbours import NOBODY, Neighbours, Progress
 from karat.similarity import Singles
 from karat.types import Floats, Matrix
@@ -42,6 +43,7 @@ class LanceDB(Engine):
 
     about = "LanceDB: vectors in files, in lists or graphs"
     extra = "engines"
+    libraries = ("lancedb", "pyarrow")
     opens: ClassVar = {"folder": FOLDER}
     builds: ClassVar = {
         "index": Param("ivf_hnsw_sq", "the kind of index", choices=("ivf_hnsw_sq", "ivf_flat", "ivf_pq", "none")),
@@ -191,18 +193,15 @@ class LanceDB(Engine):
 
 def _fitting(values: dict[str, Setting], n: int, dimensions: int) -> dict[str, Setting]:
     """The build parameters that this kind of index has, with those that were left to the corpus."""
-    kind, partitions, parts = values["index"], int(values["partitions"]), int(values["sub_vectors"])
+    kind = values["index"]
     if kind == "none":
         return {"index": kind}
-    if partitions > n:
-        raise UsageError(f"partitions is {partitions:,}, and the corpus holds {n:,} vectors", expected="no more")
     rows = _ROWS_OF_A_GRAPH if kind == "ivf_hnsw_sq" else _ROWS_OF_A_LIST
-    found: dict[str, Setting] = {"index": kind, "partitions": partitions or -(-n // rows)}
+    partitions = lists_for(n, int(values["partitions"]), "partitions", usual=max(1, -(-n // rows)))
+    found: dict[str, Setting] = {"index": kind, "partitions": partitions}
     if kind == "ivf_hnsw_sq":
-        return {**found, "m": values["m"], "ef_construction": values["ef_construction"]}
-    if kind == "ivf_flat":
-        return found
-    if parts and dimensions % parts:
-        raise UsageError(f"sub_vectors is {parts}, which does not divide {dimensions} dimensions", expected="a divisor")
-    usual = next((dimensions // size for size in (16, 8) if dimensions % size == 0), 1)
-    return {**found, "sub_vectors": parts or usual}
+        found |= {"m": values["m"], "ef_construction": values["ef_construction"]}
+    if kind == "ivf_pq":
+        numbers = 16 if dimensions % 16 == 0 else 8
+        found |= {"sub_vectors": parts_for(dimensions, int(values["sub_vectors"]), "sub_vectors", numbers)}
+    return found

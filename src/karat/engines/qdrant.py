@@ -45,6 +45,7 @@ class Qdrant(Engine):
 
     about = "Qdrant: a graph of near neighbours, on a server"
     extra = "engines"
+    libraries = ("qdrant_client",)
     opens: ClassVar = {
         "url": Param("http://localhost:6333", f"where the server is; {_LOCAL}: the client's own brute force"),
         "api_key": Param("", "the name of the environment variable that holds the key"),

@@ -54,6 +54,7 @@ class SqliteVec(Engine):
 
     about = "sqlite-vec: every query against every item, within SQLite"
     extra = "engines"
+    libraries = ("sqlite_vec",)
     opens: ClassVar = {"folder": FOLDER}
     metrics = ("cosine", "l2")
     approximate = False

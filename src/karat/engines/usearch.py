@@ -26,6 +26,7 @@ class USearch(Engine):
 
     about = "USearch: a graph of near neighbours"
     extra = "engines"
+    libraries = ("usearch",)
     builds: ClassVar = {
         "connectivity": Param(16, "neighbours of a vector in the graph", least=2),
         "expansion_add": Param(128, "how many it chooses these from", least=1),
@@ -106,7 +107,12 @@ class USearch(Engine):
 
     def size(self) -> int:
         """Bytes of the index as the library writes it."""
-        return int(self._index.serialized_length) if self._index is not None else 0
+        if self._index is None:
+            return 0
+        try:
+            return int(self._index.serialized_length)
+        except TypeError:  # of releases in which it cannot be read
+            return len(self._index.save())
 
     def facts(self) -> dict[str, Any]:
         simd = self._index.hardware_acceleration if self._index is not None else None

@@ -16,7 +16,7 @@ from karat.engines import Engine
 from karat.lab.bench import Bench
 from karat.lab.fingerprints import fingerprint
 
-__all__ = ["changes", "identity_of"]
+__all__ = ["changes", "identity_of", "versions_of"]
 
 _ALWAYS = ("numpy", "faiss-cpu")
 _SECRETS = ("key", "token", "password", "secret", "header")

@@ -16,7 +16,7 @@ from karat.errors import KaratError, UnknownName, UsageError
 from karat.formats.attributes import read_attributes
 from karat.gates import Gate, check_targets, measures_of
 from karat.hygiene import Hygiene, notes_of
-from karat.indexed import Equivalence, figure_names
+from karat.indexed import Equivalence, drifting, figure_names
 from karat.lab.measuring import Measured
 from karat.pairing import PairsOfSystems
 from karat.plan.lab import LabWork
@@ -269,7 +269,7 @@ def _aimed(work: Work) -> tuple[Target, ...]:
     def aims(target: Target) -> list[Target]:
         chosen = same_gold if target.relative else others
         if target.subject in figure_names(plan.lab.k) and plan.is_lab:
-            held = plan.systems if target.subject == "drift" else plan.indexes
+            held = plan.systems if target.subject in drifting(plan.lab.k) else plan.indexes
             chosen = [name for name in chosen if name in held] or list(held)
         return [target] if target.system or not chosen else [replace(target, system=name) for name in chosen]
 

@@ -11,7 +11,9 @@ from karat.engines import ENGINES, Setting
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.lab.bench import Bench
 from karat.lab.grid import Grid
-from karat.lab.outcome import Cost
+from karat.lab.journal import Journal
+from karat.lab.outcome import Cost, Sweep
+from karat.lab.sweep import sweep
 from karat.plan.tables import Table
 from karat.targets import Target
 
@@ -61,6 +63,17 @@ class Swept:
     rounds: int
     warm_up: int
     concurrency: int
+
+    @property
+    def steps(self) -> int:
+        """As many as progress tells of: builds and points."""
+        return len(self.grid) + self.grid.number_of_builds
+
+    def carry_out(self, journal: Journal | None, *, prune: bool = True, progress: "Steps | None" = None) -> Sweep:
+        return sweep(
+            self.bench, self.grid, name=self.name, target=self.target, limit_p95_ms=self.limit_p95_ms, journal=journal,
+            rounds=self.rounds, warm_up=self.warm_up, concurrency=self.concurrency, progress=progress, prune=prune,
+        )  # fmt: skip
 
 
 def sweep_faults(plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:

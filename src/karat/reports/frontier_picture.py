@@ -64,6 +64,7 @@ def _drawn(sweeps: Sequence["Sweep"], by: Sequence["Cost"]) -> "Figure":
     _add_legend(figure, lines, sweeps, [choice.outcome for choice in chosen])
     figure.supxlabel("\n".join(caption), x=0.015, ha="left", fontsize=_SMALL, color=_DARK)
     canvas.draw()  # type: ignore[no-untyped-call]
+    figure.set_layout_engine("none")  # it is laid out, and labels stand where there is room
     _add_labels(axes, lines, [id(choice.point) for choice in chosen], on_frontier)
     return figure
 
@@ -118,18 +119,20 @@ def _dress(axes: "Axes", sweeps: Sequence["Sweep"]) -> None:
 def _draw_line(axes: "Axes", line: Line, on_frontier: Collection[int]) -> None:
     """Points on the frontier are filled, others hollow; intervals as fine bars."""
     colour, marker = _COLOURS[line.place % len(_COLOURS)], _MARKERS[line.place % len(_MARKERS)]
-    ordered = sorted(line.points, key=lambda point: _places([point]))
-    axes.plot(*_places(ordered), color=colour, linewidth=0.9, alpha=0.55, zorder=2)
-    for point in ordered:
-        (time,), (recall,) = _places([point])
-        ends: Any = {"color": colour, "linewidth": 0.7, "alpha": 0.4, "zorder": 2}
-        if point.recall_ci:
-            axes.plot([time, time], point.recall_ci, **ends)
-        if point.p95 and point.p95.ci:
-            axes.plot(point.p95.ci, [recall, recall], **ends)
-        inside = colour if id(point) in on_frontier else "white"
+    axes.plot(
+        *_places(sorted(line.points, key=lambda point: _places([point]))), color=colour, linewidth=0.9, alpha=0.55
+    )
+    fine: Any = {"colors": colour, "linewidth": 0.7, "alpha": 0.4}
+    upright = [point for point in line.points if point.recall_ci]
+    lying = [point for point in line.points if point.p95 and point.p95.ci]
+    lows, highs = ([point.recall_ci[end] for point in upright if point.recall_ci] for end in (0, 1))
+    axes.vlines(_places(upright)[0], lows, highs, **fine)
+    lefts, rights = ([point.p95.ci[end] for point in lying if point.p95 and point.p95.ci] for end in (0, 1))
+    axes.hlines(_places(lying)[1], lefts, rights, **fine)
+    for filled in (True, False):
         axes.plot(
-            [time], [recall], marker=marker, markersize=5.0, markerfacecolor=inside, markeredgecolor=colour,
+            *_places([point for point in line.points if (id(point) in on_frontier) is filled]),
+            marker=marker, markersize=5.0, markerfacecolor=colour if filled else "white", markeredgecolor=colour,
             markeredgewidth=0.9, linestyle="none", zorder=4, clip_on=False,
         )  # fmt: skip
 

@@ -22,7 +22,7 @@ _STEP = " > "
 _JOINTS = frozenset(("and", "or", "with", "by"))
 _DEPARTMENT_STEPS = 3
 _SHARED_BY, _FEWEST_TO_SHARE = 0.9, 10
-_FEW_VALUES, _WORDS_OF_A_VALUE = 20, 4
+_FEW_VALUES, _WORDS_OF_A_VALUE, _MOST_COLUMNS = 20, 4, 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +48,8 @@ def features_of(catalogue: Catalogue, synonyms: Synonyms) -> dict[str, Features]
     read = cache(lambda text: phrases_of(text, synonyms))
     for kind in FIELDS:
         values = [read(cell or "") for cell in frame[kind]]
+        if kind == BRAND:
+            values = [_brand(cell, synonyms) for cell in frame[kind]]
         if kind == AUDIENCE:
             values = [own or told for own, (_, told) in zip(values, paths, strict=True)]
         found[kind] = _features(kind, values, synonyms)
@@ -71,6 +73,12 @@ def phrases_of(text: str, synonyms: Synonyms) -> list[Phrase]:
     """The values that a field names: ``Black/White`` are two, as are ``95% cotton, 5% elastane``."""
     words = (BREAK if word in _JOINTS or word.isdigit() else word for word in synonyms.tokens(text))
     return list(runs(list(words)))
+
+
+def _brand(text: str | None, synonyms: Synonyms) -> list[Phrase]:
+    """One name, whatever stands in it: Dolce & Gabbana, 7 For All Mankind."""
+    name = tuple(word for word in synonyms.tokens(text or "") if word != BREAK)
+    return [name] if name else []
 
 
 def spellings(kind: str, phrases: frozenset[Phrase], synonyms: Synonyms) -> set[Phrase]:
@@ -124,7 +132,8 @@ def _features(kind: str, values: list[list[Phrase]], synonyms: Synonyms, *, ends
     for row, of_item in enumerate(values):
         names: set[str] = set()
         for phrase in of_item:
-            phrases.update(phrase[start:] for start in range(max(0, len(phrase) - LONGEST), len(phrase)))
+            starts = [0] if kind == BRAND else range(max(0, len(phrase) - LONGEST), len(phrase))
+            phrases.update(phrase[start:] for start in starts)
             for end in (len(phrase),) if ends_only else range(1, len(phrase) + 1):
                 names |= synonyms.covers(kind, phrase[max(0, end - LONGEST) : end])
         for name in names:
@@ -146,4 +155,4 @@ def _attribute_columns(catalogue: Catalogue) -> list[str]:
         few = values.n_unique() <= max(_FEW_VALUES, len(values) // 2)
         if len(values) and few and float(values.str.count_matches(r"\s+").mean() or 0) < _WORDS_OF_A_VALUE:  # type: ignore[arg-type]
             found.append(name)
-    return found
+    return found[:_MOST_COLUMNS]

@@ -21,7 +21,7 @@ from karat.text.features import features_of
 from karat.text.grading import SCHEMA, grade_pairs
 from karat.text.matching import NOWHERE, Matcher
 from karat.text.products import Catalogue
-from karat.text.reading import Reading, Term, find_spans, leftovers, read_query, vocabulary_of
+from karat.text.reading import Reading, Term, Vocabulary, find_spans, leftovers, read_query, vocabulary_of
 from karat.text.scanning import keys_in, scan
 from karat.text.synonyms import CATEGORY, OTHER, Synonyms, read_synonyms
 from karat.text.words import key_of
@@ -136,14 +136,7 @@ def label(
     features = features_of(catalogue, known)
     vocabulary = vocabulary_of(features, known)
     texts = queries["text"].to_list()
-    wanted: set[str] = set()
-    for text in texts:
-        words = known.tokens(text)
-        spans = find_spans(words, vocabulary, known)
-        kinds = [(words[s.start : s.end], kind) for s in spans for kind in (*s.kinds, OTHER) if kind != CATEGORY]
-        wanted |= {key for phrase, kind in kinds for key in known.keys_for(kind, tuple(phrase))}
-        wanted |= {key_of(words[a.start : b.end]) for a, b in pairwise(spans) if a.kinds == b.kinds == (CATEGORY,)}
-        wanted |= {key for s in leftovers(words, spans, known) for key in keys_in(words[s.start : s.end])}
+    wanted: set[str] = set().union(*(_wanted(known.tokens(text), vocabulary, known) for text in texts))
     scanned = scan(catalogue, known, wanted)
     matcher = Matcher(catalogue, features, vocabulary, known, scanned)
     own = queries["category"].to_list() if own_category else [None] * len(texts)
@@ -155,16 +148,18 @@ def label(
     return Labels(queries, catalogue.ids, found, readings, matcher, tuple(_notes(catalogue, readings, features)))
 
 
-def write_labels(labels: Labels, path: Path, *, zeros: bool = False) -> int:
+def write_labels(labels: Labels, path: Path, *, zeros: bool = False, brief: bool = False) -> int:
     """In the form of the suffix: .jsonl, .csv, .tsv and .parquet with rule and matches, TREC and .json without.
 
-    Returns how many pairs.
+    ``brief`` leaves rule and matches out of all. Returns how many pairs.
     """
     form, _ = form_to_write(path, None, FORMATS)
     rows = labels.frame(zeros=zeros)
     if rows.is_empty():
         raise DataError("no item fits any query, so that there is nothing to write", where=str(path))
-    if form in ("trec", "json"):
+    if brief and form not in ("trec", "json"):
+        write_table(rows.select(QUERY, ITEM, GRADE), path)
+    elif form in ("trec", "json"):
         write(rows.select(QUERY, ITEM, GRADE), path, "gold")
     elif form in ("csv", "tsv"):
         write_table(rows.with_columns(pl.col("attributes").list.join("; ")), path)
@@ -179,6 +174,19 @@ def _whole(queries: pl.DataFrame) -> pl.DataFrame:
             raise DataError(f"found the columns {', '.join(queries.columns)}", where="queries", expected="id and text")
     present = [pl.col(name) if name in queries.columns else pl.lit(None).alias(name) for name in ("type", "category")]
     return queries.select("id", "text", *present).cast(pl.String)
+
+
+def _wanted(words: list[str], vocabulary: Vocabulary, known: Synonyms) -> set[str]:
+    """The keys of all that a query may have to be looked for in texts."""
+    spans = find_spans(words, vocabulary, known)
+    found = {key_of(words[one.start : next_.end]) for one, next_ in pairwise(spans) if one.kinds == (CATEGORY,)}
+    for span in spans:
+        phrase = tuple(words[span.start : span.end])
+        for kind in (*span.kinds, OTHER):
+            found |= set() if kind == CATEGORY else known.keys_for(kind, phrase)
+    for stretch in leftovers(words, spans, known):
+        found |= keys_in(words[stretch.start : stretch.end])
+    return found
 
 
 def _notes(catalogue: Catalogue, readings: Mapping[str, Reading], features: Mapping[str, Any]) -> Iterator[str]:

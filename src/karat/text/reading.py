@@ -2,7 +2,7 @@
 
 The longest phrases first, so that ``running shoes`` is one category and ``rose gold`` one colour; no word counts twice.
 The dictionaries are those of the catalogue's own fields and of the synonyms. What these leave over is looked for in the
-catalogue's texts. Two or three such words are one attribute where they mostly stand together: where the phrase is in
+catalogue's texts. Two to four such words are one attribute where they mostly stand together: where the phrase is in
 two items or more, and in at least half of those that have its rarest word. A word is none where no item has it, nor
 where more than half of them do, for then it tells none from another.
 """
@@ -79,7 +79,7 @@ def vocabulary_of(features: Mapping[str, Features], synonyms: Synonyms) -> Vocab
             for phrase in spellings(kind, of_kind.phrases, synonyms):
                 found.setdefault(key_of(phrase), set()).add(kind)
     for kind in (*features, OTHER):
-        if kind in (*synonyms.groups,) and kind != CATEGORY:
+        if kind in synonyms.groups and kind != CATEGORY:
             for phrase in (one for phrases in synonyms.known(kind) for one in phrases):
                 found.setdefault(key_of(phrase), set()).add(kind)
     return {
@@ -136,24 +136,22 @@ def read_query(
         return Term(shown, tuple(words[span.start : span.end]), kinds or span.kinds)
 
     chosen = _category_of(words, spans, synonyms)
-    found = term(chosen) if chosen else None
     own = phrases_of(category or "", synonyms)
-    if category and own:
-        found = Term(category, own[-1], (CATEGORY,))
-    attributes, brands, unused = [], [], []
-    for span in spans:
-        if span.kinds == (CATEGORY,):
-            if found is not None and not _same_category(term(span), found, synonyms):
-                attributes.append(_beside(term(span, CATEGORY, OTHER), span, found, chosen))
-        elif BRAND in span.kinds:
-            brands.append(term(span, BRAND))
-        others = tuple(kind for kind in span.kinds if kind not in (BRAND, CATEGORY))
-        if others:
-            attributes.append(term(span, *others))
-    for stretch in leftovers(words, spans, synonyms):
-        for span in _parted(words, stretch, synonyms, scanned, items):
-            (attributes.append(term(span)) if span.kinds else unused.append(term(span).shown))
-    return Reading(query, text, found, _distinct(attributes, synonyms), _distinct(brands, synonyms), tuple(unused))
+    found = Term(category, own[-1], (CATEGORY,)) if category and own else term(chosen) if chosen else None
+    attributes = [term(span, *kinds) for span in spans if (kinds := _attribute_kinds(span))]
+    if found and chosen:
+        others = _other_categories(words, spans, chosen, found, synonyms)
+        attributes += [replace(term(span, CATEGORY, OTHER), within=found.phrase, written=how) for span, how in others]
+    stretches = leftovers(words, spans, synonyms)
+    parts = [part for stretch in stretches for part in _parted(words, stretch, synonyms, scanned, items)]
+    attributes += [term(span) for span in parts if span.kinds]
+    brands = [term(span, BRAND) for span in spans if BRAND in span.kinds]
+    unused = tuple(term(span).shown for span in parts if not span.kinds)
+    return Reading(query, text, found, _distinct(attributes, synonyms), _distinct(brands, synonyms), unused)
+
+
+def _attribute_kinds(span: Span) -> tuple[str, ...]:
+    return tuple(kind for kind in span.kinds if kind not in (BRAND, CATEGORY))
 
 
 def _category_of(words: list[str], spans: list[Span], synonyms: Synonyms) -> Span | None:
@@ -165,14 +163,18 @@ def _category_of(words: list[str], spans: list[Span], synonyms: Synonyms) -> Spa
     return chosen[-1] if chosen else None
 
 
-def _beside(term: Term, span: Span, category: Term, chosen: Span | None) -> Term:
-    """Another category than that of the query: what kind of it is asked for, or what goes with it."""
-    written = (*term.phrase, *category.phrase) if chosen and span.end == chosen.start else None
-    return replace(term, within=category.phrase, written=written)
+def _other_categories(
+    words: list[str], spans: list[Span], chosen: Span, category: Term, synonyms: Synonyms
+) -> Iterator[tuple[Span, Phrase | None]]:
+    """Categories that the query names beside its own, and how texts put them.
 
-
-def _same_category(one: Term, other: Term, synonyms: Synonyms) -> bool:
-    return synonyms.name(CATEGORY, one.phrase) == synonyms.name(CATEGORY, other.phrase)
+    One right before it says what kind is asked for, and counts only with it: the dress of ``dress boots``.
+    """
+    used = synonyms.covers(CATEGORY, category.phrase)
+    for span in spans:
+        named = span.kinds == (CATEGORY,) and span != chosen
+        if named and synonyms.name(CATEGORY, tuple(words[span.start : span.end])) not in used:
+            yield span, tuple(words[span.start : chosen.end]) if span.end == chosen.start else None
 
 
 def _parted(words: list[str], stretch: Span, synonyms: Synonyms, scanned: Scanned, items: int) -> Iterator[Span]:

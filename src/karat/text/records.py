@@ -18,6 +18,7 @@ __all__ = ["Record", "parsed", "read_records"]
 
 _LISTS = ("items", "products", "catalogue", "catalog", "queries", "labels", "data", "results", "rows")
 """Under which key an object may hold the records."""
+_LINES = (".jsonl", ".ndjson")
 _DELIMITED = (".csv", ".tsv", ".psv")
 _SHOWN = 60
 
@@ -98,6 +99,8 @@ def _whole_rows(reader: Any, where: str) -> Iterator[list[str]]:
 
 def _of_json(source: Source) -> list[Record]:
     text = source.text()
+    if plain_suffix(source.name) in _LINES and not text.lstrip().startswith("["):
+        return _of_lines(source, text)
     try:
         whole = json.loads(text)
     except RecursionError as error:
@@ -114,7 +117,7 @@ def _is_list_of_objects(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
 
 
-def _of_lines(source: Source, text: str, of_whole: ValueError) -> list[Record]:
+def _of_lines(source: Source, text: str, of_whole: ValueError | None = None) -> list[Record]:
     """An object a line; ``of_whole`` is told where the first line is none, and so the whole was meant as one."""
     found: list[Record] = []
     for number, line in enumerate(text.split("\n"), start=1):
@@ -123,7 +126,7 @@ def _of_lines(source: Source, text: str, of_whole: ValueError) -> list[Record]:
         try:
             value = _loaded(line.strip())
         except ValueError as of_line:
-            error, at = (of_line, number) if found else (of_whole, getattr(of_whole, "lineno", number))
+            error, at = (of_line, number) if found or not of_whole else (of_whole, getattr(of_whole, "lineno", number))
             expected = "a list of objects, or an object a line"
             raise DataError(f"not JSON: {error}", where=f"{source.name}:{at}", expected=expected) from error
         found.append(_record(f"{source.name}:{number}", value))

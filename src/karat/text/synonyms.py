@@ -103,16 +103,24 @@ def _spoken(kind: str) -> str:
 
 def read_synonyms(given: str | Path | None = None) -> Synonyms:
     """The synonyms that come with karat, with those of a file added to them, or instead of them if that says so."""
-    shipped = tomllib.loads((files("karat.text") / _SHIPPED).read_text(encoding="utf-8"))
     if given is None:
-        return _made([shipped])
+        return _shipped()
     source = Source.open(given)
     try:
         own = tomllib.loads(source.text())
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"not TOML: {error}", where=source.name) from error
     _check(own, source.name)
-    return _made([own] if own.get("replace") else [shipped, own])
+    return _made([own] if own.get("replace") else [_shipped_table(), own])
+
+
+@cache
+def _shipped() -> Synonyms:
+    return _made([_shipped_table()])
+
+
+def _shipped_table() -> dict[str, Any]:
+    return tomllib.loads((files("karat.text") / _SHIPPED).read_text(encoding="utf-8"))
 
 
 def _check(table: Mapping[str, Any], where: str) -> None:

@@ -17,9 +17,10 @@ BREAK = "."
 
 _SAME_CHARACTER = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "'", "´": "'", "‐": "-", "‑": "-", "\u00ad": ""})
 _POSSESSIVE = re.compile(r"'s\b|'")
+_AMPERSAND = re.compile(r"\s+&\s+")
 # A letter that belongs to the word behind it: t-shirt, v-neck, a-line; with a blank only where it can mean no other.
 _LETTER = re.compile(r"\b(t (?=shirt)|[uv] (?=neck))")
-_BREAKS = re.compile(r"[.,;:!?()\[\]{}/|&+<>•·–—\n\r]+|\s-+\s")
+_BREAKS = re.compile(r"[.,;:!?()\[\]{}/|+<>•·–—\n\r]+|\s-+\s")
 _TOKEN = re.compile(r"(?<![^\W_])[a-z]-[a-z]{2,}|[^\W_]+|\.")
 
 _IRREGULAR = {
@@ -56,7 +57,10 @@ def _folded(text: str) -> str:
     text = text.translate(_SAME_CHARACTER)
     if not text.isascii():
         text = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
-    return _LETTER.sub(lambda found: f"{found.group(0)[0]}-", _POSSESSIVE.sub("", text.casefold()))
+    text = _POSSESSIVE.sub("", text.casefold())
+    if "&" in text:
+        text = _AMPERSAND.sub(" and ", text).replace("&", "")
+    return _LETTER.sub(lambda found: f"{found.group(0)[0]}-", text)
 
 
 @lru_cache(maxsize=1 << 16)

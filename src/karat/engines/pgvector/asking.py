@@ -13,25 +13,29 @@ from karat.engines.pgvector.parameters import wording_of
 from karat.engines.pgvector.proof import Plan, read_plan
 from karat.engines.pgvector.statements import Table, searching
 from karat.errors import DataError
+from karat.neighbours import NOBODY, Neighbours
 from karat.types import Floats, Ints
 
-__all__ = ["Request", "answer", "explain", "seconds_of"]
+__all__ = ["Request", "answers", "explain", "seconds_of"]
 
 _TEXT, _BINARY = 0, 1
 _ANALYZE = "ANALYZE, TIMING OFF, BUFFERS OFF, "
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Request:
-    """A way of searching."""
+    """A way of searching, itself and no other."""
 
     table: Table
     metric: str
+    k: int
     statement: bytes
     value: bytes | None
     """What the filter's attribute must be."""
     settings: Mapping[str, str]
     exact: bool
+    relaxed: bool
+    """Answers may be a little out of order."""
 
     @classmethod
     def made(
@@ -48,30 +52,44 @@ class Request:
         methods = () if exact else table.indexes.values()
         settings = wording_of(chosen, methods, version, filtered=only is not None)
         statement = searching(table, metric, k, None if only is None else only.attribute).encode()
-        return cls(table, metric, statement, None if only is None else only.value.encode(), settings, exact)
-
-    @property
-    def way(self) -> tuple[Any, ...]:
-        """What its plan hangs on."""
-        return self.statement, self.value, self.exact, *self.settings.items()
+        value, relaxed = None if only is None else only.value.encode(), "relaxed_order" in settings.values()
+        return cls(table, metric, k, statement, value, settings, exact, relaxed)
 
     def send(self, link: Link, vector: bytes, before: str = "") -> Any:
+        statement = before.encode() + self.statement if before else self.statement
         if self.value is None:
-            return link.ask(before.encode() + self.statement, (vector,), (_BINARY,))
-        return link.ask(before.encode() + self.statement, (vector, self.value), (_BINARY, _TEXT))
+            return link.ask(statement, (vector,), (_BINARY,))
+        return link.ask(statement, (vector, self.value), (_BINARY, _TEXT))
 
 
-def answer(link: Link, request: Request, vector: bytes) -> tuple[Ints, Floats]:
-    """The rows of one query and their scores, best first."""
-    said = request.send(link, vector)
-    names = [said.get_value(place, 0) for place in range(said.ntuples)]
-    distances = np.frombuffer(b"".join([said.get_value(place, 1) for place in range(said.ntuples)]), dtype=">f8")
-    rows = _rows(request.table, names)
-    if np.isnan(distances).any():
+def answers(link: Link, request: Request, vectors: list[bytes]) -> Neighbours:
+    """What each query finds, best first; what came back is read for all of them at once."""
+    counts, names, distances = [], [], []
+    for vector in vectors:
+        said = request.send(link, vector)
+        found = range(said.ntuples)
+        counts.append(len(found))
+        names += [said.get_value(place, 0) for place in found]
+        distances += [said.get_value(place, 1) for place in found]
+    far = np.frombuffer(b"".join(distances), dtype=">f8").astype(np.float64)
+    if np.isnan(far).any():
         raise DataError("a distance is not a number", where="PostgreSQL", expected="vectors that are not zero")
-    scores = 1.0 - distances if request.metric == "cosine" else 0.0 - distances
-    order = np.argsort(-scores, kind="stable")  # a scan in relaxed order may be a little out of it
-    return rows[order], scores[order]
+    scores = 1.0 - far if request.metric == "cosine" else 0.0 - far
+    items, values = _aligned(_rows(request.table, names), scores, counts, request.k)
+    if request.relaxed:
+        order = np.argsort(-values, axis=1, kind="stable")
+        items, values = np.take_along_axis(items, order, axis=1), np.take_along_axis(values, order, axis=1)
+    return Neighbours(items, values)
+
+
+def _aligned(rows: Ints, scores: Floats, counts: list[int], k: int) -> tuple[Ints, Floats]:
+    """A line a query."""
+    if len(rows) == k * len(counts):
+        return rows.reshape(-1, k), scores.reshape(-1, k)
+    items, values = np.full((len(counts), k), NOBODY), np.full((len(counts), k), -np.inf)
+    held = np.arange(k) < np.array(counts)[:, None]
+    items[held], values[held] = rows, scores
+    return items, values
 
 
 def _rows(table: Table, names: list[bytes]) -> Ints:

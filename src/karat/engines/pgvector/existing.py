@@ -1,13 +1,14 @@
 """A user's table, searched as it is; nothing of it is changed."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from karat.engines import Setting
 from karat.engines.pgvector.loading import KINDS
-from karat.engines.pgvector.statements import Table, quoted
+from karat.engines.pgvector.statements import INDEXES, Table, quoted
 from karat.errors import DataError, UnknownName, UsageError
 from karat.types import Matrix
 
@@ -25,12 +26,6 @@ _COLUMNS = """
 SELECT a.attname, t.typname, a.atttypmod FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
 """
-_INDEXES = """
-SELECT c.relname, m.amname FROM pg_partition_tree(%s) p JOIN pg_index i ON i.indrelid = p.relid
-JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam WHERE m.amname IN ('hnsw', 'ivfflat')
-UNION SELECT c.relname, m.amname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-JOIN pg_am m ON m.oid = c.relam WHERE i.indrelid = %s AND m.amname IN ('hnsw', 'ivfflat')
-"""
 
 
 def find(connection: Any, settings: Mapping[str, Setting], path: list[str], vectors: Matrix, ids: pl.Series) -> Table:
@@ -47,11 +42,10 @@ def find(connection: Any, settings: Mapping[str, Setting], path: list[str], vect
         raise UsageError(f"column {vector!r} of {wanted} is of type {kind}", expected=" or ".join(KINDS))
     if dimensions not in (-1, vectors.shape[1]):
         raise DataError(f"{wanted} holds {dimensions:,} dimensions", expected=f"{vectors.shape[1]:,}, as the corpus")
-    indexes = dict(connection.execute(_INDEXES, (oid, oid)).fetchall())
-    table = Table(schema, name, kind, vectors.shape[1], len(ids), row, vector, indexes=indexes, rows={})
-    rows = _rows_of(connection, table, ids, wanted)
     attributes = {column: column for column in columns if column != vector}
-    return Table(schema, name, kind, vectors.shape[1], len(ids), row, vector, attributes, indexes, rows)
+    table = Table(schema, name, kind, vectors.shape[1], len(ids), row, vector, attributes)
+    indexes = {index: method for index, method, _ in connection.execute(INDEXES, {"table": table.quoted})}
+    return replace(table, indexes=indexes, rows=_rows_of(connection, table, ids, wanted))
 
 
 def _column(name: str, columns: Mapping[str, Any], table: str) -> str:
@@ -65,6 +59,8 @@ def _rows_of(connection: Any, table: Table, ids: pl.Series, wanted: str) -> dict
     statement = f"SELECT {quoted(table.row)}::text FROM {table.quoted} WHERE {quoted(table.vector)} IS NOT NULL"
     held = pl.Series([name for (name,) in connection.execute(statement)], dtype=pl.String)
     given = ids.cast(pl.String)
+    if held.null_count():
+        raise DataError(f"{wanted} has {held.null_count():,} vectors without an id", where="PostgreSQL")
     _refuse(given.filter(~given.is_in(held.implode())), f"the corpus has ids that {wanted} has no vector of")
     _refuse(held.filter(~held.is_in(given.implode())), f"{wanted} has ids that the corpus has not")
     _refuse(held.filter(held.is_duplicated()).unique(), f"{wanted} has ids more than once")

@@ -72,12 +72,13 @@ class Link:
         self._psycopg = psycopg_library()
         self._connection: Any = None
         self._told: dict[str, str] = {}
+        self._told_last: Mapping[str, str] | None = None
 
     @property
     def connection(self) -> Any:
         """As it is, or a new one."""
         if self._connection is None or self._connection.closed:
-            self._connection, self._told = self.target.open(), {}
+            self._connection, self._told, self._told_last = self.target.open(), {}, None
             self._connection.add_notice_handler(self._hear)
             if self._greeting is not None:
                 self._greeting(self._connection)
@@ -128,11 +129,14 @@ class Link:
     def tell(self, settings: Mapping[str, str]) -> None:
         """Set what is not set so already, in one statement."""
         connection = self.connection
+        if settings is self._told_last:
+            return
         new = {name: value for name, value in settings.items() if self._told.get(name) != value}
         if new:
             calls = ", ".join(["set_config(%s, %s, false)"] * len(new))
             connection.execute(f"SELECT {calls}", [part for pair in new.items() for part in pair])
             self._told.update(new)
+        self._told_last = settings
 
     def ask(self, statement: bytes, values: Sequence[bytes], formats: Sequence[int]) -> Any:
         """One statement with its parameters, answered in binary, by the shortest way there is."""

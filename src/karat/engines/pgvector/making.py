@@ -75,9 +75,4 @@ def _memory(table: Table, built: Mapping[str, Setting]) -> dict[str, str]:
     if built["index"] == "hnsw":
         item = table.dimensions * int(KINDS[table.kind][-1]) + 2 * int(built["m"]) * _NEIGHBOUR + _ELEMENT
         most = min(most, _LEAST_MEMORY + int(_MARGIN * item * table.items / _MEGABYTE))
-    workers = str(int(built["workers"]))
-    return {
-        "maintenance_work_mem": f"{most}MB",
-        "max_parallel_maintenance_workers": workers,
-        "min_parallel_table_scan_size": "8MB",
-    }
+    return {"maintenance_work_mem": f"{most}MB", "max_parallel_maintenance_workers": str(built["workers"])}

@@ -8,7 +8,9 @@ noted. An exact scan that would use an index is an error.
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
 
 from karat.errors import DataError
 
@@ -43,6 +45,15 @@ def read_plan(answer: bytes | str, indexes: Mapping[str, str]) -> Plan:
     return Plan(" > ".join(said), used)
 
 
+class Way(Hashable, Protocol):
+    """A way of searching."""
+
+    @property
+    def exact(self) -> bool: ...
+    @property
+    def settings(self) -> Mapping[str, str]: ...
+
+
 Explain = Callable[[Mapping[str, str], int], Plan]
 """The plan of the n-th query at hand, under settings of the planner."""
 
@@ -52,17 +63,17 @@ class Proof:
     """What was found, for the report, and how the planner is to be set for each way of searching."""
 
     notes: list[str] = field(default_factory=list)
-    _settled: dict[Hashable, Mapping[str, str]] = field(default_factory=dict)
+    _settled: dict[Way, Mapping[str, str]] = field(default_factory=dict)
     _found: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def planner(self, way: Hashable, queries: int, explain: Explain, *, exact: bool) -> Mapping[str, str]:
-        """The planner's settings for a way of searching."""
-        settings = self._settled.get(way)
-        if settings is None:
-            sample = sorted({*range(0, queries, max(1, queries // _SAMPLE)), queries - 1})[: _SAMPLE + 1]
-            settings = self._exact(sample, explain) if exact else self._by_index(sample, explain)
-            self._settled[way] = settings
-        return settings
+    def settled(self, way: Way, queries: int, explain: Explain) -> Mapping[str, str]:
+        """All settings for a way of searching, the planner's among them."""
+        found = self._settled.get(way)
+        if found is None:
+            sample = np.unique(np.linspace(0, queries - 1, _SAMPLE).astype(int)).tolist()
+            planner = self._exact(sample, explain) if way.exact else self._by_index(sample, explain)
+            found = self._settled[way] = {**way.settings, **planner}
+        return found
 
     def _exact(self, sample: Sequence[int], explain: Explain) -> Mapping[str, str]:
         for plan in (explain(_EXACT, query) for query in sample):

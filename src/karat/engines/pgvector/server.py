@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import disk_usage
 from types import FrameType
 
 from karat.engines.pgvector.homes import Home, find_programs
@@ -24,6 +25,7 @@ _USER = "postgres"
 _READY_WITHIN = 60.0
 _ENDED_WITHIN = 5.0
 _LINES_OF_LOG = 5
+_MUCH_SHARED = 1 << 31
 _SETTINGS = {
     "listen_addresses": "",
     "fsync": "off",
@@ -80,6 +82,7 @@ class Server:
             if self.stopped:
                 raise NotRunning("the embedded PostgreSQL was stopped")
             settings = _SETTINGS | {
+                "dynamic_shared_memory_type": _kind_of_shared_memory(),
                 "shared_buffers": f"{self._buffers}MB",
                 "unix_socket_directories": str(self.home.sockets),
             }
@@ -145,6 +148,12 @@ class Server:
                         break
             self.home.remove()
             _forget(self)
+
+
+def _kind_of_shared_memory() -> str:
+    """What workers that build a graph share. Containers often have little of it, and a file does as well."""
+    place = Path("/dev/shm")
+    return "posix" if not place.is_dir() or disk_usage(place).free > _MUCH_SHARED else "mmap"
 
 
 def _environment() -> dict[str, str]:

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from karat.engines.pgvector.existing import READ_ONLY
-from karat.engines.pgvector.statements import Table, quoted
+from karat.engines.pgvector.statements import INDEXES, Table, quoted
 from karat.errors import DataError
 
 __all__ = ["Session"]
@@ -56,8 +56,5 @@ class Session:
     def bytes_of(self, connection: Any, table: Table) -> tuple[int, int]:
         """What its vector indexes take, or the table where it has none; and the table."""
         held = int(connection.execute("SELECT pg_table_size(%s::regclass)", (table.quoted,)).fetchone()[0])
-        names = [quoted(table.schema, name) for name in table.indexes]
-        if not names:
-            return held, held
-        sizes = "SELECT sum(pg_relation_size(name::regclass))::bigint FROM unnest(%s::text[]) name"
-        return int(connection.execute(sizes, (names,)).fetchone()[0]), held
+        sizes = [size for _, _, size in connection.execute(INDEXES, {"table": table.quoted})]
+        return (int(sum(sizes)) if sizes else held), held

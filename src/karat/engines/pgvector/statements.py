@@ -5,12 +5,30 @@ from dataclasses import dataclass, field
 
 from karat.engines import Setting
 
-__all__ = ["METHODS", "OPERATORS", "Table", "copying", "creation", "indexing", "name_columns", "quoted", "searching"]
+__all__ = [
+    "INDEXES",
+    "METHODS",
+    "OPERATORS",
+    "Table",
+    "copying",
+    "creation",
+    "indexing",
+    "name_columns",
+    "quoted",
+    "searching",
+]
 
 OPERATORS = {"cosine": "<=>", "ip": "<#>", "l2": "<->"}
 METHODS = {"hnsw": ("m", "ef_construction"), "ivfflat": ("lists",)}
 """The kinds of index, and what is settled when one is built."""
 _CLASSES = {"cosine": "cosine_ops", "ip": "ip_ops", "l2": "l2_ops"}
+INDEXES = """
+SELECT c.relname, m.amname, pg_relation_size(c.oid) FROM pg_index i
+JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+WHERE m.amname IN ('hnsw', 'ivfflat') AND i.indrelid IN
+      (SELECT relid FROM pg_partition_tree(%(table)s::regclass) UNION SELECT %(table)s::regclass)
+"""
+"""The vector indexes of a table and of its partitions: name, method, bytes."""
 _LONGEST_NAME = 63
 _ROW, _VECTOR = "karat_row", "karat_vector"
 

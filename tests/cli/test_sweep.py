@@ -1,0 +1,171 @@
+"""karat sweep: tables, files, the journal, and what is said when something is off."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from karat.engines.faiss import FaissHnsw
+from karat.lab.outcome import Sweep
+
+from .conftest import Karat
+from .support import check_failure, check_width, put
+
+PLAN = """
+gold = "gold.qrels"
+statistics.resamples = 100
+{top}
+[systems.graph]
+kind = "index"
+engine = "faiss-hnsw"
+path = "items.npz:vectors"
+queries = "queries.npz:vectors"
+{system}
+[lab]
+k = 5
+rounds = 12
+warm_up = 0
+[sweep.graph]
+build = {{ m = [4, 16] }}
+search = {{ ef_search = [300, 8, 500] }}
+{sweep}
+"""
+FILES = ("frontier.csv", "frontier.md", "frontier.png", "journal.jsonl", "sweep.json")
+
+
+def put_plan(name: str = "karat.toml", *, top: str = "", system: str = "", sweep: str = "") -> str:
+    return put(name, PLAN.format(top=top, system=system, sweep=sweep))
+
+
+@pytest.fixture(autouse=True)
+def _vectors(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name, count in (("item", 150), ("querie", 10)):
+        values = rng.normal(size=(count, 8)).astype(np.float32)
+        np.savez(folder / f"{name}s.npz", ids=np.array([f"{name[0]}{n}" for n in range(count)]), vectors=values)
+    put("gold.qrels", "".join(f"q{n} 0 i{n} 1\n" for n in range(10)))
+
+
+def sweep_of(path: str = "karat-sweep/sweep.json") -> Sweep:
+    form = json.loads(Path(path).read_text())
+    assert form["schema"] == "karat.sweeps/1"
+    (one,) = form["sweeps"]
+    return Sweep.from_json(one)
+
+
+class TestWhatItMakes:
+    def test_a_table_the_cheapest_setting_and_files_and_a_second_sweep_measures_nothing(
+        self, karat: Karat, folder: Path
+    ) -> None:
+        put_plan(sweep="recall = 0.9")
+        outcome = karat("sweep")
+        assert outcome.code == 0, outcome.err
+        check_width(outcome.out)
+        assert "graph (faiss-hnsw, cosine): 150 items, 10 queries" in outcome.out
+        assert "2 settings were pruned" in outcome.out
+        assert "with recall@5 ≥ 0.9 and p95 ≤ 250 ms: m=" in " ".join(outcome.out.split())
+        assert sorted(path.name for path in (folder / "karat-sweep").iterdir()) == sorted(FILES)
+        assert "Wrote karat-sweep/sweep.json, karat-sweep/frontier.csv" in outcome.err
+        assert "Next: put build = { m = " in outcome.err and "into [systems.graph] of karat.toml" in outcome.err
+        assert Path("karat-sweep/frontier.png").read_bytes().startswith(b"\x89PNG")
+        first = sweep_of()
+        assert [one.status for one in first.points] == 2 * ["measured", "measured", "pruned"]
+
+        again = karat("sweep", "--json")
+        assert json.loads(again.out) == json.loads(Path("karat-sweep/sweep.json").read_text())
+        assert (sweep_of().resumed, sweep_of().points) == (4, first.points)
+        with Path("karat-sweep/frontier.csv").open() as file:
+            assert [row["search.ef_search"] for row in csv.DictReader(file)] == 2 * ["8", "300", "500"]
+
+        journal = Path("karat-sweep/journal.jsonl")
+        journal.write_bytes(journal.read_bytes()[:-40])
+        torn = karat("sweep")
+        assert "1 unfinished or unreadable lines were passed over" in torn.err
+        assert sweep_of().resumed == 3
+        assert sweep_of().points[:4] == first.points[:4]
+
+    def test_another_folder_all_settings_and_no_word_more_than_wanted(self, karat: Karat) -> None:
+        put_plan()
+        outcome = karat("sweep", "karat.toml", "-o", "out/here", "--no-prune", "--quiet")
+        assert (outcome.code, outcome.err) == (0, "")
+        assert not Path("karat-sweep").exists()
+        first = sweep_of("out/here/sweep.json")
+        assert [one.status for one in first.points] == 6 * ["measured"]
+
+        put_plan(sweep='concurrency = 2\ncheapest = "size"')
+        changed = karat("sweep", "-o", "out/here")
+        assert any("under other conditions (concurrency): begun anew" in line for line in changed.warnings)
+        assert "(by size)" in " ".join(changed.out.split())
+
+        put_plan()
+        fresh = karat("sweep", "-o", "out/here", "--fresh")
+        assert fresh.code == 0
+        assert sweep_of("out/here/sweep.json").resumed == 0
+        assert sweep_of("out/here/sweep.json").points != first.points
+
+    def test_what_failed_is_told_and_tried_again_by_the_next(
+        self, karat: Karat, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        put_plan()
+        whole = FaissHnsw.search
+
+        def lost(self: Any, queries: Any, k: int, params: Any = None, **more: Any) -> Any:
+            if self.facts()["m"] == 16 and params["ef_search"] == 300:
+                raise OSError("connection reset")
+            return whole(self, queries, k, params, **more)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(FaissHnsw, "search", lost)
+            outcome = karat("sweep")
+        assert outcome.code == 1
+        assert "error: 2 of 6 settings failed" in outcome.err and "a second karat sweep tries only these" in outcome.err
+        assert "OSError: connection reset" in outcome.out
+        assert [one.status for one in sweep_of().points][3:] == ["measured", "failed", "failed"]
+        assert karat("sweep").code == 0
+        assert sweep_of().resumed == 3
+        assert not sweep_of().of("failed")
+
+
+class TestRefusals:
+    def test_no_plan(self, karat: Karat) -> None:
+        check_failure(karat("sweep"), 3, "karat.toml", "no such file")
+
+    def test_a_plan_without_a_sweep(self, karat: Karat) -> None:
+        put("karat.toml", PLAN.format(top="", system="", sweep="").partition("[sweep.graph]")[0])
+        check_failure(karat("sweep"), 2, "the plan sweeps nothing", "[sweep.NAME]")
+
+    def test_a_sweep_of_what_is_no_index(self, karat: Karat) -> None:
+        put_plan(sweep="[sweep.grahp]\nsearch = { ef_search = [1] }")
+        check_failure(karat("sweep"), 2, "karat.toml:18", "sweep.grahp", "Did you mean graph")
+
+    def test_parameters_that_the_engine_does_not_know(self, karat: Karat) -> None:
+        put("karat.toml", PLAN.format(top="", system="", sweep="").replace("ef_search = [300", "ef_serch = [300"))
+        check_failure(karat("sweep"), 2, "karat.toml:17", "sweep.graph.search.ef_serch", "Did you mean ef_search")
+
+    def test_values_out_of_bounds(self, karat: Karat) -> None:
+        put("karat.toml", PLAN.format(top="", system="", sweep="").replace("[4, 16]", "[4, 1]"))
+        check_failure(karat("sweep"), 2, "sweep.graph.build.m", "m is 1; expected 2 or more")
+
+    @pytest.mark.parametrize("wrong", ["recall = 1.5", "p95_ms = 0", 'cheapest = "price"', "recal = 0.9"])
+    def test_keys_that_make_no_sense(self, karat: Karat, wrong: str) -> None:
+        put_plan(sweep=wrong)
+        check_failure(karat("sweep"), 2, "karat.toml:18", f"sweep.graph.{wrong.split()[0]}")
+
+    def test_no_rounds_no_times(self, karat: Karat) -> None:
+        put("karat.toml", PLAN.format(top="", system="", sweep="").replace("rounds = 12", "rounds = 0"))
+        check_failure(karat("sweep"), 2, "lab.rounds", "a sweep takes times")
+
+    def test_a_file_where_the_folder_should_be(self, karat: Karat) -> None:
+        put_plan()
+        put("out", "mine")
+        check_failure(karat("sweep", "-o", "out"), 3, "a file is there")
+        assert Path("out").read_text() == "mine"
+
+    def test_a_journal_that_is_none_is_left_alone(self, karat: Karat) -> None:
+        put_plan()
+        put("karat-sweep/journal.jsonl", "dear diary\n")
+        check_failure(karat("sweep", "--fresh"), 3, "not the journal of a sweep")
+        assert Path("karat-sweep/journal.jsonl").read_text() == "dear diary\n"
