@@ -1,137 +1,114 @@
-#!/usr/bin/env python3
-"""Measures how long vectors take to get into pgvector, against a bare COPY BINARY of bytes that were ready.
+"""Times how vectors get into pgvector: as karat's engine loads them, and a bare COPY BINARY of bytes that were ready.
 
-  loading   100,000 x 384 into karat's own table, as the engine loads it, and the same bytes, made beforehand, sent by
-            psycopg into a table of the same columns; they take turns on one embedded PostgreSQL
-
-Both are one transaction: the table is made, filled and committed. Vectors are in memory when the clock starts. Exit
-status: 0 if all went well, whatever the speed; 1 if the tables differ or a process failed; 2 for wrong options.
+One process starts an embedded PostgreSQL, makes the vectors and the ready bytes, and then the ways take turns; each is
+one transaction that makes the table, fills it and commits. It prints seconds as JSON, of every round, and whether the
+tables held the same. `attributes` is karat's way with two texts a row, `build` the engine's whole build without an index,
+statistics for the planner included.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
-from harness import Results, measure_process, render_table, run_parts, verdict, worker_command
-from options import add_shared_options, find_karat_python
+import numpy as np
+import polars as pl
 
-ROWS, DIMENSIONS = 100_000, 384
-MOST_OF_BARE = 1.3
-SEED = 7
-NAMES = {
-    "bare": "bytes that were ready",
-    "karat": "karat, from the vectors",
-    "attributes": "karat, with two attributes",
-}
+from karat.engines import settled
+from karat.engines.pgvector.links import Link, Target
+from karat.engines.pgvector.loading import blocks_of, load
+from karat.engines.pgvector.making import create, dropping
+from karat.engines.pgvector.parameters import BUILDS
+from karat.engines.pgvector.server import running
+from karat.engines.pgvector.sessions import Session
+from karat.engines.pgvector.statements import Table, copying, creation, name_columns, quoted
+
+SEED, SCHEMA, KIND = 7, "loading", "vector"
+START, END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
+CHECKSUM = "SELECT count(*), sum(hashtext(karat_row || karat_vector::text)) FROM {} WHERE karat_row % 50 = 0"
+NOTHING = pl.DataFrame()
+
+Fill = Callable[[Any], None]
 
 
-def time_loading(rows: int, rounds: int, folder: str) -> Results:
-    """Let the ways take turns, in a process that has karat; each leaves its table to be compared, and drops it."""
-    import numpy as np
-    import polars as pl
-
-    from karat.engines.pgvector.links import Link, Target
-    from karat.engines.pgvector.loading import blocks_of, load
-    from karat.engines.pgvector.server import running
-    from karat.engines.pgvector.sessions import Session
-    from karat.engines.pgvector.statements import Table, copying, creation
-
-    vectors = np.random.default_rng(SEED).standard_normal((rows, DIMENSIONS), dtype=np.float32)
-    texts = pl.DataFrame(
-        {"colour": ["red", "blue"] * (rows // 2), "brand": [f"brand {row % 997}" for row in range(rows)]}
+def draw_texts(rows: int) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "colour": [("red", "blue")[row % 2] for row in range(rows)],
+            "brand": [f"brand {row % 997}" for row in range(rows)],
+        }
     )
-    plain, wide = (
-        Table("public", "loaded", "vector", DIMENSIONS, rows, columns=names) for names in ({}, {"a": "a", "b": "b"})
-    )
-    ready = [bytes(block) for _, block in blocks_of(vectors, pl.DataFrame(), "vector")]
+
+
+def fill_alone(connection: Any, table: Table, fill: Fill) -> None:
+    with connection.transaction(), connection.cursor() as cursor:
+        cursor.execute(dropping(SCHEMA))
+        cursor.execute(f"CREATE SCHEMA {quoted(SCHEMA)}")
+        cursor.execute(creation(table))
+        fill(cursor)
+
+
+def make_ways(vectors: Any) -> dict[str, Callable[[Any], object]]:
+    """The ways by name; each takes a connection."""
+    rows, dimensions = vectors.shape
+    texts, built = draw_texts(rows), settled(BUILDS, {"index": "none"}, "build parameter")
+    plain = Table(SCHEMA, "items", KIND, dimensions, rows)
+    wide = Table(SCHEMA, "items", KIND, dimensions, rows, columns=name_columns(texts.columns))
+    ready = [bytes(block) for _, block in blocks_of(vectors, NOTHING, KIND)]
 
     def send_ready(cursor: Any) -> None:
         with cursor.copy(copying(plain)) as copy:
-            copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
-            for block in ready:
+            for block in (START, *ready, END):
                 copy.write(block)
-            copy.write(b"\xff\xff")
 
-    ways: dict[str, tuple[Table, Callable[[Any], None]]] = {
-        "bare": (plain, send_ready),
-        "karat": (plain, lambda cursor: load(cursor, copying(plain), vectors, pl.DataFrame(), "vector")),
-        "attributes": (wide, lambda cursor: load(cursor, copying(wide), vectors, texts, "vector")),
+    def load_plain(cursor: Any) -> None:
+        load(cursor, copying(plain), vectors, NOTHING, KIND)
+
+    def load_wide(cursor: Any) -> None:
+        load(cursor, copying(wide), vectors, texts, KIND)
+
+    return {
+        "bare": lambda connection: fill_alone(connection, plain, send_ready),
+        "karat": lambda connection: fill_alone(connection, plain, load_plain),
+        "attributes": lambda connection: fill_alone(connection, wide, load_wide),
+        "build": lambda connection: create(connection, SCHEMA, "cosine", built, vectors, None, None),
     }
-    seconds: dict[str, list[float]] = {way: [] for way in ways}
-    sums = {}
+
+
+def time_ways(rows: int, dimensions: int, rounds: int, folder: str) -> dict[str, Any]:
+    vectors = np.random.default_rng(SEED).standard_normal((rows, dimensions), dtype=np.float32)
+    ways = make_ways(vectors)
+    found: dict[str, Any] = {way: [] for way in ways}
+    sums = set()
     with running(folder) as server:
         session = Session(read_only=False)
         session.make_extension = True
         link = Link(Target(server=server), session.greet)
         for _ in range(rounds):
-            for way, (table, fill) in ways.items():
-                seconds[way].append(time_once(link.connection, creation(table), fill))
-                sums[way] = link.connection.execute(
-                    "SELECT count(*), sum(hashtext(karat_row || karat_vector::text)) FROM public.loaded WHERE karat_row % 50 = 0"
-                ).fetchone()
-                link.connection.execute("DROP TABLE public.loaded; CHECKPOINT")
+            for way, fill in ways.items():
+                link.connection.execute(dropping(SCHEMA))
+                link.connection.execute("CHECKPOINT")
+                start = time.perf_counter()
+                fill(link.connection)
+                found[way].append(time.perf_counter() - start)
+                sums.add(link.connection.execute(CHECKSUM.format(quoted(SCHEMA, "items"))).fetchone())
         link.drop()
-    return {"seconds": seconds, "same": len({tuple(map(str, found)) for found in sums.values()}) == 1}
+    return {**found, "same": len(sums) == 1, "postgresql": session.postgresql, "pgvector": session.version}
 
 
-def time_once(connection: Any, creation: str, fill: Callable[[Any], None]) -> float:
-    start = time.perf_counter()
-    with connection.transaction(), connection.cursor() as cursor:
-        cursor.execute(creation)
-        fill(cursor)
-    return time.perf_counter() - start
-
-
-def run_loading(arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
-    rows = ROWS // 5 if arguments.quick else ROWS
-    options = ("worker", "--rows", str(rows), "--rounds", str(arguments.rounds), "--folder", arguments.folder)
-    command = worker_command(find_karat_python(arguments), "pgvector_loading.py", *options)
-    found = json.loads(measure_process(command).output)
-    best = {way: min(seconds) for way, seconds in found["seconds"].items()}
-    lines = [
-        (NAMES[way], f"{best[way]:.3f}", f"{max(found['seconds'][way]):.3f}", f"{best[way] / best['bare']:.2f}")
-        for way in NAMES
-    ]
-    print(f"\n{rows:,} x {DIMENSIONS}, best of {arguments.rounds}:\n")
-    print(render_table(("loaded", "best, seconds", "worst", "/ bare"), lines), flush=True)
-    ratio = best["karat"] / best["bare"]
-    text = f"{rows:,} x {DIMENSIONS} into pgvector: at most {MOST_OF_BARE} x a bare COPY BINARY: {ratio:.2f} x"
-    verdicts = [
-        verdict(ratio <= MOST_OF_BARE, text),
-        verdict(found["same"], "the tables hold the same rows"),
-    ]
-    return {"rows": rows, "dimensions": DIMENSIONS, **found}, verdicts, found["same"]
-
-
-PARTS = {"loading": run_loading}
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=(*PARTS, "all"), default="all", help="what to measure (default: %(default)s)")
-    parser.add_argument("--quick", action="store_true", help="a fifth of the vectors")
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", type=int)
+    parser.add_argument("dimensions", type=int)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", default="", help="where PostgreSQL keeps its data (default: a temporary folder)")
-    add_shared_options(parser, rounds=5)
-    return run_parts("pgvector_loading", PARTS, parser.parse_args())
-
-
-def work() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("task", choices=("worker",))
-    parser.add_argument("--rows", type=int)
-    parser.add_argument("--rounds", type=int)
-    parser.add_argument("--folder")
     arguments = parser.parse_args()
-    print(json.dumps(time_loading(arguments.rows, arguments.rounds, arguments.folder)), flush=True)
+    found = time_ways(arguments.rows, arguments.dimensions, arguments.rounds, arguments.folder)
+    print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["worker"]:
-        work()
-    else:
-        sys.exit(main())
+    main()

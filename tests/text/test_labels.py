@@ -448,7 +448,8 @@ def test_queries_need_ids_and_texts(tmp_path: Path) -> None:
 )
 def test_query_sets(name: str, content: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
-    assert read_queries(tmp_path / name).rows() == [("a", "red", "x", None), ("2", "blue", None, None)]
+    rows = [("a", "red", "x", None, None), ("2", "blue", None, None, None)]
+    assert read_queries(tmp_path / name).rows() == rows
 
 
 def test_queries_a_line_each(tmp_path: Path) -> None:

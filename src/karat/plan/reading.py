@@ -15,7 +15,9 @@ from karat.formats.source import Source
 from karat.measure import COMMON_OPTIONS, Value
 from karat.metrics.common import REL
 from karat.plan import GOLD_KINDS, SYSTEM_KINDS, lines
+from karat.plan.lab import LabTable
 from karat.plan.model import AgreementTable, Conventions, OutputTable, Plan, Statistics, TargetTable, plan_model
+from karat.plan.sweeping import SweepTable, sweep_faults
 from karat.plan.targeting import targets_of
 from karat.slices import parse_attributes
 from karat.targets import Target
@@ -215,6 +217,8 @@ _TABLES: dict[str, type[BaseModel]] = {
     "agreement": AgreementTable,
     "target": TargetTable,
     "output": OutputTable,
+    "lab": LabTable,
+    "sweep": SweepTable,
 }
 
 
@@ -281,9 +285,7 @@ def _misfits(plan: Plan) -> Iterator[Fault]:
         yield ("baseline",), f"{plan.baseline} is a random order, with which nothing can be compared query by query"
     if plan.agreement is not None and not plan.gold.of_a_model:
         yield ("agreement",), 'needs a reference: gold = { kind = "reference", … }'
-    for name in plan.sweep:
-        if name not in plan.indexes:
-            yield ("sweep", name), str(UnknownName("system of the kind index", name, plan.indexes))
+    yield from sweep_faults(plan)
     for name in plan.figures:
         if name not in plan.systems:
             yield ("figures", name), str(UnknownName("system", name, plan.systems))

@@ -15,10 +15,13 @@ __all__ = ["read_queries"]
 
 _TEXTS = ("text", "query_text", "query", "question", "title")
 _TYPES = ("type", "query_type", "kind")
+_VERSIONS = ("version", "query_set_version", "set_version")
 
 
 def read_queries(given: str | Path) -> pl.DataFrame:
-    """``id``, ``text``, ``type`` and ``category`` (null where not given): .jsonl, .json, .csv, .tsv or .parquet.
+    """``id``, ``text``, ``type``, ``category`` and ``version`` (null where not given) of each.
+
+    A table as .jsonl, .json, .csv, .tsv or .parquet.
 
     Of a .txt, a query a line, ids are q1, q2, … by line; lines that begin with # and blank ones do not count.
     """
@@ -41,7 +44,7 @@ def read_queries(given: str | Path) -> pl.DataFrame:
             raise DataError(
                 f"the query {row['id']!r} stands at {earlier} already", where=record.place, expected="each id once"
             )
-    return pl.DataFrame(rows, schema=dict.fromkeys(("id", "text", "type", "category"), pl.String))
+    return pl.DataFrame(rows, schema=dict.fromkeys(("id", "text", "type", "category", "version"), pl.String))
 
 
 def _lines(source: Source) -> list[Record]:
@@ -59,5 +62,15 @@ def _row(record: Record, ids: str, texts: str) -> dict[str, Any]:
         raise DataError(f"no {ids}", where=record.place, expected="an id on every line")
     if text is None:
         raise DataError(f"the query {name!r} has no {texts}", where=record.place, expected="a text for every query")
-    kind = next((told for one in _TYPES if (told := as_text(record.fields.get(one)))), None)
-    return {"id": name, "text": text, "type": kind, "category": as_text(record.fields.get("category"))}
+    kind, version = (_first(record, names) for names in (_TYPES, _VERSIONS))
+    return {
+        "id": name,
+        "text": text,
+        "type": kind,
+        "category": as_text(record.fields.get("category")),
+        "version": version,
+    }
+
+
+def _first(record: Record, names: tuple[str, ...]) -> str | None:
+    return next((told for name in names if (told := as_text(record.fields.get(name)))), None)

@@ -5,7 +5,7 @@ the queries, and changed queries under a pinned version are an error: changed qu
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,20 +13,16 @@ from typing import Any, Literal
 
 import polars as pl
 
-from karat.columns import find_id_column
-from karat.errors import DataError, UsageError
+from karat.errors import DataError
 from karat.formats.atomic import write_text
-from karat.formats.source import Source, plain_suffix
-from karat.formats.vectors.checks import listed, names_of
-from karat.formats.vectors.ids import TABLES, read_table
+from karat.formats.source import Source
+from karat.formats.vectors.checks import listed
 from karat.formats.vectors.metadata import hash_strings
+from karat.text.queries import read_queries
 
 __all__ = ["PINS_SCHEMA", "QuerySet", "check_pins", "pin", "pins_beside", "read_query_set"]
 
 PINS_SCHEMA = "pins/1"
-_TEXTS = ("text", "query_text", "query", "question", "title")
-_TYPES = ("type", "query_type", "kind")
-_VERSIONS = ("version", "query_set_version", "set_version")
 _SHORT = 12
 Pinned = Literal["pinned", "new", "no version"]
 
@@ -62,45 +58,19 @@ class QuerySet:
 
 
 def read_query_set(path: str | Path, *, version: str | None = None) -> QuerySet:
-    """A .jsonl, .csv, .tsv or .parquet table with an id and a text a row, and perhaps a type and the set's version.
+    """A table of queries as ``read_queries`` reads it, with an id and a text each, and perhaps the set's version.
 
     ``version`` is for a table that does not say its own.
     """
-    source = Source.open(path)
-    suffix = plain_suffix(source.name)
-    if suffix not in TABLES:
-        raise UsageError(
-            f"cannot tell from the name {source.name!r} how the queries are stored",
-            expected=f"a suffix among {', '.join(TABLES)}",
-        )
-    frame = read_table(source, suffix)
-    if frame.is_empty():
-        raise DataError("found no rows", where=source.name, expected="a query a row")
-    frame = frame.rename({name: name.strip() for name in frame.columns})
-    id_column = find_id_column(frame.columns, "query", source.name)
-    ids = names_of(frame[id_column], source.name)
-    if ids.is_duplicated().any():
-        twice = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
-        raise DataError(f"ids that stand more than once: {listed(twice)}", where=source.name, expected="each id once")
-    texts, types, versions = (_column(frame, id_column, names) for names in (_TEXTS, _TYPES, _VERSIONS))
-    if texts is None or (texts == "").any():
-        lacking = listed(ids if texts is None else ids.filter(texts == ""))
-        raise DataError(f"no text of {lacking}", where=source.name, expected=f"a text a row, in {' or '.join(_TEXTS)}")
-    types = types if types is not None else pl.Series("type", [""] * len(ids))
-    return QuerySet(
-        ids, texts.rename("text"), types.rename("type"), _version(versions, version, source.name), source.name
-    )
+    source = str(path)
+    frame = read_queries(path)
+    versions = frame["version"].drop_nulls()
+    texts, types = frame["text"].str.strip_chars(), frame["type"].fill_null("")
+    return QuerySet(frame["id"], texts, types, _version(versions, version, source), source)
 
 
-def _column(frame: pl.DataFrame, id_column: str, names: Sequence[str]) -> pl.Series | None:
-    """The first that is there, as texts without blanks around them; empty where there is none."""
-    folded = {name.lower(): name for name in reversed(frame.columns) if name != id_column}
-    found = next((folded[name] for name in names if name in folded), None)
-    return None if found is None else frame[found].cast(pl.String).fill_null("").str.strip_chars()
-
-
-def _version(versions: pl.Series | None, given: str | None, where: str) -> str | None:
-    found = [] if versions is None else sorted(set(versions.to_list()) - {""})
+def _version(versions: pl.Series, given: str | None, where: str) -> str | None:
+    found = sorted(set(versions.to_list()))
     if len(found) > 1:
         raise DataError(
             f"found the versions {', '.join(found)}",
