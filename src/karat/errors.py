@@ -5,6 +5,7 @@
     │   ├── UnknownName        exit 2   a misspelt measure, dialect, format …; suggests the nearest
     │   └── MissingExtra       exit 2   an optional library is not installed; names the extra
     └── DataError              exit 3   the data is off: unreadable, malformed, inconsistent
+        └── EngineLost         exit 3   a search engine that answered before does so no more
 
 Each says what was found, where, what was expected and what to do, in that order.
 """
@@ -12,7 +13,7 @@ Each says what was found, where, what was expected and what to do, in that order
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-__all__ = ["DataError", "KaratError", "MissingExtra", "UnknownName", "UsageError"]
+__all__ = ["DataError", "EngineLost", "KaratError", "MissingExtra", "UnknownName", "UsageError"]
 
 
 class KaratError(Exception):
@@ -80,3 +81,7 @@ class DataError(KaratError):
     """The data cannot be used as it is."""
 
     exit_code = 3
+
+
+class EngineLost(DataError):  # noqa: N818
+    """An engine cannot be reached any more: to ask it for the next query is of no use."""

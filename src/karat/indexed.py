@@ -20,7 +20,15 @@ _TIMES = ("p50_ms", "p95_ms", "p99_ms", "max_ms", "qps")
 def figure_names(k: int) -> list[str]:
     """What targets may be about, beside measures."""
     times = [f"{clock}_{time}" for clock in _CLOCKS for time in _TIMES]
-    return [f"ann_recall@{k}", f"ann_recall_p5@{k}", *times, "build_seconds", "index_mb", "failed_queries", *drifting(k)]
+    return [
+        f"ann_recall@{k}",
+        f"ann_recall_p5@{k}",
+        *times,
+        "build_seconds",
+        "index_mb",
+        "failed_queries",
+        *drifting(k),
+    ]
 
 
 def drifting(k: int) -> list[str]:
@@ -70,7 +78,9 @@ class Filtered:
     p95_ms: float
 
     def as_json(self) -> dict[str, Any]:
-        return vars(self) | {"recall": None if self.recall != self.recall else self.recall}
+        """What is not known is null."""
+        known = {"recall": self.recall, "p95_ms": self.p95_ms}
+        return vars(self) | {name: None if isnan(value) else value for name, value in known.items()}
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ def test_bad_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="found no records"):
         read_query_set(tmp_path / "q.csv")
     (tmp_path / "q.jsonl").write_text("{")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="not JSON"):
         read_query_set(tmp_path / "q.jsonl")
 
 

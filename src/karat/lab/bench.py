@@ -1,7 +1,7 @@
 """One corpus, its queries and an engine: built, searched, timed, and held against exact search."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from time import perf_counter
 from typing import Any, Self
@@ -12,16 +12,16 @@ import polars as pl
 from karat.ann import AnnRecall, recall_of, share_found
 from karat.engines import ENGINES, Engine, Filter, Params, passing
 from karat.errors import KaratError, UsageError
+from karat.lab.asking import Ask, Embed, Questions, asks_of, check_embedding
 from karat.neighbours import NOBODY, Neighbours, Progress, nearest
 from karat.statistics.intervals import Resampling
 from karat.timing.loops import Timed, closed_loop, open_loop
 from karat.timing.summary import Latency, summarise
-from karat.types import Ints, Matrix, Vectors
+from karat.types import Ints, Vectors
 
 __all__ = ["ROUNDS", "WARM_UP", "Bench", "Built", "Embed"]
 
 ROUNDS, WARM_UP, WORKERS = 5, 20, 4
-Embed = Callable[[list[str]], Matrix]
 
 
 class Bench:
@@ -146,6 +146,11 @@ class Built:
 
     def _asked(self) -> Any:
         if not self.engine.takes_texts:
+            if not self.bench.corpus.dimensions:
+                raise UsageError(
+                    f"{self.bench.engine} is asked with vectors, and none are known",
+                    expected="path = the items' vectors",
+                )
             return self.bench.queries.values
         if self.bench.texts is None:
             raise UsageError(
@@ -175,9 +180,18 @@ class Built:
             return recall_of(np.full(len(bench.queries), np.nan), bench.k, bench.queries.ids, bench.how)
         found = self.search(params, exact=exact) if found is None else found
         values = share_found(
-            found, bench.truth(), bench.k, bench.queries.values, bench.corpus.values, metric=bench.metric
+            self._passing(found), bench.truth(), bench.k, bench.queries.values, bench.corpus.values, metric=bench.metric
         )
         return recall_of(values, bench.k, bench.queries.ids, bench.how)
+
+    def _passing(self, found: Neighbours) -> Neighbours:
+        """Without what a query's filter does not let pass, however near it is."""
+        bench, items = self.bench, np.array(found.items)
+        for only, rows in bench.groups:
+            if only is not None:
+                passes = np.append(passing(bench.attributes, only), False)  # NOBODY, the last, does not
+                items[rows] = np.where(passes[items[rows]], items[rows], NOBODY)
+        return Neighbours(items, np.array(found.scores))
 
     def latency(
         self,
@@ -227,42 +241,21 @@ class Built:
     ) -> Timed:
         """Queries that come at their own times, so many a second, whether or not those before were answered."""
         n = len(self.bench.queries)
-        with self._asks(params, workers, None, False) as asks:
+        with self._asks(params, workers) as asks:
             return open_loop(asks, n, rate=rate, total=rounds * n, arrivals="random", warm_up=warm_up)
 
-    @contextmanager
     def _asks(
-        self, params: Params | None, threads: int, embed: Embed | None, to_ids: bool
-    ) -> Iterator[list[Callable[[int], object]]]:
-        """One a thread; what was opened for other threads is closed again."""
+        self, params: Params | None, threads: int, embed: Embed | None = None, to_ids: bool = False
+    ) -> AbstractContextManager[list[Ask]]:
+        """One for each thread."""
+        bench = self.bench
         asked = self._asked()
-        singles = [asked[row : row + 1] for row in range(len(self.bench.queries))]
-        with ExitStack() as stack:
-            engines = [self.engine]
-            for _ in range(threads - 1):
-                other = self.engine.again()
-                if other is not self.engine:
-                    stack.enter_context(other)
-                engines.append(other)
-            yield [self._ask(engine, singles, params, embed, to_ids) for engine in engines]
-
-    def _ask(
-        self, engine: Engine, singles: Sequence[Any], params: Params | None, embed: Embed | None, to_ids: bool
-    ) -> Callable[[int], object]:
-        filters, k, search = self.bench.filters, self.bench.k, engine.search
-        texts, ids = self.bench.texts, self.bench.corpus.ids.to_list()
-
-        def searched(row: int) -> Neighbours:
-            return search(singles[row], k, params, only=filters[row])
-
-        def from_text(row: int) -> Neighbours:
-            assert embed is not None and texts is not None
-            return search(embed([texts[row]]), k, params, only=filters[row])
-
-        whole = from_text if embed is not None else searched
-        if not to_ids:
-            return whole
-        return lambda row: [ids[item] for item in whole(row).items[0].tolist() if item != NOBODY]
+        singles = [asked[row : row + 1] for row in range(len(bench.queries))]
+        if embed is not None and bench.texts is not None:
+            check_embedding(embed, bench.texts, bench.corpus.dimensions)
+        ids = bench.corpus.ids.to_list() if to_ids else None
+        question = Questions(singles, bench.k, params, bench.filters, embed and bench.texts, embed, ids)
+        return asks_of(self.engine, threads, question)
 
     def close(self) -> None:
         self.engine.close()

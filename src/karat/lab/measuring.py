@@ -69,17 +69,16 @@ def measure(
         tell("Searching", 0, 1)
         found = built.search(chosen[1], k=deep)
         failed = len(built.failures)
-        recall = built.recall(found=found)
+        # A graph that is asked for more looks further: recall at k is that of a search for k.
+        recall = built.recall(chosen[1], found=found if deep == bench.k else None)
         own = _own_exact(built, chosen[1])
-        timings: Timings | None = None
-        filters: tuple[Filtered, ...] = ()
-        if clock is not None and clock.rounds:
-            timings, filters = _timings(built, chosen[1], clock, recall, tell)
+        timings, timed = _timings(built, chosen[1], clock, tell) if clock is not None and clock.rounds else (None, None)
         engine = built.engine
         indexed = Indexed(
             bench.engine, bench.metric, chosen[0], chosen[1], _shown(engine), len(bench.corpus),
-            bench.corpus.dimensions, built.seconds, built.size, recall, own, failed, {**(build or {}), **(search or {})}, timings,
-            filters=tuple(filters), facts=_facts(engine, built),
+            bench.corpus.dimensions, built.seconds, built.size, recall, own, failed,
+            {**(build or {}), **(search or {})}, timings, filters=tuple(_by_filter(built, recall, timed)),
+            facts=_facts(engine, built),
         )  # fmt: skip
     truth = bench.truth(deep)
     ids = bench.corpus.ids
@@ -106,9 +105,8 @@ def _facts(engine: Engine, built: Built) -> dict[str, Any]:
     return facts
 
 
-def _timings(
-    built: Built, params: Params, clock: Clock, recall: AnnRecall, tell: Steps
-) -> tuple[Timings, tuple[Filtered, ...]]:
+def _timings(built: Built, params: Params, clock: Clock, tell: Steps) -> tuple[Timings, Timed]:
+    """And the times of the search alone, or of all where that cannot be told."""
     beside: dict[str, Any] = {"rounds": clock.rounds, "warm_up": clock.warm_up}
     alone: Timed | None = None
     if not built.engine.takes_texts:
@@ -128,7 +126,7 @@ def _timings(
         None if alone is None else summarise(alone), summarise(whole), tuple(_includes(built, embed)), tuple(closed),
         at_rate,
     )  # fmt: skip
-    return timings, tuple(_by_filter(built, recall, alone if alone is not None else whole))
+    return timings, whole if alone is None else alone
 
 
 def _includes(built: Built, embed: Embed | None) -> Iterator[str]:
@@ -140,7 +138,7 @@ def _includes(built: Built, embed: Embed | None) -> Iterator[str]:
     yield from ("search", "rows to ids")
 
 
-def _by_filter(built: Built, recall: AnnRecall, timed: Timed) -> Iterator[Filtered]:
+def _by_filter(built: Built, recall: AnnRecall, timed: Timed | None) -> Iterator[Filtered]:
     """Recall and latency under every filter, by how much of the corpus passes."""
     bench = built.bench
     if not any(bench.filters):
@@ -149,7 +147,7 @@ def _by_filter(built: Built, recall: AnnRecall, timed: Timed) -> Iterator[Filter
     for only, rows in groups:
         known = recall.values[rows]
         known = known[~np.isnan(known)]
-        seconds = timed.seconds[np.isin(timed.queries, rows)]
+        seconds = np.empty(0) if timed is None else timed.seconds[np.isin(timed.queries, rows)]
         seconds = seconds[~np.isnan(seconds)]
         yield Filtered(
             str(only or "none"),

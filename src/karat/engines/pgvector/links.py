@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from karat.engines.pgvector.server import NotRunning, Server
-from karat.errors import DataError, MissingExtra, UsageError
+from karat.errors import DataError, EngineLost, MissingExtra, UsageError
 
 __all__ = ["Link", "Target", "psycopg_library"]
 
@@ -107,7 +107,8 @@ class Link:
                     raise self._failed(error) from None
                 if wait is None:
                     found = f"the connection was lost, and {len(_WAITS)} tries to make it again failed"
-                    raise self._failed(error, found) from None
+                    failed = self._failed(error, found)
+                    raise EngineLost(failed.found, where=failed.where) from None
                 self.drop()
                 time.sleep(wait)
             except self._psycopg.Error as error:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from shutil import disk_usage
 from types import FrameType
 
 from karat.engines.pgvector.homes import Home, find_programs
@@ -25,7 +24,6 @@ _USER = "postgres"
 _READY_WITHIN = 60.0
 _ENDED_WITHIN = 5.0
 _LINES_OF_LOG = 5
-_MUCH_SHARED = 1 << 31
 _SETTINGS = {
     "listen_addresses": "",
     "fsync": "off",
@@ -35,9 +33,12 @@ _SETTINGS = {
     "max_wal_size": "4GB",
     "checkpoint_timeout": "1h",
     "autovacuum": "off",
+    "dynamic_shared_memory_type": "mmap",
     "jit": "off",
 }
-"""Durable enough for a corpus that can be loaded again, and nothing in the background while searches are timed."""
+"""Durable enough for a corpus that can be loaded again, and nothing in the background while searches are timed. What
+processes share while they build an index is in the data folder: containers have little room for it elsewhere, and a
+server that is killed would leave it there."""
 
 
 class NotRunning(DataError):  # noqa: N818 - reads as what it says
@@ -82,7 +83,6 @@ class Server:
             if self.stopped:
                 raise NotRunning("the embedded PostgreSQL was stopped")
             settings = _SETTINGS | {
-                "dynamic_shared_memory_type": _kind_of_shared_memory(),
                 "shared_buffers": f"{self._buffers}MB",
                 "unix_socket_directories": str(self.home.sockets),
             }
@@ -148,12 +148,6 @@ class Server:
                         break
             self.home.remove()
             _forget(self)
-
-
-def _kind_of_shared_memory() -> str:
-    """What workers that build a graph share. Containers often have little of it, and a file does as well."""
-    place = Path("/dev/shm")
-    return "posix" if not place.is_dir() or disk_usage(place).free > _MUCH_SHARED else "mmap"
 
 
 def _environment() -> dict[str, str]:
