@@ -2,7 +2,7 @@
 
 One process starts an embedded PostgreSQL, makes the vectors and the ready bytes, and then the ways take turns; each is
 one transaction that makes the table, fills it and commits. It prints seconds as JSON, of every round, and whether the
-tables held the same. `attributes` is karat's way with two texts a row, `build` the engine's whole build without an index,
+tables held the same. `attributes` is karat's way with two texts a row, `build` the engine's whole build with no index,
 statistics for the planner included.
 """
 

@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -30,6 +31,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert karat("demo", "--keep", "karat-demo", "-q", cwd=folder).returncode == 0
     assert karat("demo", "movies", "--keep", "movies", "-q", cwd=folder).returncode == 0
     assert karat("demo", "papers", "--keep", "papers", "-q", cwd=folder).returncode == 0
+    copytree(ROOT / "src" / "karat" / "samples" / "fashion", folder / "fashion")
     for name, source in (("qrels.txt", "qrels"), ("bm25.trec", "bm25"), ("dense.trec", "dense"), ("run.trec", "bm25")):
         (folder / name).write_bytes((folder / "karat-demo" / f"{source}.trec").read_bytes())
     (folder / "queries.jsonl").write_bytes((folder / "karat-demo" / "queries.jsonl").read_bytes())

@@ -48,16 +48,30 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(found)
 
 
-def start_worker(folder: Path) -> tuple[subprocess.Popen[str], int, Path]:
+def start_worker(folder: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", textwrap.dedent(WORKER), str(folder)]
-    worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert worker.stdout is not None
-    pid, root = worker.stdout.readline().split(maxsplit=1)
-    return worker, int(pid), Path(root.strip())
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ready(*workers: subprocess.Popen[str]) -> Iterator[tuple[subprocess.Popen[str], int, Path]]:
+    """Each once it has searched, with the process of its server and its folder."""
+    for worker in workers:
+        assert worker.stdout is not None
+        pid, root = worker.stdout.readline().split(maxsplit=1)
+        yield worker, int(pid), Path(root.strip())
 
 
 def is_running(pid: int) -> bool:
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+def kill(server: Server | None) -> None:
+    """Its first process; the others end by themselves, but may answer until they find out."""
+    assert server is not None and server.pid is not None
+    first = psutil.Process(server.pid)
+    others = first.children()
+    first.kill()
+    psutil.wait_procs(others, timeout=30)
 
 
 def test_engines_share_a_server_which_goes_with_the_last(folder: Path) -> None:
@@ -81,7 +95,7 @@ def test_a_server_that_is_killed_is_started_again_with_its_data(folder: Path) ->
         engine.build(CORPUS, IDS)
         before = engine.search(CORPUS, 5, {"ef_search": 100})
         pid = engine._server.pid
-        os.kill(pid, signal.SIGKILL)
+        kill(engine._server)
         after = engine.search(CORPUS, 5, {"ef_search": 100})
         assert engine._server.pid != pid
         np.testing.assert_array_equal(after.items, before.items)
@@ -89,12 +103,29 @@ def test_a_server_that_is_killed_is_started_again_with_its_data(folder: Path) ->
     assert list(folder.iterdir()) == []
 
 
+def test_a_server_that_is_killed_while_it_is_loaded_is_loaded_again(folder: Path) -> None:
+    killed: list[int] = []
+
+    def kill_once(done: int, of: int) -> None:
+        if not killed:
+            killed.append(engine._server.pid)
+            kill(engine._server)
+
+    with Pgvector("l2", {"folder": str(folder)}) as engine:
+        corpus = np.repeat(CORPUS, 20, axis=0) + np.arange(20, dtype=np.float32).repeat(len(CORPUS))[:, None]
+        engine.build(corpus, pl.Series(range(len(corpus))), {"index": "none"}, progress=kill_once)
+        assert killed and engine._server.pid not in killed
+        found = engine.search(corpus[:5], 1)
+        np.testing.assert_allclose(found.scores, 0.0)
+        assert engine.facts()["table_bytes"] > corpus.nbytes
+
+
 def test_a_server_that_cannot_be_started_again_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "_WAITS", (0.01, 0.02))
     with Pgvector(settings={"folder": str(folder)}) as engine:
         engine.build(CORPUS, IDS)
         (engine._server.home.data / "PG_VERSION").unlink()
-        os.kill(engine._server.pid, signal.SIGKILL)
+        kill(engine._server)
         with pytest.raises(
             DataError, match=r"connection was lost, and 2 tries to make it again failed: .*did not start"
         ):
@@ -103,7 +134,7 @@ def test_a_server_that_cannot_be_started_again_is_an_error(folder: Path, monkeyp
 
 
 def test_what_a_killed_run_left_is_cleared_by_the_next(folder: Path) -> None:
-    worker, pid, root = start_worker(folder)
+    ((worker, pid, root),) = ready(start_worker(folder))
     worker.kill()
     worker.communicate()
     assert is_running(pid) and root.is_dir(), "the left-over that this test is about"
@@ -119,8 +150,8 @@ def test_what_a_killed_run_left_is_cleared_by_the_next(folder: Path) -> None:
 
 
 def test_no_signal_leaves_anything_behind(folder: Path) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        worker, pid, root = start_worker(folder)
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    for number, (worker, pid, root) in zip(numbers, ready(*(start_worker(folder) for _ in numbers)), strict=True):
         worker.send_signal(number)
         _, errors = worker.communicate(timeout=30)
         assert worker.returncode == -number, errors

@@ -1,6 +1,7 @@
 """Every metric under every combination of its options, against its definition written out."""
 
 import itertools
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,10 +38,13 @@ def combinations(metric: Metric) -> Iterator[dict[str, Any]]:
         yield {name: value for name, value in zip(names, chosen, strict=True) if value is not None}
 
 
-def cases() -> Iterator[tuple[Metric, dict[str, Any]]]:
-    for metric in METRICS:
-        for options in combinations(metric):
-            yield metric, options
+def measures(metric: Metric) -> dict[Measure, dict[str, Any]]:
+    """Under every combination of options, at every cut-off; with the options as they were given."""
+    return {
+        Measure(metric.name, k, tuple(options.items())).having({"empty": "zero"}): options
+        for options in combinations(metric)
+        for k in cut_offs(metric)
+    }
 
 
 def cut_offs(metric: Metric) -> list[int | None]:
@@ -57,28 +61,44 @@ def distinct_grades(gold: dict[str, int]) -> dict[str, float]:
     return {item: float(place) for place, item in enumerate(gold, 1)}
 
 
-@pytest.mark.parametrize(
-    ("metric", "options"), list(cases()), ids=lambda v: v.name if isinstance(v, Metric) else str(v)
-)
+every_metric = pytest.mark.parametrize("metric", list(METRICS), ids=lambda metric: metric.name)
+
+
+@every_metric
 @given(data=st.lists(st.tuples(golds, rankings), min_size=1, max_size=4))
-@settings(max_examples=15, deadline=None, derandomize=True)
-def test_like_the_definition(metric: Metric, options: dict[str, Any], data: list[tuple[Any, list[str]]]) -> None:
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_like_the_definition(metric: Metric, data: list[tuple[Any, list[str]]]) -> None:
     gold = {f"q{n}": distinct_grades(g) if metric.needs_places else g for n, (g, _) in enumerate(data)}
     ranking = {f"q{n}": ranked for n, (_, ranked) in enumerate(data)}
-    function = getattr(naive, metric.name)
+    asked = measures(metric)
+    found = karat.evaluate(gold, ranking, asked)
+    for measure, options in asked.items():
+        expected = [by_definition(measure, options, gold[query], ranking[query]) for query in gold]
+        np.testing.assert_allclose(found[str(measure)], expected, rtol=1e-12, atol=1e-15, err_msg=str(measure))
+
+
+def by_definition(measure: Measure, options: dict[str, Any], gold: dict[str, float], ranked: list[str]) -> float:
     rest = {name: value for name, value in options.items() if name != "ties"}
-    for k in cut_offs(metric):
-        measure = Measure(metric.name, k, tuple(options.items())).having({"empty": "zero"})
-        found = karat.evaluate(gold, ranking, [measure])[str(measure)]
-        expected = [
-            function(gold[query], ranking[query], k, **rest) if has_relevant(metric, gold[query], rest) else 0.0
-            for query in gold
-        ]
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+    if measure.metric.needs_relevant and not naive.relevant(gold, rest.get("rel")):
+        return 0.0
+    return float(getattr(naive, measure.name)(gold, ranked, measure.k, **rest))
 
 
-def has_relevant(metric: Metric, gold: dict[str, float], options: dict[str, Any]) -> bool:
-    return not metric.needs_relevant or bool(naive.relevant(gold, options.get("rel")))
+@every_metric
+def test_alone_as_together(metric: Metric) -> None:
+    """Measures share what is worked out for them: which others are asked for changes no digit."""
+    chance = random.Random(6)
+    gold, ranking = {}, {}
+    for query in ("q0", "q1", "q2", "q3"):
+        judged = {item: chance.choice([-1, 0, 1, 2, 3]) for item in chance.sample(ITEMS, 8)}
+        gold[query] = distinct_grades(judged) if metric.needs_places else judged
+        ranking[query] = chance.sample(ITEMS, 9)
+    held, found = karat.as_gold(gold), karat.as_ranking(ranking)
+    asked = measures(metric)
+    together = karat.evaluate(held, found, asked)
+    for measure in asked:
+        alone = karat.evaluate(held, found, [measure])
+        assert alone[str(measure)].tobytes() == together[str(measure)].tobytes(), measure
 
 
 @given(gold=golds, ranked=rankings, k=st.integers(1, 12))

@@ -51,7 +51,6 @@ class Pgvector(Engine):
         self._session = Session(read_only=self._existing)
         self._link: Link | None = None
         self._table: Table | None = None
-        self._built: dict[str, Any] = {}
         self._proof = Proof()
         self._copies: list[Pgvector] = []
         self._is_copy = self._has_schema = False
@@ -68,7 +67,7 @@ class Pgvector(Engine):
     ) -> None:
         built = settled(self.builds, params, "build parameter")
         link = self._opened()
-        self._proof, self._requests, self._built = Proof(), {}, built
+        self._proof, self._requests = Proof(), {}
         if self._existing:
             path = self._session.path
             self._table = link.retrying(lambda: existing.find(link.connection, self.settings, path, vectors, ids))
@@ -221,15 +220,13 @@ class Pgvector(Engine):
         last = self._server is not None and (self._server.users <= 1 or self._server.stopped)
         if self._link is None or not self._has_schema or last:
             return
+        link, statement = self._link, making.dropping(self._schema)
         try:
-            self._link.connection.execute(making.dropping(self._schema))
-        except Exception as error:
+            link.retrying(lambda: link.connection.execute(statement))
+        except KaratError as error:
             if self._server is None:
-                raise DataError(
-                    f"the schema {self._schema} could not be dropped: {self._link.target.clean(error)}",
-                    where=f"PostgreSQL ({self._link.target})",
-                    hint=f"Drop it with: {making.dropping(self._schema)}",
-                ) from None
+                found = f"the schema {self._schema} could not be dropped: {error}"
+                raise DataError(found, hint=f"Drop it with: {statement}") from None
 
     def _let_go(self) -> None:
         link, self._link, self._table = self._link, None, None

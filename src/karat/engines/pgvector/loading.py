@@ -23,7 +23,8 @@ KINDS = {"vector": ">f4", "halfvec": ">f2"}
 _START = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _END = b"\xff\xff"
 _NULL = b"\xff\xff\xff\xff"
-_BYTES_IN_A_BLOCK = 1 << 18
+_BYTES_IN_A_BLOCK = 1 << 16
+"""No more than a socket takes at once."""
 
 
 def load(

@@ -166,7 +166,7 @@ def acquire(folder: str = "", buffers: int = 512) -> Server:
     with _guard:
         key = (Path(folder).resolve() if folder else Path(), buffers)
         server = _shared.get(key)
-        if server is None:
+        if server is None or server.stopped:
             server = _shared[key] = Server(folder, buffers)
         server.users += 1
         return server

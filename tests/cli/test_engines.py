@@ -1,0 +1,100 @@
+"""karat engines: every index that a plan can try, and everything that can be set of one."""
+
+import json
+from typing import Any
+
+import pytest
+
+from karat.engines import ENGINES, Param
+from karat.engines.exact import Exact
+
+from .conftest import Karat
+from .support import check_failure, check_width
+
+OWN = ["exact", "faiss-flat", "faiss-hnsw", "faiss-ivf", "faiss-ivfpq", "usearch", "hnswlib", "pgvector", "lancedb",
+       "sqlite-vec", "qdrant", "endpoint"]  # fmt: skip
+
+
+def parameters(name: str) -> list[tuple[str, str, Param]]:
+    kind = ENGINES.get(name)
+    parts = (("open", kind.opens), ("build", kind.builds), ("search", kind.searches))
+    return [(part, one, param) for part, known in parts for one, param in known.items()]
+
+
+def test_all_with_what_installs_them(karat: Karat) -> None:
+    outcome = karat("engines")
+    assert (outcome.code, outcome.err) == (0, "")
+    check_width(outcome.out)
+    firsts = {line.split()[0]: line.split()[-1] for line in outcome.out.splitlines() if line.split() and line[0] != " "}
+    assert set(OWN) <= set(ENGINES.names()) and set(ENGINES.names()) <= set(firsts)
+    for name in ENGINES.names():
+        assert ENGINES.get(name).about.split()[0] in outcome.out
+    assert (firsts["exact"], firsts["faiss-hnsw"], firsts["pgvector"]) == ("core", "core", "karat[pgvector]")
+    assert firsts["usearch"] == "karat[engines]"
+    assert outcome.out.endswith("Next: karat engines NAME shows what can be set of one\n")
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_everything_that_can_be_set_of_one(karat: Karat, name: str) -> None:
+    outcome = karat("engines", name)
+    assert (outcome.code, outcome.err) == (0, "")
+    check_width(outcome.out)
+    kind = ENGINES.get(name)
+    first, second, *rest = outcome.out.splitlines()
+    assert first == f"{name}: {kind.about}" or outcome.out.startswith(f"{name}: ")
+    assert f"similarities: {', '.join(kind.metrics)}" in (second, *rest)
+    rows = [line.split() for line in rest if line.split()]
+    for part, parameter, param in parameters(name):
+        assert any(row[:2] == [part, parameter] for row in rows), parameter
+        assert all(choice in outcome.out for choice in param.choices)
+
+
+def test_an_engine_without_parameters_has_no_empty_table(karat: Karat) -> None:
+    outcome = karat("engines", "faiss-flat")
+    assert parameters("faiss-flat") == []
+    assert "usual" not in outcome.out and "─" not in outcome.out
+    assert "no parameters" in outcome.out
+
+
+def test_json_of_all(karat: Karat) -> None:
+    found = json.loads(karat("engines", "--json").out)
+    assert list(found) == ENGINES.names()
+    for name, facts in found.items():
+        kind = ENGINES.get(name)
+        assert (facts["about"], facts["extra"], facts["metrics"]) == (kind.about, kind.extra, list(kind.metrics))
+        assert (facts["approximate"], facts["exact_mode"]) == (kind.approximate, kind.exact_mode)
+        assert [(part, one) for part in ("open", "build", "search") for one in facts[part]] == [
+            (part, one) for part, one, _ in parameters(name)
+        ]
+
+
+def test_json_of_one(karat: Karat) -> None:
+    found: dict[str, Any] = json.loads(karat("engines", "faiss-hnsw", "--json").out)
+    param = ENGINES.get("faiss-hnsw").searches["ef_search"]
+    assert list(found) == ["faiss-hnsw"]
+    assert found["faiss-hnsw"]["search"]["ef_search"] == {
+        "usual": param.usual,
+        "about": param.about,
+        "least": param.least,
+        "most": param.most,
+        "choices": [],
+        "more_finds_more": True,
+    }
+
+
+def test_a_name_that_is_not_known(karat: Karat) -> None:
+    check_failure(karat("engines", "faiss-hnws"), 2, "unknown engine 'faiss-hnws'", "Did you mean faiss-hnsw")
+    check_failure(karat("engines", "pgvektor", "--json"), 2, "Did you mean pgvector")
+
+
+def test_engines_of_others_are_listed_too(karat: Karat, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Mine(Exact):
+        about = "my own"
+
+    monkeypatch.setattr(ENGINES, "_entries", {name: ENGINES.get(name) for name in ENGINES.names()} | {"mine": Mine})
+    assert any(line.split()[:3] == ["mine", "my", "own"] for line in karat("engines").out.splitlines())
+
+
+def test_help_shows_how_a_plan_names_one(karat: Karat) -> None:
+    outcome = karat("engines", "--help")
+    assert outcome.code == 0 and "karat engines pgvector" in outcome.out and "ef_search = 64" in outcome.out
