@@ -34,7 +34,7 @@ LAYERS = [
     {"hints"},
     {"engines"},
     {"gold", "rankers", "reports", "text", "lab"},
-    {"api", "against", "tuning", "integrations"},
+    {"api", "against", "trying", "tuning", "integrations"},
     {"plan"},
     {"cli"},
     {"__init__", "__main__"},

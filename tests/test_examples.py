@@ -54,7 +54,9 @@ class TestWhich:
         assert chosen(values, most=2) == {"success": ["a", "b"], "failure": ["c", "d"]}
         assert chosen({"b": 0.0, "a": 0.0, "d": 1.0, "c": 1.0}, most=1) == {"success": ["c"], "failure": ["a"]}
 
-    @pytest.mark.parametrize(("n", "best", "worst"), [(1, 1, 0), (2, 1, 1), (3, 2, 1), (7, 4, 3), (9, 5, 4), (10, 5, 5)])
+    @pytest.mark.parametrize(
+        ("n", "best", "worst"), [(1, 1, 0), (2, 1, 1), (3, 2, 1), (7, 4, 3), (9, 5, 4), (10, 5, 5)]
+    )
     def test_of_few_queries_none_is_shown_as_both(self, n: int, best: int, worst: int) -> None:
         found = chosen({f"q{number}": float(number) for number in range(n)})
         assert (len(found["success"]), len(found["failure"])) == (best, worst)

@@ -8,6 +8,8 @@ from karat._version import __version__
 if TYPE_CHECKING:
     from karat.against import agree
     from karat.api import compare, evaluate, gate
+    from karat.drift import drift_between
+    from karat.engines import ENGINES, Engine
     from karat.errors import DataError, KaratError, MissingExtra, UnknownName, UsageError
     from karat.formats.vectors import read_vectors
     from karat.gold.labels import read_gold
@@ -25,12 +27,20 @@ if TYPE_CHECKING:
     from karat.statistics.estimates import Estimate
     from karat.statistics.intervals import Resampling
     from karat.targets import Target
+    from karat.text.labels import label
+    from karat.text.products import read_catalogue
+    from karat.trying import try_index
     from karat.types import Gold, Judged, Ranking, Vectors
 
 _HOMES = {
     **dict.fromkeys(("compare", "evaluate", "gate"), "karat.api"),
     **dict.fromkeys(("DataError", "KaratError", "MissingExtra", "UnknownName", "UsageError"), "karat.errors"),
     "agree": "karat.against",
+    "drift_between": "karat.drift",
+    **dict.fromkeys(("ENGINES", "Engine"), "karat.engines"),
+    "label": "karat.text.labels",
+    "read_catalogue": "karat.text.products",
+    "try_index": "karat.trying",
     "read_gold": "karat.gold.labels",
     "read_ordered": "karat.gold.ordered",
     "read_vectors": "karat.formats.vectors",
@@ -51,8 +61,10 @@ _HOMES = {
 }
 
 __all__ = [
+    "ENGINES",
     "Comparison",
     "DataError",
+    "Engine",
     "Estimate",
     "Fusion",
     "Gold",
@@ -75,18 +87,22 @@ __all__ = [
     "as_gold",
     "as_ranking",
     "compare",
+    "drift_between",
     "evaluate",
     "fuse",
     "gate",
     "judge",
+    "label",
     "metric",
     "ordered_gold",
     "rank_vectors",
+    "read_catalogue",
     "read_gold",
     "read_ordered",
     "read_run",
     "read_vectors",
     "run_plan",
+    "try_index",
 ]
 
 

@@ -4,20 +4,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
 import polars as pl
 
 from karat.assessment import assess
-from karat.errors import DataError, UnknownName, UsageError
+from karat.errors import UnknownName, UsageError
 from karat.evaluation import resolve_all
-from karat.formats.vectors import read_vectors
-from karat.formats.vectors.checks import as_floats, checked
 from karat.gold.reference import MEASURES, ReferenceTies, measures_for, reference_gold
 from karat.hygiene import Hygiene, notes_of
 from karat.pairing import PairsOfSystems, ReferenceSide
+from karat.rankers.given import as_vectors
 from karat.rankers.vectors import check_same_items, rank_vectors
 from karat.report import Report
 from karat.sampling import sample_ids
@@ -53,7 +50,7 @@ def agree(
     cuts = _checked_cuts(k_values)
     _check_request(candidates, n_samples, seed, ties, pairs, baseline)
     names = None if ids is None else pl.Series("id", [str(one) for one in ids])
-    truth = _vectors(reference, names, "reference")
+    truth = as_vectors(reference, names, "reference")
     hygiene: dict[str, Hygiene] = {}
 
     def ranked(name: str, vectors: Vectors, wanted: pl.Series, k: int) -> Ranking:
@@ -69,7 +66,7 @@ def agree(
     compared = PairsOfSystems(side, over="sampled", size=pairs, seed=seed, k=cuts[-1]) if pairs else None
 
     def load(name: str) -> Ranking:
-        vectors = _vectors(candidates[name], names, name)
+        vectors = as_vectors(candidates[name], names, name)
         check_same_items(truth, vectors)
         ranking = ranked(name, vectors, found.gold.queries, cuts[-1] + 1)
         if compared is not None:
@@ -111,17 +108,3 @@ def _check_request(candidates: Any, n_samples: Any, seed: Any, ties: str, pairs:
         raise UnknownName("rule for ties", ties, get_args(ReferenceTies))
     if baseline is not None and baseline not in candidates:
         raise UnknownName("candidate", baseline, candidates)
-
-
-def _vectors(given: Any, ids: pl.Series | None, name: str) -> Vectors:
-    """A view of a matrix: vectors are made read-only, and the caller's array is the caller's."""
-    if isinstance(given, Vectors):
-        return given
-    if isinstance(given, str | Path):
-        return read_vectors(given)
-    try:
-        values = as_floats(np.asarray(given).view(), name)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"cannot be read: {error}", where=name, expected="a matrix, a path, or Vectors") from error
-    numbers = pl.int_range(len(values), eager=True).cast(pl.String) if ids is None else ids
-    return replace(checked(numbers, values, name), numbered=ids is None)

@@ -20,7 +20,9 @@ from .support import vectors
 
 N, K = 90, 5
 CORPUS, QUERIES = vectors(N, "i", 5), vectors(10, "q", 6)
-KINDS = pl.DataFrame({"kind": [("boot", "hat", None)[row % 3] for row in range(N)], "odd": [row % 2 for row in range(N)]})
+KINDS = pl.DataFrame(
+    {"kind": [("boot", "hat", None)[row % 3] for row in range(N)], "odd": [row % 2 for row in range(N)]}
+)
 BOOTS, HATS, NONE = Filter("kind", "boot"), Filter("kind", "hat"), Filter("kind", "scarf")
 TEXTS = [f"the text of {query}" for query in QUERIES.ids]
 HERE = __name__
@@ -208,7 +210,9 @@ class TestRecall:
         with bench.build({"nlist": 6}) as built:
             rows = rows_of(built.search({"nprobe": 1}))
             recall, exact = built.recall({"nprobe": 1}), built.recall({"nprobe": 1}, exact=True)
-        expected = [len(set(by_numpy(query, K)) & set(row)) / K for query, row in zip(QUERIES.values, rows, strict=True)]
+        expected = [
+            len(set(by_numpy(query, K)) & set(row)) / K for query, row in zip(QUERIES.values, rows, strict=True)
+        ]
         assert recall.values.tolist() == expected and 0 < recall.mean < 1
         assert recall.mean == pytest.approx(np.mean(expected)) and recall.low == np.percentile(expected, 5)
         assert recall.ci is not None and recall.ci[0] < recall.mean < recall.ci[1]
@@ -244,7 +248,7 @@ class TestRecall:
         assert (bench.selectivity(None), bench.selectivity(BOOTS), bench.selectivity(NONE)) == (1.0, 30 / N, 0.0)
 
     def test_an_attribute_that_is_not_there(self) -> None:
-        with pytest.raises(UnknownName, match="unknown attribute of items 'knid'. Did you mean kind"):
+        with pytest.raises(UnknownName, match=r"unknown attribute of items 'knid'\. Did you mean kind"):
             bench_of(filters=[Filter("knid", "boot")] * len(QUERIES)).truth()
 
 
@@ -258,7 +262,9 @@ class TestFailures:
         assert row == UNLUCKY and "TimeoutError: no answer" in why
         others = [number for number in range(len(QUERIES)) if number != UNLUCKY]
         rows = rows_of(found)
-        assert rows[UNLUCKY] == [] and [rows[one] for one in others] == [by_numpy(QUERIES.values[one], K) for one in others]
+        assert rows[UNLUCKY] == [] and [rows[one] for one in others] == [
+            by_numpy(QUERIES.values[one], K) for one in others
+        ]
         assert recall.values[UNLUCKY] == 0.0 and recall.n == len(QUERIES), "not dropped"
         assert recall.mean == pytest.approx(0.9)
 
@@ -375,7 +381,9 @@ class Watched(Exact):
 
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Watched]]:
-    monkeypatch.setattr(ENGINES, "_entries", {name: ENGINES.get(name) for name in ENGINES.names()} | {"watched": Watched})
+    monkeypatch.setattr(
+        ENGINES, "_entries", {name: ENGINES.get(name) for name in ENGINES.names()} | {"watched": Watched}
+    )
     for name, value in (("open_now", 0), ("opened", 0), ("fails_at", ""), ("asked", [])):
         monkeypatch.setattr(Watched, name, value)
     yield Watched
@@ -466,5 +474,5 @@ class TestClosed:
             assert (watched.opened, watched.open_now) == (2, 1), "the second of four was opened, and closed"
 
     def test_an_engine_that_is_not_known(self) -> None:
-        with pytest.raises(UnknownName, match="unknown engine 'exat'. Did you mean exact"):
+        with pytest.raises(UnknownName, match=r"unknown engine 'exat'\. Did you mean exact"):
             bench_of("exat").build()

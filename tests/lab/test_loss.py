@@ -119,7 +119,9 @@ class TestOfAnIndex:
         """Embedding loss + index loss = 1 − what the index reaches."""
         found = self.tried(engine, build=build, search=search)
         form = lost(gold, found.exact, found.ranking).as_json()
-        assert form["embedding_loss"] + form["index_loss"]["mean"] == pytest.approx(1 - form["index"]["mean"], abs=1e-12)
+        assert form["embedding_loss"] + form["index_loss"]["mean"] == pytest.approx(
+            1 - form["index"]["mean"], abs=1e-12
+        )
         assert form["embedding_loss"] == pytest.approx(1 - form["exact"]["mean"]) and form["embedding_loss"] > 0.05
         exact = engine in ("exact", "endpoint")
         assert (form["index_loss"]["mean"] == 0.0) is exact and (found.indexed.recall.mean == 1.0) is exact
@@ -144,4 +146,6 @@ class TestOfAnIndex:
         loss = lost(gold, found.exact, found.ranking)
         assert loss.index.n == loss.exact.n == len(QUERIES) and loss.difference < 0
         form = loss.as_json()
-        assert form["embedding_loss"] + form["index_loss"]["mean"] == pytest.approx(1 - form["index"]["mean"], abs=1e-12)
+        assert form["embedding_loss"] + form["index_loss"]["mean"] == pytest.approx(
+            1 - form["index"]["mean"], abs=1e-12
+        )

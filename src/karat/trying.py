@@ -1,0 +1,43 @@
+"""``karat.try_index``: an index tried from a script, without labels and without a plan."""
+
+from typing import Any
+
+from karat.engines import Params
+from karat.errors import UsageError
+from karat.indexed import Indexed
+from karat.lab.bench import Bench
+from karat.lab.measuring import Clock, measure
+from karat.rankers.given import as_vectors
+from karat.rankers.vectors import check_pair
+from karat.statistics.intervals import Resampling
+
+__all__ = ["try_index"]
+
+
+def try_index(
+    corpus: Any,
+    queries: Any = None,
+    *,
+    engine: str,
+    metric: str = "cosine",
+    build: Params | None = None,
+    search: Params | None = None,
+    settings: Params | None = None,
+    k: int = 10,
+    clock: Clock | None = Clock(),  # noqa: B008 - frozen
+    how: Resampling | None = Resampling(),  # noqa: B008 - frozen
+) -> Indexed:
+    """Build an index and measure it: ``karat.try_index(items, queries, engine="faiss-hnsw", build={"m": 16})``.
+
+    ``corpus`` and ``queries`` are matrices, paths or ``Vectors``; without queries the corpus's own items are asked,
+    each without itself. The result has ``recall`` against exact search, ``latency``, ``build_seconds`` and
+    ``size_bytes``; ``clock=None`` takes no times.
+    """
+    if k < 1:
+        raise UsageError(f"k is {k}", expected="1 or more")
+    items = as_vectors(corpus, None, "corpus")
+    asked = items if queries is None else as_vectors(queries, None, "queries")
+    check_pair(asked, items, metric)
+    own = items.rows_of(asked.ids) if queries is None or not asked.numbered else None
+    bench = Bench(items, asked, engine=engine, metric=metric, settings=settings, k=k, own=own, how=how)
+    return measure(bench, build=build, search=search, clock=clock).indexed
