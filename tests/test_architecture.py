@@ -12,7 +12,7 @@ ROOT = Path(karat.__file__).parent
 # Each room may import from its own layer's exceptions below, and from any layer further down.
 LAYERS = [
     {"errors", "_version"},
-    {"types", "registry", "columns"},
+    {"types", "registry", "columns", "functions"},
     {"blocks", "variants"},
     {"formats"},
     {"intake"},

@@ -416,7 +416,7 @@ class TestSecrets:
         ({"call": "no_colon"}, "module:function"),
         ({"call": "karat_no_such_module:f"}, "there is no module 'karat_no_such_module'"),
         ({"call": "json:dmps"}, "Did you mean dumps"),
-        ({"call": "json:__name__"}, "no plain function"),
+        ({"call": "json:__name__"}, "is no function"),
         ({"call": "json:dumps", "headers": "X=env:Y"}, "headers with call"),
     ],
 )

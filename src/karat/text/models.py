@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.errors import UsageError
+from karat.functions import is_function_name
 from karat.registry import Registry
 
 __all__ = ["MODELS", "Embedder", "Singles", "find_model"]
@@ -61,11 +62,10 @@ def find_model(name: str) -> Embedder:
         from karat.text.transformers import TransformerFolder
 
         return TransformerFolder(Path(name))
-    module, colon, function = name.partition(":")
-    if colon and module.replace(".", "_").isidentifier() and function.replace(".", "_").isidentifier():
+    if is_function_name(name):
         from karat.text.callables import find_callable
 
-        return find_callable(module, function)
+        return find_callable(name)
     raise UsageError(
         f"no model is called {name!r}, and no folder is there by that name",
         expected=f"{', '.join(MODELS.names())}, the folder of a sentence-transformers model, or module:function",

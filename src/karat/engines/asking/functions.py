@@ -1,18 +1,16 @@
 """A Python function that searches: ``module:function``."""
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping
-from functools import reduce
-from importlib import import_module
-from pathlib import Path
 from typing import Any, Self
 
 from karat.engines.asking import shortened
-from karat.errors import DataError, KaratError, UnknownName, UsageError
+from karat.errors import DataError, KaratError, UsageError
+from karat.functions import function_at, is_function_name
 
 __all__ = ["Function", "find_function"]
 
+_TAKES = "a query and k"
 _EXPECTED = "module:function, of a module that is installed or lies in the current folder"
 
 
@@ -48,30 +46,11 @@ class Function:
 
 def find_function(spelling: str) -> Callable[..., Any]:
     """The function, from a module that is installed or lies in the current folder."""
-    module, colon, function = spelling.partition(":")
-    if not colon or not all(part.replace(".", "_").isidentifier() for part in (module, function)):
+    if not is_function_name(spelling):
         raise UsageError(f"call is {spelling!r}", expected=_EXPECTED)
-    here = str(Path.cwd())
-    sys.path.insert(0, here)  # first while it is looked for, and last for what it imports when it is called
-    try:
-        holder = import_module(module)
-    except Exception as error:
-        missing = isinstance(error, ModuleNotFoundError) and (error.name or "") in (module, module.partition(".")[0])
-        raise UsageError(
-            f"there is no module {module!r}" if missing else f"the module {module!r} cannot be imported: {error!r}",
-            expected=_EXPECTED,
-        ) from error
-    finally:
-        sys.path.remove(here)
-        if here not in sys.path:
-            sys.path.append(here)
-    try:
-        found = reduce(getattr, function.split("."), holder)
-    except AttributeError as error:
-        names = [name for name in vars(holder) if not name.startswith("_")]
-        raise UnknownName("function", function, names, where=module) from error
-    if not callable(found) or inspect.iscoroutinefunction(found):
-        raise UsageError(f"{spelling} is no plain function", expected="one that takes a query and k")
+    found = function_at(spelling, _TAKES)
+    if inspect.iscoroutinefunction(found):
+        raise UsageError(f"{spelling} is no plain function", expected=f"one that takes {_TAKES}")
     return found
 
 
