@@ -83,6 +83,8 @@ class TestByHand:
         found = share_found(came, truth, 3, np.zeros((3, 1)), LINE, metric="l2")
         assert found[:2].tolist() == [1.0, pytest.approx(1 / 3)]
         assert isnan(found[2]), "there was nothing to find"
+        nearer = found_by([5, 0, 1], [0, 7, 8], [1, 2, 3])
+        assert share_found(nearer, truth, 3, np.zeros((3, 1)), LINE, metric="l2")[0] == 1.0, "and no more than all"
 
     def test_the_engines_own_scores_do_not_matter(self) -> None:
         truth = nearest(np.zeros((1, 1)), LINE, 2, metric="l2")

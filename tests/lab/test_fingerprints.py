@@ -49,6 +49,8 @@ class TestVectors:
     def test_the_width_of_the_numbers_counts(self) -> None:
         values = np.round(ONE.values)
         assert len({changed(values=values.astype(width)) for width in ("float16", "float32", "float64")}) == 3
+        alike = changed(values=np.zeros((20, 2), np.float32)), changed(values=np.zeros((20, 1), np.float64))
+        assert alike[0] != alike[1], "though they are the same bytes"
 
     def test_the_number_of_dimensions_counts(self) -> None:
         zeros = np.zeros((20, 4), np.float32)

@@ -91,7 +91,7 @@ def _carry_out(
 
     check_outputs(checked, output)
     with steps(quiet=quiet) as tell:
-        outcome = run_plan(checked, tell)
+        outcome = run_plan(checked, tell, output)
     gate = None if outcome.gate is None else replace(outcome.gate, strict=strict)
     written = write_outputs(checked, outcome.report, output, gate)
     with unless_unread():

@@ -80,7 +80,7 @@ def _carry_out(
     from karat.lab.journal import Journal
     from karat.plan.sweeping import sweeps_of
 
-    asked = sweeps_of(checked, tell)
+    asked = sweeps_of(checked, tell, folder)
     total = sum(one.steps for one in asked)
     make_folder(folder)
     found: list[Sweep] = []

@@ -86,6 +86,8 @@ class Engine(ABC):
     """Whether it filters while it searches; else items that do not pass are left out of what was found."""
     takes_texts: bool = False
     """Whether it is asked with texts, not with vectors."""
+    beside_output: ClassVar[bool] = False
+    """Whether what it keeps on disk while it is open belongs under a plan's output (its setting ``folder``)."""
     answers_singly: ClassVar[bool] = False
     """Whether every query is a request of its own, which may fail while others succeed."""
     threads_safe: ClassVar[bool] = True

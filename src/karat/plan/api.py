@@ -16,8 +16,9 @@ def run_plan(plan: str | Path, *, output: str | Path | None = None) -> Outcome:
     With ``output`` the plan's files are written into that folder, without it nothing is written.
     """
     checked = read_plan(plan)
-    check_outputs(checked, Path(output) if output is not None else None)
-    outcome = run_checked(checked)
-    if output is not None:
-        write_outputs(checked, outcome.report, Path(output))
+    folder = Path(output) if output is not None else None
+    check_outputs(checked, folder)
+    outcome = run_checked(checked, output=folder)
+    if folder is not None:
+        write_outputs(checked, outcome.report, folder, outcome.gate)
     return outcome

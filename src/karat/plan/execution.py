@@ -47,10 +47,10 @@ class Outcome:
     """None where the plan has no targets."""
 
 
-def run_plan(checked: Checked, steps: Steps | None = None) -> Outcome:
-    """Load, rank, score, compare, and hold against the targets."""
+def run_plan(checked: Checked, steps: Steps | None = None, output: Path | None = None) -> Outcome:
+    """Load, rank, score, compare, and hold against the targets. ``output``: where its files will go."""
     plan = checked.plan
-    work = Work(checked, steps or (lambda what, done, of: None))
+    work = Work(checked, steps or (lambda what, done, of: None), output)
     report = assess(
         work.gold_of(next(iter(plan.systems))),
         {name: partial(work.load, name) for name in plan.systems},
@@ -93,8 +93,10 @@ def rankings_of(checked: Checked, system: str, steps: Steps | None = None) -> tu
 class Work:
     """What is loaded while a plan runs, each once."""
 
-    def __init__(self, checked: Checked, steps: Steps) -> None:
+    def __init__(self, checked: Checked, steps: Steps, output: Path | None = None) -> None:
         self.checked = checked
+        place = checked.folder if output is None else output
+        self.scratch = str(place.absolute()) if os.access(place if place.exists() else place.parent, os.W_OK) else ""
         self.steps = steps
         self.spaces: dict[str, Hygiene] = {}
         self.fusions: dict[str, dict[str, object]] = {}
@@ -183,7 +185,7 @@ class _Bench:
         self.closed = work.loaded.closed
         self.cuts, self.gold_cut = work.cuts, work.gold_cut
         self.reference = work.loaded.reference
-        self.how, self.lab, self.is_lab = work.how, work.lab, work.is_lab
+        self.how, self.lab, self.is_lab, self.scratch = work.how, work.lab, work.is_lab, work.scratch
         self.deepest = None if work.is_used(name) else work.checked.deepest
 
     def path(self, text: str) -> str:

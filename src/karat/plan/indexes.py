@@ -131,8 +131,10 @@ class IndexSystem(VectorFiles, SystemTable):
         )
 
     def _opened(self, folder: Folder) -> Params:
-        """Paths are relative to the plan."""
-        return {
+        """Paths are relative to the plan; what an engine keeps while it is open stands under the plan's output."""
+        given = {
             name: folder.path(value) if name == "folder" and isinstance(value, str) and value else value
             for name, value in self.open.items()
         }
+        usual = {"folder": folder.scratch} if ENGINES.get(self.engine).beside_output else {}
+        return usual | given

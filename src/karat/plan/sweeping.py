@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import polars as pl
@@ -102,7 +103,7 @@ def grid_of(system: "IndexSystem", table: SweepTable) -> Grid:
     return Grid(merged(system.build, table.build), merged(system.search, table.search))
 
 
-def sweeps_of(checked: "Checked", steps: "Steps | None" = None) -> list[Swept]:
+def sweeps_of(checked: "Checked", steps: "Steps | None" = None, output: Path | None = None) -> list[Swept]:
     """What a plan asks to sweep, with its vectors read; queries are those of the gold, as when the plan is run."""
     from karat.plan.execution import Work
 
@@ -112,7 +113,7 @@ def sweeps_of(checked: "Checked", steps: "Steps | None" = None) -> list[Swept]:
         raise UsageError(message, where=checked.at(*path))
     if checked.plan.lab.rounds == 0:
         raise UsageError("found 0 rounds, but a sweep takes times", where=checked.at("lab", "rounds"))
-    work = Work(checked, steps or (lambda what, done, of: None))
+    work = Work(checked, steps or (lambda what, done, of: None), output)
     return [_swept(name, table, checked, work) for name, table in checked.plan.sweep.items()]
 
 

@@ -54,6 +54,8 @@ class Folder(Protocol):
 
     how: Resampling
     """How intervals are made."""
+    scratch: str
+    """A folder for what is kept only while the plan runs; empty: among temporary files."""
     is_lab: bool
     """Whether what vectors are made of is to be kept."""
 

@@ -38,6 +38,7 @@ class Pgvector(Engine):
     exact_mode = True
     native_filter = True
     threads_safe = False
+    beside_output = True
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
