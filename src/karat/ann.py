@@ -29,7 +29,7 @@ class AnnRecall:
 
     k: int
     values: Floats
-    """By query; NaN where there was nothing to find, or the search failed to answer."""
+    """By query; NaN where there was nothing to find, 0 where the search failed to answer."""
     mean: float
     ci: Bounds | None
     low: float

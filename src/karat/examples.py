@@ -47,7 +47,7 @@ class Example:
 def examples_of(
     scores: Scores, label: str, top: Sequence[Sequence[str]], gold: Gold, *, most: int = 5
 ) -> tuple[Example, ...]:
-    """The ``most`` queries with the highest score under a measure, then those with the lowest, worst first.
+    """The ``most`` queries that went best under a measure, then those that went worst, worst first.
 
     Equal scores go by id. A query is never shown as both: of few queries the successes come first.
     """
@@ -55,9 +55,10 @@ def examples_of(
     ids = scores.queries.cast(pl.String)
     known = np.flatnonzero(~np.isnan(values))
     places = ids.rank("ordinal").to_numpy()
-    best = known[np.lexsort((places[known], -values[known]))]
+    good = -values if label in scores.lower_is_better else values
+    best = known[np.lexsort((places[known], -good[known]))]
     half = min(most, (len(best) + 1) // 2)
-    worst = best[half:][np.lexsort((places[best[half:]], values[best[half:]]))][:most]
+    worst = best[half:][np.lexsort((places[best[half:]], good[best[half:]]))][:most]
     return tuple(_examples(scores, values, best[:half].tolist(), worst.tolist(), top, _grades(gold)))
 
 

@@ -11,15 +11,16 @@ from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Bounds
 from karat.timing.summary import Latency
 
-__all__ = ["Equivalence", "Filtered", "Indexed", "Loss", "Timings", "drifting", "figure_names"]
+__all__ = ["CLOCKS", "Equivalence", "Filtered", "Indexed", "Loss", "Timings", "drifting", "figure_names"]
 
-_CLOCKS = ("latency", "end_to_end", "open_loop")
+CLOCKS = ("latency", "end_to_end", "open_loop")
+"""How the names of times begin."""
 _TIMES = ("p50_ms", "p95_ms", "p99_ms", "max_ms", "qps")
 
 
 def figure_names(k: int) -> list[str]:
     """What targets may be about, beside measures."""
-    times = [f"{clock}_{time}" for clock in _CLOCKS for time in _TIMES]
+    times = [f"{clock}_{time}" for clock in CLOCKS for time in _TIMES]
     return [
         f"ann_recall@{k}",
         f"ann_recall_p5@{k}",

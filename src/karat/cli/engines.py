@@ -37,7 +37,7 @@ def engines_command(
 
         print(dumps({one: _facts(kind) for one, kind in found.items()}, indent=2, ensure_ascii=False))
         return
-    from karat.reports.console import print_table
+    from karat.reports.console import console, print_table
 
     if name is None:
         rows = [[one, kind.about, f"karat[{kind.extra}]" if kind.extra else "core"] for one, kind in found.items()]
@@ -45,8 +45,11 @@ def engines_command(
         print("\nNext: karat engines NAME shows what can be set of one")
         return
     kind = found[name]
-    print(f"{name}: {kind.about}\nsimilarities: {', '.join(kind.metrics)}\n")
+    console().print(f"{name}: {kind.about}\nsimilarities: {', '.join(kind.metrics)}\n")
     rows = [[part, one, str(param.usual), _about(param)] for part, one, param in _params(kind)]
+    if not rows:
+        print("There are no parameters to set.")
+        return
     print_table(["in", "parameter", "usual", "what it does"], rows, text=(0, 1, 2, 3), folding=(3,))
 
 

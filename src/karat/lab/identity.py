@@ -84,9 +84,9 @@ def _libraries_of(extra: str | None) -> Iterator[str]:
 
 
 def _open_settings(bench: Bench) -> Iterator[tuple[str, Any]]:
-    """Where the engine is, without passwords: a hash of a short one could be guessed back."""
+    """Where the engine is, without passwords: a hash of a short one could be guessed back. Its own folder is no matter."""
     for name, value in sorted(bench.settings.items()):
-        if any(word in name for word in _SECRETS):
+        if name == "folder" or any(word in name for word in _SECRETS):
             continue
         text = re.sub(r"(?<=:)[^:/@\s]*(?=@)", "", str(value))
         yield name, re.sub(r"(password\s*=\s*)('[^']*'|\S+)", r"\1", text)

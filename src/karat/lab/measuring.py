@@ -160,7 +160,7 @@ def _by_filter(built: Built, recall: AnnRecall, timed: Timed | None) -> Iterator
 
 
 def ranking_of(queries: pl.Series, items: pl.Series, found: Neighbours, source: str) -> Ranking:
-    """What a search found, by id; in the order that it came in where scores are equal."""
+    """What a search found, by id, best first; whoever judges it orders equal scores."""
     present = found.items != NOBODY
     starts: Ints = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int64)
     return Ranking(queries.rename(QUERY), starts, items.gather(found.items[present]), found.scores[present], source)

@@ -16,7 +16,7 @@ from karat.errors import KaratError, UnknownName, UsageError
 from karat.formats.attributes import read_attributes
 from karat.gates import Gate, check_targets, measures_of
 from karat.hygiene import Hygiene, notes_of
-from karat.indexed import Equivalence, drifting, figure_names
+from karat.indexed import Equivalence, figure_names
 from karat.lab.measuring import Measured
 from karat.pairing import PairsOfSystems
 from karat.plan.lab import LabWork
@@ -80,7 +80,9 @@ def run_plan(checked: Checked, steps: Steps | None = None, output: Path | None =
     if work.trials.stabilities:
         golds = {name: work.gold_of(name) for name in plan.systems}
         report = work.trials.added_to(report, golds, checked.asked, work.how)
-    return Outcome(report, _gate(_aimed(work), report, checked.where) if checked.targets else None)
+    targets, notes = _aimed(work, report)
+    report = replace(report, warnings=(*report.warnings, *notes))
+    return Outcome(report, _gate(targets, report, checked.where) if targets else None)
 
 
 def rankings_of(checked: Checked, system: str, steps: Steps | None = None) -> tuple[Gold, dict[str, Ranking], bool]:
@@ -261,21 +263,29 @@ def _names(work: Work, given: str | None) -> dict[str, str]:
     return {str(id_): name for id_, name in zip(ids, names, strict=True) if name}
 
 
-def _aimed(work: Work) -> tuple[Target, ...]:
-    """A target that names no system is for all that it can hold for: no random order, and where it is about a
-    difference, none that is held against another gold than the baseline."""
+def _aimed(work: Work, report: Report) -> tuple[tuple[Target, ...], tuple[str, ...]]:
+    """A target that names no system is for all that it can hold for: no random order, where it is about a difference,
+    none that is held against another gold than the baseline, and where it is about a figure, none without that.
+
+    A usual target that can hold for none is left out, which is noted; one of the plan is left to fail.
+    """
     plan = work.checked.plan
     others = [name for name, system in plan.systems.items() if system.ranks and name != plan.baseline]
+    usual = not (plan.targets or plan.target)
+    notes: list[str] = []
     same_gold = [name for name in others if plan.baseline and work.aspect_of(name) == work.aspect_of(plan.baseline)]
 
     def aims(target: Target) -> list[Target]:
         chosen = same_gold if target.relative else others
         if target.subject in figure_names(plan.lab.k) and plan.is_lab:
-            held = plan.systems if target.subject in drifting(plan.lab.k) else plan.indexes
-            chosen = [name for name in chosen if name in held] or list(held)
+            held = [name for name in plan.systems if target.subject in report.figures.get(name, {})]
+            if usual and not held:
+                notes.append(f"{target.title} is not known, so that the usual target on it was left out")
+                return []
+            chosen = [name for name in chosen if name in held] or held
         return [target] if target.system or not chosen else [replace(target, system=name) for name in chosen]
 
-    return tuple(aimed for target in work.checked.targets for aimed in aims(target))
+    return tuple(aimed for target in work.checked.targets for aimed in aims(target)), tuple(notes)
 
 
 def _gate(targets: tuple[Target, ...], report: Report, where: str) -> Gate:

@@ -15,6 +15,7 @@ from karat.plan.lab import LabWork
 from karat.plan.tables import Folder, Shop, SystemTable
 from karat.plan.vectors import VectorFiles
 from karat.rankers.vectors import check_pair, those
+from karat.similarity import METRICS
 from karat.types import Ranking, Vectors
 from karat.variants import are_units
 
@@ -52,7 +53,7 @@ class IndexSystem(VectorFiles, SystemTable):
         if kind is None:
             yield "engine", str(UnknownName("engine", self.engine, ENGINES.names()))
             return
-        if self.metric not in kind.metrics:
+        if self.metric in METRICS and self.metric not in kind.metrics:
             yield "metric", str(UnknownName(f"similarity of {self.engine}", self.metric, kind.metrics))
         if not self.path and self.engine != "endpoint":
             yield "path", "is missing; expected the items' vectors, FILE or FILE:KEY"
@@ -68,9 +69,11 @@ class IndexSystem(VectorFiles, SystemTable):
 
     @property
     def lacks(self) -> str | None:
-        if not self.optional or ENGINES.get(self.engine).is_installed():
+        kind = ENGINES.get(self.engine)
+        if not self.optional or kind.is_installed():
             return None
-        return f"left out, as {self.engine} is not installed: pip install 'karat[{ENGINES.get(self.engine).extra}]'"
+        install = f": pip install 'karat[{kind.extra}]'" if kind.extra else f": it needs {', '.join(kind.libraries)}"
+        return f"left out, as {self.engine} is not installed{install}"
 
     def load(self, shop: Shop) -> Ranking:
         corpus, asked = self._sides(shop, shop.lab, shop.gold.queries.cast(pl.String).sort())

@@ -66,7 +66,11 @@ class LabWork:
 
     @cached_property
     def model(self) -> Embedder | None:
-        return None if self.table.model is None else find_model(self.table.model)
+        if self.table.model is None:
+            return None
+        if self.table.queries is None:
+            raise UsageError("lab.model has no texts to embed", expected="lab.queries = a table with id and text")
+        return find_model(self.table.model)
 
     @property
     def embed(self) -> Embed | None:
@@ -128,7 +132,7 @@ class LabWork:
         asked = [values.get(query) for query in queries.to_list()]
         if not any(asked):
             raise DataError(f"no query has a value of {attribute!r}", where=str(self.table.queries))
-        return [None if value is None else Filter(attribute, value) for value in asked]
+        return [Filter(attribute, value) if value else None for value in asked]
 
 
 def _column(table: tuple[pl.DataFrame, str], name: str, where: str) -> Mapping[str, str | None]:

@@ -50,7 +50,7 @@ def check_outputs(checked: Checked, folder: Path | None = None) -> None:
 
 def _read_by(plan: Plan) -> set[str]:
     """The paths that a plan names, each with and without what may follow a colon."""
-    tables = [plan.gold, *plan.systems.values()]
+    tables = [plan.gold, plan.lab, *plan.systems.values()]
     texts = [text for table in tables for text in table.model_dump().values() if isinstance(text, str)]
     for given in (plan.slices, plan.item_slices, plan.names or []):
         texts += [given] if isinstance(given, str) else given
@@ -75,6 +75,8 @@ def _for_each(output: OutputTable, plan: Plan) -> list[OutputTable]:
     if each is None or each not in output.file:
         return [output]
     names = plan.indexes if output.form == "evaluation" else plan.systems
+    if not names:
+        return [output]  # refused: there is nothing to write it of
     return [output.model_copy(update={"file": output.file.replace(each, as_file_name(name)), "system": name})
             for name in names]  # fmt: skip
 

@@ -93,20 +93,33 @@ def check_plan(
     faults += [(("gold", key), message) for key, message in plan.gold.misfits(asked)]
     if faults:
         raise _fault_error(faults, where, places)
-    plan, notes = _with_what_is_there(plan, where)
+    whole = plan
+    plan, notes = _with_what_is_there(whole, where)
+    if not plan.indexes and whole.indexes and not (whole.targets or whole.target):
+        targets = []  # the usual ones, which are of an index
+    targets = [target for target in targets if target.system is None or target.system in plan.systems]
     return Checked(plan, where, folder, tuple(asked), tuple(targets), headline, places, notes)
 
 
 def _with_what_is_there(plan: Plan, where: str) -> tuple[Plan, tuple[str, ...]]:
-    """Without systems that may be left out and whose libraries are not installed."""
+    """Without systems that may be left out and whose libraries are not installed, and all that is made from them."""
     lacking = {name: reason for name, table in plan.systems.items() if (reason := table.lacks) is not None}
     if not lacking:
         return plan, ()
+    for name in plan.systems:
+        without = [other for other in _all_needs(plan, name) if other in lacking]
+        if without and name not in lacking:
+            lacking[name] = f"left out, as it is made from {', '.join(sorted(without))}"
     kept = {name: table for name, table in plan.systems.items() if name not in lacking}
     if not kept or plan.baseline in lacking:
         raise UsageError("; ".join(f"{name}: {reason}" for name, reason in lacking.items()), where=where)
     swept = {name: table for name, table in plan.sweep.items() if name not in lacking}
-    changed = {"systems": kept, "sweep": swept, "target": [one for one in plan.target if one.system not in lacking]}
+    changed = {
+        "systems": kept,
+        "sweep": swept,
+        "target": [one for one in plan.target if one.system not in lacking],
+        "output": [one for one in plan.output if one.system not in lacking],
+    }
     return plan.model_copy(update=changed), tuple(f"{name}: {reason}" for name, reason in lacking.items())
 
 

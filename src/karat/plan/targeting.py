@@ -6,7 +6,7 @@ from karat.dialects import Asked
 from karat.errors import KaratError, UsageError
 from karat.evaluation import resolve_all
 from karat.gates import measures_of
-from karat.indexed import figure_names
+from karat.indexed import CLOCKS, drifting, figure_names
 from karat.lab.loss import measure_of_loss
 from karat.plan import lines
 from karat.plan.model import Plan
@@ -58,6 +58,19 @@ def figures_of(plan: Plan) -> list[str]:
     return recorded + (figure_names(plan.lab.k) if plan.is_lab else [])
 
 
+def _lacking(figure: str, plan: Plan) -> str | None:
+    """What the lab would need for a figure to be known."""
+    if any(figure in given for given in plan.figures.values()):
+        return None
+    if figure in drifting(plan.lab.k) and plan.lab.earlier is None:
+        return "lab.earlier = an earlier report"
+    if figure.startswith("open_loop_") and plan.lab.rate is None:
+        return "lab.rate = queries a second"
+    if figure.startswith(CLOCKS) and plan.lab.rounds == 0:
+        return "lab.rounds = 1 or more"
+    return None
+
+
 def _check_subject(target: Target, plan: Plan, asked: Sequence[Asked]) -> None:
     """A target is about a figure or a measure of the plan."""
     recorded = figures_of(plan)
@@ -66,5 +79,8 @@ def _check_subject(target: Target, plan: Plan, asked: Sequence[Asked]) -> None:
     meant = {str(one.measure) for one in asked}
     if target.subject not in (*recorded, *labels) and str(resolve_all([target.subject])[0].measure) not in meant:
         raise UsageError(f"{target.subject} is not among the measures", expected=f"one of {', '.join(labels)}")
+    lacking = _lacking(target.subject, plan) if target.subject in figure_names(plan.lab.k) else None
+    if lacking is not None:
+        raise UsageError(f"{target.subject} is not known", expected=lacking)
     if target.relative and plan.baseline is None:
         raise UsageError(f"the target {target.title!r} needs a baseline", expected="baseline = the name of a system")

@@ -46,12 +46,9 @@ class Trials:
     def keep_vectors(self, name: str, corpus: Vectors, queries: Vectors, scores: Floats) -> None:
         norms = norms_of(corpus.values) if corpus.dimensions else np.empty(0)
         self.stabilities[name] = stability_of(queries.ids, scores, norms, k=self.lab.table.k)
-        self.fingerprints[name] = {
-            "items": fingerprint_ids(corpus.ids),
-            "vectors": fingerprint(corpus),
-            "queries": fingerprint_ids(queries.ids),
-            "query_vectors": fingerprint(queries),
-        }
+        self.fingerprints[name] = {"items": fingerprint_ids(corpus.ids), "queries": fingerprint_ids(queries.ids)}
+        if corpus.dimensions:
+            self.fingerprints[name] |= {"vectors": fingerprint(corpus), "query_vectors": fingerprint(queries)}
 
     def added_to(self, report: Report, golds: Mapping[str, Gold], asked: Any, how: Resampling) -> Report:
         """The report with what was found of indexes; drift and hints come from its saved form."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from karat.indexed import Indexed, Loss
 from karat.report import Report
 from karat.reports.table import Table
+from karat.stability import Spread
 from karat.timing.summary import Latency
 from karat.wording import count
 
@@ -104,13 +105,19 @@ def stability_table(report: Report) -> Table:
     rows = [
         [
             name,
-            f"{one.top1.mean:.4f} ± {one.top1.std:.4f}",
-            f"{one.topk.mean:.4f} ± {one.topk.std:.4f}",
-            f"{one.norm.mean:.4f} ± {one.norm.std:.4f}",
+            _spread_shown(one.top1),
+            _spread_shown(one.topk),
+            _spread_shown(one.norm),
         ]
         for name, one in report.stabilities.items()
     ]
     return ["system", "top-1 similarity", f"top-{k} similarity", "vector length"], rows
+
+
+def _spread_shown(one: Spread) -> str:
+    if one.mean != one.mean:
+        return "–"
+    return _signed(one.mean) + (f" ± {one.std:.4f}" if one.std == one.std else "")
 
 
 def index_lines(report: Report) -> Iterator[str]:
@@ -134,9 +141,14 @@ def index_lines(report: Report) -> Iterator[str]:
 def _loss_told(loss: Loss) -> str:
     """``ndcg@10 of 1.000 ideal: the embedding loses 0.120, the index 0.003 [0.000, 0.007]``"""
     ci = loss.difference_ci
-    interval = "" if ci is None else f" [{0 - ci[1]:.4f}, {0 - ci[0]:.4f}]"
-    lost = f"{0 - loss.difference:.4f}{interval}".replace("-", "−")
+    interval = "" if ci is None else f" [{_signed(-ci[1])}, {_signed(-ci[0])}]"
+    lost = f"{_signed(-loss.difference)}{interval}"
     return f"{loss.measure}, ideal 1: the embedding loses {1 - loss.exact.mean:.3f}, the index {lost}"
+
+
+def _signed(value: float) -> str:
+    """With four decimals; what rounds to nothing has no sign."""
+    return f"{value:z.4f}".replace("-", "−")
 
 
 def _with_interval(value: float, ci: tuple[float, float] | None) -> str:

@@ -55,8 +55,8 @@ def _clock_told(report: Report) -> str:
     collected = sum(loop.gc_seconds for loop in loops) * 1e3
     whole = " + ".join(timed[0].includes)
     return (
-        f"each query alone, {loops[0].n:,} times; end to end: {whole}; the clock itself {overhead:.1f} µs a query; "
-        f"garbage collection {collected:.1f} ms in all"
+        f"each query alone, {loops[0].n:,} times in all; end to end: {whole}; "
+        f"the clock itself {overhead:.1f} µs a query; garbage collection {collected:.1f} ms in all"
     )
 
 
