@@ -187,8 +187,8 @@ class Indexed:
         if self.size_bytes is not None:
             found["index_mb"] = Recorded(self.size_bytes / 1e6)
         if self.latency is not None:
-            if self.latency.index_only is not None:
-                found |= _latencies("latency", self.latency.index_only)
+            # Of a service the search alone cannot be told from the rest.
+            found |= _latencies("latency", self.latency.index_only or self.latency.end_to_end)
             found |= _latencies("end_to_end", self.latency.end_to_end)
             if self.latency.open is not None:
                 found |= _latencies("open_loop", self.latency.open)

@@ -154,7 +154,7 @@ class TestVectors:
         [
             (
                 "path = 'items.npz'\nqueries = 'few.npz'",
-                r"few\.npz \(plan\.toml:6, systems\.v\.path\): the query id has no vector: q0",
+                r"few\.npz \(plan\.toml:7, systems\.v\.queries\): the query id has no vector: q0",
             ),
             (
                 "path = 'items.npz'",

@@ -12,8 +12,8 @@ from karat.errors import DataError
 if TYPE_CHECKING:
     from karat.engines import Params
     from karat.lab.outcome import Choice, Cost, Sweep
-    from karat.plan.execution import Steps
     from karat.plan.reading import Checked
+    from karat.plan.work import Steps
 
 __all__ = ["FOLDER", "add_to"]
 

@@ -11,7 +11,7 @@ from karat.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
     from karat.dialects import Asked
-    from karat.plan.execution import Steps
+    from karat.plan.work import Steps
     from karat.rankers.fusion import Fusion
     from karat.tuning import Tuning
     from karat.types import Gold, Ranking

@@ -88,6 +88,8 @@ class Engine(ABC):
     """Whether it is asked with texts, not with vectors."""
     beside_output: ClassVar[bool] = False
     """Whether what it keeps on disk while it is open belongs under a plan's output (its setting ``folder``)."""
+    gives_scores: bool = True
+    """Whether its scores say how alike items are; else they only tell the order."""
     answers_singly: ClassVar[bool] = False
     """Whether every query is a request of its own, which may fail while others succeed."""
     threads_safe: ClassVar[bool] = True

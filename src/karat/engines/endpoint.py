@@ -153,6 +153,7 @@ class Endpoint(Engine):
                 hint='unknown = "skip" leaves them out.',
             )
         self._counts.add("unknown_ids", len(unknown))
+        self.gives_scores = self.gives_scores and (hits.scores is not None or not hits.ids)
         scores = hits.scores if hits.scores is not None else [-float(place) for place in range(len(hits.ids))]
         best: dict[int, float] = {}
         for name, score in zip(hits.ids, scores, strict=True):

@@ -84,7 +84,7 @@ def _libraries_of(extra: str | None) -> Iterator[str]:
 
 
 def _open_settings(bench: Bench) -> Iterator[tuple[str, Any]]:
-    """Where the engine is, without passwords: a hash of a short one could be guessed back. Its own folder is no matter."""
+    """Where the engine is, but for its own folder; without passwords: a hash of a short one could be guessed back."""
     for name, value in sorted(bench.settings.items()):
         if name == "folder" or any(word in name for word in _SECRETS):
             continue

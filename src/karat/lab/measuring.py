@@ -46,7 +46,7 @@ class Measured:
     exact: Ranking
     """What exact search over the same vectors brings."""
     scores: Floats
-    """Of what was found, queries × k; −inf where there is nothing."""
+    """Of what was found, queries × k; −inf where there is nothing, NaN where only the order is known."""
 
 
 def measure(
@@ -84,7 +84,7 @@ def measure(
     ids = bench.corpus.ids
     return Measured(
         indexed, ranking_of(bench.queries.ids, ids, found, source), ranking_of(bench.queries.ids, ids, truth, "exact"),
-        found.scores,
+        found.scores if engine.gives_scores else np.full(found.scores.shape, np.nan),
     )  # fmt: skip
 
 
@@ -93,8 +93,8 @@ def _own_exact(built: Built, params: Params) -> AnnRecall | None:
 
 
 def _shown(engine: Engine) -> dict[str, Any]:
-    """Where it is, without what may be a secret."""
-    hidden = {"dsn", "api_key", "headers", "password"}
+    """Where it is, without what may hold a secret; an engine has taken passwords out of the others itself."""
+    hidden = {"headers", "params", "body"}
     return {name: _SECRET if name in hidden and value else value for name, value in engine.settings.items() if value}
 
 

@@ -16,6 +16,8 @@ from karat.formats.vectors.checks import listed
 from karat.lab.bench import WARM_UP, Embed
 from karat.lab.measuring import Clock
 from karat.plan.tables import Folder, Table
+from karat.reports.saved import read_report
+from karat.saved import Saved
 from karat.text.models import Embedder, find_model
 from karat.text.queryset import QuerySet, check_pins, read_query_set
 from karat.types import Vectors
@@ -84,6 +86,11 @@ class LabWork:
         found = read_query_set(self.folder.path(self.table.queries))
         check_pins(found)
         return found
+
+    @cached_property
+    def earlier(self) -> Saved | None:
+        """The earlier report to be held against."""
+        return None if self.table.earlier is None else read_report(self.folder.path(self.table.earlier))
 
     def texts_of(self, queries: pl.Series) -> list[str] | None:
         """Of these queries, in their order; None where there is no query set."""

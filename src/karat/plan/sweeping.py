@@ -19,10 +19,10 @@ from karat.plan.tables import Table
 from karat.targets import Target
 
 if TYPE_CHECKING:
-    from karat.plan.execution import Steps, Work
     from karat.plan.indexes import IndexSystem
     from karat.plan.model import Plan
     from karat.plan.reading import Checked
+    from karat.plan.work import Steps, Work
 
 __all__ = ["SweepTable", "Swept", "sweep_faults", "sweeps_of"]
 
@@ -105,7 +105,7 @@ def grid_of(system: "IndexSystem", table: SweepTable) -> Grid:
 
 def sweeps_of(checked: "Checked", steps: "Steps | None" = None, output: Path | None = None) -> list[Swept]:
     """What a plan asks to sweep, with its vectors read; queries are those of the gold, as when the plan is run."""
-    from karat.plan.execution import Work
+    from karat.plan.work import Work
 
     if not checked.plan.sweep:
         raise UsageError("the plan sweeps nothing", where=checked.where, expected=_EXAMPLE)
@@ -119,7 +119,7 @@ def sweeps_of(checked: "Checked", steps: "Steps | None" = None, output: Path | N
 
 def _swept(name: str, table: SweepTable, checked: "Checked", work: "Work") -> Swept:
     system: Any = checked.plan.systems[name]
-    with work.named_at("systems", name, "path"):
+    with work.named_by(name):
         bench = system.bench(work, work.lab, work.gold_of(name).queries.cast(pl.String).sort())
     clock = work.lab.clock(len(bench.queries))
     assert clock is not None

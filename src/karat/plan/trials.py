@@ -15,7 +15,6 @@ from karat.lab.fingerprints import fingerprint, fingerprint_ids
 from karat.lab.loss import loss_of, measure_of_loss
 from karat.lab.measuring import Measured
 from karat.report import Report
-from karat.reports.saved import read_report
 from karat.saved import Saved
 from karat.similarity import norms_of
 from karat.stability import Stability, stability_of
@@ -85,10 +84,9 @@ class Trials:
         return replace(report, hints=tuple(hints_of(saved)))
 
     def _with_drift(self, report: Report) -> Report:
-        earlier = self.lab.table.earlier
-        if earlier is None:
+        old = self.lab.earlier
+        if old is None:
             return report
-        old = read_report(self.lab.folder.path(earlier))
         saved = Saved(report.as_json(queries=True), "this report")
         drifts: dict[str, Drift] = {}
         for name in self.stabilities:
@@ -96,7 +94,7 @@ class Trials:
                 drifts[name] = drift_between(saved, old, system=name, allowed=self.lab.table.allowed_drift)
         if not drifts:
             raise DataError(
-                f"no system of this plan is in the earlier report, which has {', '.join(old.systems)}", where=earlier
+                f"no system of this plan is in the earlier report, which has {', '.join(old.systems)}", where=old.source
             )
         figures = {name: {**report.figures.get(name, {}), **one.figures()} for name, one in drifts.items()}
         return replace(report, drifts=drifts, figures={**report.figures, **figures})

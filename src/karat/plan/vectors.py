@@ -24,7 +24,9 @@ class VectorFiles(Table):
     queries: str | None = Field(None, description="The queries' vectors, where they are not items of the corpus.")
     queries_ids: str | None = Field(None, description="A file of the queries' ids.")
     metric: str = Field("cosine", description="cosine, ip (inner product) or l2.")
-    normalise: bool = Field(False, description="Bring all vectors to length one first.")
+    normalise: bool = Field(
+        False, description="Bring all vectors to length one, last of all."
+    )
     truncate: Annotated[int, Field(ge=1)] | None = Field(None, description="Use only the first dimensions.")
     dtype: str | None = Field(None, description="Use them as float64, float32, float16, int8 or binary.")
 

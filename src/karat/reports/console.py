@@ -1,6 +1,6 @@
 """The report in a terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from karat.report import Report
@@ -141,11 +141,12 @@ def _width(header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
     return sum(max(map(cell_len, cells)) for cells in columns) + _GAP * (len(header) - 1)
 
 
-def print_first_fitting(layouts: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]], text: int) -> None:
-    """The first of several layouts that fits the screen, else the last; so many columns, from the left, are text."""
+def print_first_fitting(layouts: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]], text: Container[str]) -> None:
+    """The first of several layouts that fits the screen, else the last; columns of these names are text."""
     screen = console()
     header, rows = next((table for table in layouts if _width(*table) <= screen.width), layouts[-1])
-    screen.print(_table(header, rows, text=range(text), folding=range(text)))
+    words = [place for place, name in enumerate(header) if name in text]
+    screen.print(_table(header, rows, text=words, folding=words))
 
 
 def print_table(

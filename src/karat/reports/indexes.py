@@ -124,7 +124,7 @@ def index_lines(report: Report) -> Iterator[str]:
     """Whose fault a loss is; whether cosine and inner product agree; what proves how it was searched."""
     for name, one in report.indexes.items():
         if one.loss is not None and one.loss.index.n:
-            yield f"{name}: {_loss_told(one.loss)}"
+            yield f"{name}: {_loss_told(one.loss, filtered=bool(one.filters))}"
         if one.equivalence is not None and one.equivalence.differing:
             example = one.equivalence.example or {}
             left, right = one.equivalence.metrics
@@ -138,12 +138,13 @@ def index_lines(report: Report) -> Iterator[str]:
         yield f"cosine and inner product rank alike on normalised vectors: {', '.join(agreeing)}"
 
 
-def _loss_told(loss: Loss) -> str:
+def _loss_told(loss: Loss, *, filtered: bool) -> str:
     """``ndcg@10 of 1.000 ideal: the embedding loses 0.120, the index 0.003 [0.000, 0.007]``"""
     ci = loss.difference_ci
     interval = "" if ci is None else f" [{_signed(-ci[1])}, {_signed(-ci[0])}]"
     lost = f"{_signed(-loss.difference)}{interval}"
-    return f"{loss.measure}, ideal 1: the embedding loses {1 - loss.exact.mean:.3f}, the index {lost}"
+    who = "the embedding and the filter lose" if filtered else "the embedding loses"
+    return f"{loss.measure}, ideal 1: {who} {1 - loss.exact.mean:.3f}, the index {lost}"
 
 
 def _signed(value: float) -> str:

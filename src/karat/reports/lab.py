@@ -20,12 +20,13 @@ def print_lab(report: Report) -> None:
     screen = console()
     if report.indexes:
         table = index_table(report)
-        print_first_fitting([table, without(table, 4), without(table, 1, 4), without(table, 1, 4, 5)], 1)
+        narrower = [without(table, 4), without(table, 1, 4), without(table, 1, 4, 5)]
+        print_first_fitting([table, *narrower], ("index", "engine"))
         for line in index_lines(report):
             screen.print(line)
         if any(one.latency for one in report.indexes.values()):
             screen.print()
-            print_first_fitting([latency_table(report), latency_table(report, intervals=False)], 2)
+            print_first_fitting([latency_table(report), latency_table(report, intervals=False)], ("index", "asked"))
             screen.print(_clock_told(report))
         if any(one.filters for one in report.indexes.values()):
             screen.print()

@@ -1,0 +1,202 @@
+"""A plan at work: what is loaded while it runs, each once, and what its parts may use."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from karat.chance import Chance
+from karat.errors import DataError, KaratError, UnknownName, UsageError
+from karat.hygiene import Hygiene
+from karat.indexed import Equivalence
+from karat.lab.measuring import Measured
+from karat.pairing import PairsOfSystems
+from karat.plan.lab import LabWork
+from karat.plan.reading import Checked
+from karat.plan.tables import Loaded
+from karat.plan.trials import Trials
+from karat.similarities import Similarities
+from karat.statistics.intervals import Resampling
+from karat.types import Floats, Gold, Ranking, Vectors
+
+__all__ = ["TOP", "Steps", "Work"]
+
+Steps = Callable[[str, int, int], None]
+"""Told what is being done, how many steps of it are done, and of how many."""
+TOP = 10
+"""How many of each query are kept where no measure says how deep it looks."""
+
+
+class Work:
+    """What is loaded while a plan runs, each once."""
+
+    def __init__(self, checked: Checked, steps: Steps, output: Path | None = None) -> None:
+        self.checked = checked
+        place = checked.folder if output is None else output
+        self.scratch = str(place.absolute()) if os.access(place if place.exists() else place.parent, os.W_OK) else ""
+        self.steps = steps
+        self.spaces: dict[str, Hygiene] = {}
+        self.fusions: dict[str, dict[str, object]] = {}
+        self.facts: dict[str, dict[str, object]] = {}
+        self.notes: list[str] = []
+        self._made: dict[str, Ranking | Chance] = {}
+        self._used = {name for table in checked.plan.systems.values() for name in table.needs()}
+        self._doing = "Reading the gold"
+        self.how = Resampling(**checked.plan.statistics.model_dump())
+        self.is_lab = checked.plan.is_lab
+        self.lab = LabWork(checked.plan.lab, self)
+        self.trials = Trials(self.lab)
+        self.cuts, self.gold_cut = checked.cuts, checked.gold_cut
+        with self.named_at("gold"):
+            self.loaded: Loaded = checked.plan.gold.load(self)
+        self.pairs = _pairs(checked, self.loaded)
+
+    @contextmanager
+    def named_at(self, *path: str | int) -> Iterator[None]:
+        """Say of an error in a file which key of the plan names it."""
+        try:
+            yield
+        except KaratError as error:
+            self._name(error, path)
+            raise
+
+    @contextmanager
+    def named_by(self, system: str) -> Iterator[None]:
+        """The same of whatever file a system is made from; where it is none of these, the system itself."""
+        try:
+            yield
+        except KaratError as error:
+            self._name(error, self._key_of(error.where or "", system))
+            raise
+
+    def _name(self, error: KaratError, path: tuple[str | int, ...]) -> None:
+        if self.checked.places and self.checked.where not in str(error):
+            place = self.checked.at(*path).replace(self.checked.where, Path(self.checked.where).name)
+            error.where = f"{error.where} ({place})" if error.where else place
+
+    def _key_of(self, where: str, system: str) -> tuple[str, ...]:
+        """The key of the system, or of the lab, whose file stands at the place of an error."""
+        plan = self.checked.plan
+        for path, table in ((("systems", system), plan.systems[system]), (("lab",), plan.lab)):
+            for key, value in table:
+                files = {value, value.rpartition(":")[0]} - {""} if isinstance(value, str) else set()
+                if any(self.path(file) in where for file in files):
+                    return (*path, key)
+        return ("systems", system)
+
+    def path(self, text: str) -> str:
+        return text if text == "-" or Path(text).is_absolute() else str(self.checked.folder / text)
+
+    def progress(self, done: int, of: int) -> None:
+        self.steps(self._doing, done, of)
+
+    @property
+    def all_spaces(self) -> dict[str, Hygiene]:
+        """The gold's own, and by system."""
+        own = {name if name not in self.spaces else f"{name} (gold)": one for name, one in self.loaded.spaces.items()}
+        return own | self.spaces
+
+    def check_earlier(self) -> None:
+        """Before the work: is the earlier report there, and does it hold a system of the plan?"""
+        old, systems = self.lab.earlier, self.checked.plan.systems
+        if old is not None and len(old.systems) > 1 and not set(old.systems) & set(systems):
+            raise DataError(
+                f"found the systems {', '.join(old.systems)}", where=old.source,
+                expected=f"one of {', '.join(systems)}, or only one",
+            )  # fmt: skip
+
+    def aspect_of(self, system: str) -> str:
+        """The aspect of the gold that a system is held against."""
+        golds = self.loaded.golds
+        chosen = self.checked.plan.systems[system].gold
+        where = self.checked.at("systems", system, "gold")
+        if chosen is None and len(golds) > 1:
+            known = ", ".join(f'"{name}"' for name in golds)
+            raise UsageError("the gold has several aspects", where=where, expected=f"gold = one of {known}")
+        if chosen is not None and chosen not in golds:
+            raise UnknownName("aspect of the gold", chosen, golds, where=where)
+        return chosen or next(iter(golds))
+
+    def gold_of(self, system: str) -> Gold:
+        return self.loaded.golds[self.aspect_of(system)]
+
+    def load(self, name: str) -> Ranking | Chance:
+        """A system's ranking; kept where another is made from it."""
+        if name in self._made:
+            return self._made[name]
+        self._doing = f"Ranking {name}"
+        self.progress(0, 1)
+        with self.named_by(name):
+            made = self.checked.plan.systems[name].load(_Bench(self, name))
+        if name in self._used:
+            self._made[name] = made
+        return made
+
+    def is_used(self, name: str) -> bool:
+        """Whether another system is made from it."""
+        return name in self._used
+
+    def ranking(self, name: str) -> Ranking:
+        made = self.load(name)
+        if isinstance(made, Chance):
+            raise UsageError(f"{name} is a random order, which has no ranking", where=self.checked.where)
+        return made
+
+
+class _Bench:
+    """What one system may use."""
+
+    def __init__(self, work: Work, name: str) -> None:
+        self.work = work
+        self.name = name
+        self.gold = work.gold_of(name)
+        self.closed = work.loaded.closed
+        self.cuts, self.gold_cut = work.cuts, work.gold_cut
+        self.reference = work.loaded.reference
+        self.how, self.lab, self.is_lab, self.scratch = work.how, work.lab, work.is_lab, work.scratch
+        self.deepest = None if work.is_used(name) else work.checked.deepest
+
+    def path(self, text: str) -> str:
+        return self.work.path(text)
+
+    def ranking(self, name: str) -> Ranking:
+        return self.work.ranking(name)
+
+    def progress(self, done: int, of: int) -> None:
+        self.work.progress(done, of)
+
+    def tell(self, what: str, done: int, of: int) -> None:
+        self.work.steps(f"{what}: {self.name}", done, of)
+
+    def keep_index(self, measured: Measured, same: Equivalence | None) -> None:
+        self.work.trials.keep_index(self.name, measured, same)
+
+    def keep_vectors(self, corpus: Vectors, queries: Vectors, scores: Floats) -> None:
+        self.work.trials.keep_vectors(self.name, corpus, queries, scores)
+
+    def note(self, text: str) -> None:
+        self.work.notes.append(f"{self.name}: {text}")
+
+    def keep_space(self, hygiene: Hygiene) -> None:
+        self.work.spaces[self.name] = hygiene
+
+    def keep_similarities(self, similarities: Similarities, ranking: Ranking) -> None:
+        if self.work.pairs is not None:
+            self.work.pairs.add(self.name, similarities, ranking)
+
+    def keep_fusion(self, how: Mapping[str, object]) -> None:
+        self.work.fusions[self.name] = dict(how)
+
+    def keep_facts(self, facts: Mapping[str, object]) -> None:
+        self.work.facts[self.name] = self.work.facts.get(self.name, {}) | dict(facts)
+
+
+def _pairs(checked: Checked, loaded: Loaded) -> PairsOfSystems | None:
+    table = checked.plan.agreement
+    if table is None or loaded.reference is None:
+        return None
+    deepest = max(checked.cuts, default=TOP)
+    return PairsOfSystems(
+        loaded.reference, over=table.over, size=table.pairs, seed=table.seed, k=table.k or deepest,
+        where=checked.at("agreement"),
+    )  # fmt: skip
