@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from shutil import copytree
 
@@ -18,7 +19,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [README, *(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md")))]
 
 
+@cache
 def karat(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """What is asked for twice is run once."""
     return subprocess.run(
         [sys.executable, "-m", "karat", *arguments], cwd=cwd, capture_output=True, text=True, check=False
     )
@@ -29,9 +32,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the demo's files, under the names that the README uses as well."""
     folder = tmp_path_factory.mktemp("desk")
     assert karat("demo", "--keep", "karat-demo", "-q", cwd=folder).returncode == 0
-    assert karat("demo", "movies", "--keep", "movies", "-q", cwd=folder).returncode == 0
-    assert karat("demo", "papers", "--keep", "papers", "-q", cwd=folder).returncode == 0
-    copytree(ROOT / "src" / "karat" / "samples" / "fashion", folder / "fashion")
+    for sample in ("movies", "papers", "fashion"):
+        copytree(ROOT / "src" / "karat" / "samples" / sample, folder / sample)
     for name, source in (("qrels.txt", "qrels"), ("bm25.trec", "bm25"), ("dense.trec", "dense"), ("run.trec", "bm25")):
         (folder / name).write_bytes((folder / "karat-demo" / f"{source}.trec").read_bytes())
     (folder / "queries.jsonl").write_bytes((folder / "karat-demo" / "queries.jsonl").read_bytes())

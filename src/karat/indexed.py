@@ -60,8 +60,8 @@ class Loss:
             "index": brief(self.index),
             "embedding_loss": 1.0 - self.exact.mean if self.exact.n else None,
             "index_loss": {
-                "mean": -self.difference if self.index.n else None,
-                "ci": None if self.difference_ci is None else [-self.difference_ci[1], -self.difference_ci[0]],
+                "mean": 0.0 - self.difference if self.index.n else None,
+                "ci": None if self.difference_ci is None else [0.0 - end for end in reversed(self.difference_ci)],
             },
         }
 
@@ -155,6 +155,8 @@ class Indexed:
     filters: tuple[Filtered, ...] = ()
     equivalence: Equivalence | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    vectors: Mapping[str, Any] = field(default_factory=dict)
+    """What was done to the vectors before: normalised, truncated, quantised; and whether queries are filtered."""
 
     def as_json(self) -> dict[str, Any]:
         own = None if self.own_exact is None else self.own_exact.as_json()
@@ -164,6 +166,7 @@ class Indexed:
             "settings": dict(self.settings),
             "build": dict(self.build),
             "search": dict(self.search),
+            "vectors": dict(self.vectors),
             "facts": dict(self.facts),
             "items": self.items,
             "dimensions": self.dimensions,

@@ -1,6 +1,8 @@
 """karat label: counts, files, agreement with people, explanations, and what is refused."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -164,6 +166,42 @@ def test_a_file_that_is_there_is_left_when_something_is_wrong(karat: Karat) -> N
     assert Path("labels.jsonl").read_text() == "kept"
 
 
+def test_changed_queries_under_a_pinned_version(karat: Karat) -> None:
+    rows = [{**one, "category": "Dresses", "version": "1"} for one in QUERIES]
+    put("queries.jsonl", "\n".join(map(json.dumps, rows)))
+    done(karat("pin", "queries.jsonl"))
+    done(karat("label", *GIVEN, "-o", "labels.jsonl"))
+    for change in ({"text": "blue shirt"}, {"category": "Shirts"}):
+        put("queries.jsonl", "\n".join(map(json.dumps, [rows[0], rows[1] | change, rows[2]])))
+        check_failure(karat("label", *GIVEN, "-o", "new.jsonl"), 3, "queries.jsonl: ", "changed: q2;", "new version")
+    put("queries.jsonl", "\n".join(json.dumps(one | {"version": "2"}) for one in rows))
+    done(karat("label", *GIVEN))
+    assert written("labels.jsonl") == GRADES and not Path("new.jsonl").exists()
+    done(karat("label", "items.json", "-", stdin=b'{"id": "q1", "text": "dress", "version": "1"}'))
+
+
+def test_a_product_without_texts_does_not_end_it(karat: Karat) -> None:
+    put("items.json", json.dumps([*ITEMS, {"asin": "A4", "store": "Marlo"}, {"asin": "A5"}]))
+    outcome = done(karat("label", *GIVEN, "-o", "labels.jsonl"))
+    assert written("labels.jsonl") == {**GRADES, ("q3", "A4"): 1}
+    assert outcome.warnings[0] == (
+        "warning: 2 of 5 items have no title, bullets or description, so that their other fields count alone: A4, A5; "
+        "left out, as they have none of those either: A5"
+    )
+
+
+@pytest.mark.parametrize(("options", "last"), [([], "Nothing relevant"), (["--json"], "}")])
+def test_what_was_written_is_told_after_what_was_found(
+    options: list[str], last: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    command = [sys.executable, "-m", "karat", "label", *GIVEN, "-o", "labels.jsonl", *options]
+    both = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+    told = both.decode().splitlines()
+    assert told[-4].startswith(last) and told[-3].startswith("warning: "), told
+    assert told[-2].startswith("Wrote labels.jsonl"), told
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "fragments"),
     [
@@ -173,7 +211,7 @@ def test_a_file_that_is_there_is_left_when_something_is_wrong(karat: Karat) -> N
         ([*GIVEN, "-o", "no/labels.jsonl"], 3, ["no such folder"]),
         ([*GIVEN, "--catalogue-out", "items.qrels"], 2, ["suffix"]),
         ([*GIVEN, "--id", "azin"], 2, ["unknown field 'azin'", "asin"]),
-        (["queries.jsonl", "queries.jsonl"], 3, ["queries.jsonl", "the item q1 has no text"]),
+        (["queries.jsonl", "queries.jsonl"], 3, ["queries.jsonl", "no item has a text"]),
         ([*GIVEN, "--synonyms", "items.json"], 3, ["items.json", "not TOML"]),
     ],
 )

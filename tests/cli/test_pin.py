@@ -51,6 +51,13 @@ def test_changed_queries(karat: Karat) -> None:
     assert karat("pin", "queries.csv").code == 0
 
 
+def test_a_category_that_changed(karat: Karat) -> None:
+    put("queries.csv", "id,text,category,version\nq1,dress,Dresses,1\nq2,boots,Boots,1\n")
+    karat("pin", "queries.csv")
+    put("queries.csv", "id,text,category,version\nq1,dress,Dresses,1\nq2,boots,Shoes,1\n")
+    check_failure(karat("pin", "queries.csv", "--check"), 3, "queries.csv: ", "changed: q2;")
+
+
 def test_check_fails_on_what_is_not_pinned_and_writes_nothing(karat: Karat) -> None:
     put("queries.csv", QUERIES)
     check_failure(karat("pin", "queries.csv", "--check"), 3, "version 2026-11 is not pinned", "karat pin queries.csv")

@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-import pytest
 
 import karat
 
@@ -25,8 +24,8 @@ def assert_same(found: Mapping[str, float], expected: Mapping[str, float], label
 
 
 def assert_close(found: float, expected: float, what: str, *, exact: bool = False) -> None:
-    allowed = 0.0 if exact else ROUNDING
-    assert found == pytest.approx(expected, rel=allowed, abs=0.0), f"{what}: karat {found!r}, tool {expected!r}"
+    same = found == expected if exact else math.isclose(found, expected, rel_tol=ROUNDING)
+    assert same, f"{what}: karat {found!r}, tool {expected!r}"
 
 
 def mean_of(values: Mapping[str, float]) -> float:

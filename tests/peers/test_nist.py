@@ -5,6 +5,7 @@ repository, where they are there.
 """
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -43,6 +44,7 @@ def printed(name: str) -> Iterator[tuple[str, str, str]]:
         yield measure, query, figure
 
 
+@cache
 def is_read(name: str) -> bool:
     try:
         karat.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [name], dialect="trec_eval")

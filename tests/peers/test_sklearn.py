@@ -21,7 +21,8 @@ from .agreement import assert_close, assert_same, per_query
 from .strategies import SCORES, thorough
 
 Matrix = NDArray[np.float64]
-CUTS = (1, 2, 3, 5, 10, 40)
+CUT_OFFS = {"": None, **{f"@{k}": k for k in (1, 2, 3, 5, 10, 40)}}
+FUNCTIONS = (ndcg_score, dcg_score)
 
 
 @dataclass(frozen=True)
@@ -60,29 +61,29 @@ BINARY = st.sampled_from((0.0, 1.0))
 @thorough(60)
 @given(dense(GRADES))
 def test_gains_with_ties(data: Dense) -> None:
-    cuts = {"": None, **{f"@{k}": k for k in CUTS}}
-    names = [f"{name}{cut}" for name in ("ndcg_score", "dcg_score") for cut in cuts]
-    for dialect in ("sklearn", None):
-        scores = karat.evaluate(*data.as_dicts(), names, dialect=dialect)
-        for cut, k in cuts.items():
-            for function in (ndcg_score, dcg_score):
-                name = f"{function.__name__}{cut}"
-                expected = {query: float(function(*row, k=k)) for query, row in data.rows().items()}
+    names = [f"{function.__name__}{cut}" for function in FUNCTIONS for cut in CUT_OFFS]
+    found = [karat.evaluate(*data.as_dicts(), names, dialect=dialect) for dialect in ("sklearn", None)]
+    for cut, k in CUT_OFFS.items():
+        for function in FUNCTIONS:
+            name = f"{function.__name__}{cut}"
+            expected = {query: float(function(*row, k=k)) for query, row in data.rows().items()}
+            mean = function(data.truth, data.scores, k=k)
+            for scores in found:
                 assert_same(per_query(scores, name), expected, name, exact=False)
-                assert_close(scores.summary(name).mean, function(data.truth, data.scores, k=k), f"{name} of all")
+                assert_close(scores.summary(name).mean, mean, f"{name} of all")
 
 
 @thorough(60)
 @given(dense(GRADES, distinct=True))
 def test_gains_without_ties(data: Dense) -> None:
     """ignore_ties=True leaves the order of equal scores to a sort; where there are none, it is the ranking."""
-    for k in (None, *CUTS):
-        cut = "" if k is None else f"@{k}"
-        names = [f"ndcg(ties=order){cut}", f"dcg(ties=order){cut}"]
-        scores = karat.evaluate(*data.as_dicts(), names, dialect="sklearn")
-        for name, function in zip(names, (ndcg_score, dcg_score), strict=True):
+    names = [f"{name}(ties=order){cut}" for name in ("ndcg", "dcg") for cut in CUT_OFFS]
+    scores = karat.evaluate(*data.as_dicts(), names, dialect="sklearn")
+    for cut, k in CUT_OFFS.items():
+        for name, function in zip(("ndcg", "dcg"), FUNCTIONS, strict=True):
             expected = {q: float(function(*row, k=k, ignore_ties=True)) for q, row in data.rows().items()}
-            assert_same(per_query(scores, name), expected, name, exact=False)
+            label = f"{name}(ties=order){cut}"
+            assert_same(per_query(scores, label), expected, label, exact=False)
 
 
 def something_relevant(data: Dense) -> bool:

@@ -495,12 +495,13 @@ class TestDrift:
         assert form["figures"]["drift"] == 0.0 and form["drift"]["changed"] == []
 
     def test_vectors_that_were_not_normalised(self, tmp_path: Path) -> None:
-        """Their length shows it, though the cosine is the same; it is said that the vectors are others."""
+        """Their length shows it, though the cosine is the same; it is said what was done otherwise."""
         self.earlier(tmp_path, index("x", "exact", "normalise = true\n"))
         found = outcome_of(tmp_path, PLAN, index(), lab("earlier = 'old.json'\n"))
         assert verdicts(found)["drift", "x"] == "fail"
         form = found.report.as_json()["systems"]["x"]["drift"]
-        assert form["worst"]["figure"].startswith("norm") and "vectors differ" in form["undeclared"][0]
+        assert form["worst"]["figure"].startswith("norm") and form["undeclared"] == []
+        assert [(one["what"], one["found"]) for one in form["changed"]] == [("index", ["normalise true → false"])]
 
     def test_how_much_is_allowed(self, tmp_path: Path) -> None:
         self.earlier(tmp_path, index("x", "exact", "normalise = true\n"))
@@ -515,7 +516,7 @@ class TestDrift:
 
     def test_none_of_the_systems(self, tmp_path: Path) -> None:
         self.earlier(tmp_path, index("a"), index("b"))
-        with pytest.raises(DataError, match=r"lab.earlier\): found the systems a, b; expected one of x, or only one"):
+        with pytest.raises(DataError, match=r"lab.earlier\): found none of the plan's systems; expected one of x"):
             outcome_of(tmp_path, PLAN, index(), lab("earlier = 'old.json'\n"))
 
     def test_a_system_that_is_new_has_not_drifted(self, tmp_path: Path) -> None:

@@ -90,6 +90,7 @@ class TestTemplate:
         assert meta["query_set_version"] == "v1", "that of the query set, where the plan does not say"
         assert meta["index_params"] == {
             "engine": "faiss-ivf", "metric": "cosine", "build": {"nlist": 8}, "search": {"nprobe": 1},
+            "vectors": {"normalise": True, "truncate": None, "dtype": None, "filter": None},
         }  # fmt: skip
         assert meta["owner"] == "search team", "whatever else is declared"
         assert (meta["index"], meta["date"]) == ("ivf", report.provenance["made"])

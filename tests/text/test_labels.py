@@ -369,6 +369,32 @@ def test_a_catalogue_whose_categories_tell_nothing(tmp_path: Path) -> None:
     assert labels.notes[0] == "20 of 20 items have no category that tells them apart: titles were looked at"
 
 
+def test_a_catalogue_of_which_some_have_a_main_category_only(tmp_path: Path) -> None:
+    fields = {"main_category": "AMAZON FASHION", "title": "adidas Women's Running Shoes", "store": "adidas"}
+    bare = [{**fields, "parent_asin": f"bare{n}", "categories": []} for n in range(6)]
+    whole = [{**fields, "parent_asin": f"whole{n}", "categories": ["Clothing", "Running Shoes"]} for n in range(6)]
+    socks = {**fields, "parent_asin": "socks", "title": "Running Socks", "categories": []}
+    labels = labelled(tmp_path, [*bare, *whole, socks], "adidas running shoes")
+    assert grades(labels) == {**{one["parent_asin"]: 2 for one in (*bare, *whole)}, "socks": 1}
+    assert row(labels, "bare0")["category"] == "running shoes (title)"
+    assert labels.notes == ("7 of 13 items have no category that tells them apart: titles were looked at",)
+
+
+def test_an_item_without_texts_is_graded_by_its_fields(tmp_path: Path) -> None:
+    items = [
+        *ITEMS,
+        {"id": "fields", "category": "Dresses", "color": "red", "material": "cotton"},
+        {"id": "brand", "brand": "Marlo"},
+        {"id": "nothing"},
+    ]
+    labels = labelled(tmp_path, items, "red cotton Marlo dress")
+    assert (grades(labels)["fields"], grades(labels)["brand"], row(labels, "fields")["rule"]) == (
+        *(3, 1),
+        "category and attributes",
+    )
+    assert "nothing" not in labels.items and labels.notes[0].startswith("3 of 8 items have no title")
+
+
 def test_synonyms_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('[category]\nsame = [["frock", "dress"]]\n', encoding="utf-8")
@@ -448,8 +474,17 @@ def test_queries_need_ids_and_texts(tmp_path: Path) -> None:
 )
 def test_query_sets(name: str, content: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
-    rows = [("a", "red", "x", None, None), ("2", "blue", None, None, None)]
+    rows = [("a", "red", "x", None, None, None), ("2", "blue", None, None, None, None)]
     assert read_queries(tmp_path / name).rows() == rows
+
+
+def test_categories_brands_and_versions_of_queries(tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text("id,text,brand,category,version\na,red, Marlo ,Dresses,3\nb,blue,,,3\n")
+    found = read_queries(tmp_path / "q.csv").drop("text", "type")
+    assert found.rows(named=True) == [
+        {"id": "a", "category": "Dresses", "brand": "Marlo", "version": "3"},
+        {"id": "b", "category": None, "brand": None, "version": "3"},
+    ]
 
 
 def test_queries_a_line_each(tmp_path: Path) -> None:

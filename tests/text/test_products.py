@@ -157,7 +157,7 @@ def test_a_record_of_amazon(tmp_path: Path) -> None:
         ({"categories": [["Clothing", "Dresses"], ["Sale"]]}, "categories", ["Clothing > Dresses", "Sale"]),
         ({"categories": "['Clothing', 'Dresses']"}, "category", "Dresses"),
         ({"categories": "Clothing > Dresses"}, "category", "Dresses"),
-        ({"categories": []}, "category", "AMAZON FASHION"),
+        ({"categories": []}, "category", None),
         ({"categories": None, "main_category": None}, "category", None),
         ({"category": "Gowns"}, "category", "Gowns"),
         ({"features": "Soft\nWarm"}, "bullets", ["Soft", "Warm"]),
@@ -248,6 +248,48 @@ def test_what_else_is_simple_is_kept(tmp_path: Path) -> None:
     assert read(tmp_path, *many).extras == []
 
 
+@pytest.mark.parametrize(
+    ("main", "others", "expected"),
+    [
+        ("AMAZON FASHION", ["Clothing > Women > Dresses"], None),
+        ("Clothing", ["Clothing > Women > Dresses"], None),
+        ("Women", ["Clothing > Women > Dresses"], None),
+        ("DRESSES", ["Clothing > Women > Dresses"], "DRESSES"),
+        ("Shoes > Boots", ["Boots"], "Boots"),
+        ("Shoes", ["Shoes", "Shoes > Boots"], None),
+        ("Dresses", [], None),
+    ],
+)
+def test_a_main_category_counts_only_where_others_end_in_it(
+    main: str, others: list[str], expected: str | None, tmp_path: Path
+) -> None:
+    items = [{"id": n, "title": "x", "category": one, "main_category": "All"} for n, one in enumerate(others)]
+    found = read(tmp_path, *items, {"id": "it", "title": "x", "categories": [], "main_category": main})
+    assert found.frame["category"].to_list() == [*(one.split(" > ")[-1] for one in others), expected]
+    assert found.frame["categories"].to_list()[-1] == (None if expected is None else [main])
+    assert "main_category" not in found.frame.columns
+
+
+def test_items_without_texts_stay_where_something_else_is_told(tmp_path: Path) -> None:
+    fields: list[dict[str, Any]] = [
+        *({"title": "Dress", "price": "?"}, {"store": "Marlo"}, {"categories": ["Clothing", "Dresses"]}),
+        *({"details": {"Color": "Red"}}, {"details": {"Pattern": "Floral"}}, {"description": "Long"}),
+        *({}, {"title": " ", "features": [], "main_category": "AMAZON FASHION", "price": 3, "average_rating": 4.5}),
+    ]
+    items = [{"parent_asin": f"B{n}", "asin": f"A{n}", **one} for n, one in enumerate(fields)]
+    found = read(tmp_path, *items)
+    assert found.ids.to_list() == ["B0", "B1", "B2", "B3", "B4", "B5"]
+    assert found.notes[1:] == (
+        "6 of 8 items have no title, bullets or description, so that their other fields count alone: "
+        "B1, B2, B3, B4, B6 … (6 in all); left out, as they have none of those either: B6, B7",
+    )
+    assert found.notes[0] == "1 of 8 prices could not be read: B0 (?)"
+    assert read(tmp_path, *items[:2]).notes[1:] == (
+        "1 of 2 items have no title, bullets or description, so that their other fields count alone: B1",
+    )
+    assert read(tmp_path, items[5]).notes == ()
+
+
 def test_prices_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     found = read(tmp_path, {**AMAZON, "price": "on request"}, {**AMAZON, "parent_asin": "B2"})
     assert found.notes == ("1 of 2 prices could not be read: B0001 (on request)",)
@@ -268,7 +310,7 @@ def test_prices_that_cannot_be_read_are_told(tmp_path: Path) -> None:
         ("c.jsonl", '\n{"id": 1.5 "title"}', ["c.jsonl:2", "not JSON"]),
         ("c.jsonl", '{"id": 1, "title": "x"}\nnull', ["c.jsonl:2", "'None'", "an object"]),
         ("c.jsonl", '{"title": "x"}', ["found the fields title", "none holds ids", "--id"]),
-        ("c.jsonl", '{"id": "p7", "title": " "}', ["c.jsonl", "p7 has no text", "bullets"]),
+        ("c.jsonl", '{"id": "p7", "title": " "}', ["c.jsonl:1", "no item has a text", "bullets"]),
         ("c.jsonl", '{"asin": "B7", "title": "x", "details": "{\\"Color\\": "}', ["B7", "details", "Color"]),
         ("c.csv", "id,title\n1,x\n2\n", ["c.csv:3", "found 1 columns"]),
         ("c.csv", "id,title,id\n1,x,1\n", ["'id' stands twice"]),

@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from karat.errors import DataError
-from karat.text.queryset import QuerySet, check_pins, pin, pins_beside, read_query_set
+from karat.text.queries import read_queries
+from karat.text.queryset import QuerySet, check_pins, pin, pins_beside, read_pinned, read_query_set
 
 ROWS = [
     {"id": "q1", "text": "summer dress", "type": "category", "version": "2026-11"},
@@ -36,6 +38,13 @@ def put(rows: list[dict[str, Any]], path: Path) -> str:
     return str(path)
 
 
+FULL = [
+    ROWS[0] | {"category": "Dresses", "brand": None},
+    ROWS[1] | {"category": None, "brand": "Levi's"},
+    ROWS[2] | {"category": None, "brand": None},
+]
+
+
 def changed(rows: list[dict[str, Any]] = ROWS, **texts: str) -> list[dict[str, Any]]:
     return [row | ({"text": texts[row["id"]]} if row["id"] in texts else {}) for row in rows]
 
@@ -49,44 +58,50 @@ def test_read(tmp_path: Path) -> None:
 
 
 def test_the_hash_by_hand(tmp_path: Path) -> None:
-    """Ids, texts and types by id, each behind its length."""
-    expected = sha256()
-    for row in sorted(ROWS, key=lambda row: str(row["id"])):
-        for cell in (row["id"], row["text"], row["type"] or ""):
-            expected.update(len(cell.encode()).to_bytes(8, "little") + cell.encode())
-    assert read_query_set(put(ROWS, tmp_path / "queries.jsonl")).sha256 == expected.hexdigest()
+    """Ids, texts and types by id, each behind its length; category and brand of queries that have one of them."""
+    for rows in (ROWS, FULL):
+        expected = sha256()
+        for row in sorted(rows, key=lambda row: str(row["id"])):
+            more = [row.get("category") or "", row.get("brand") or ""]
+            for cell in (row["id"], row["text"], row["type"] or "", *(more if any(more) else ())):
+                expected.update(len(cell.encode()).to_bytes(8, "little") + cell.encode())
+        assert read_query_set(put(rows, tmp_path / "queries.jsonl")).sha256 == expected.hexdigest()
 
 
 @pytest.mark.parametrize("name", ["q.jsonl", "q.csv", "q.tsv", "q.parquet", "q.jsonl.gz"])
 def test_one_set_however_it_is_written(tmp_path: Path, name: str) -> None:
     rows = [
-        {"version": row["version"], "query_type": row["type"], "x": 1, "text": f" {row['text']} ", "qid": row["id"]}
-        for row in reversed(ROWS)
+        {
+            **{"version": row["version"], "brand": row["brand"], "query_type": row["type"], "x": 1},
+            **{"text": f" {row['text']} ", "category": row["category"], "qid": row["id"]},
+        }
+        for row in reversed(FULL)
     ]
-    one, other = read_query_set(put(ROWS, tmp_path / "queries.jsonl")), read_query_set(put(rows, tmp_path / name))
+    one, other = read_query_set(put(FULL, tmp_path / "queries.jsonl")), read_query_set(put(rows, tmp_path / name))
     assert (one.sha256, one.version, one.each) == (other.sha256, other.version, other.each)
 
 
 @settings(max_examples=30, deadline=None)
 @given(
-    st.lists(st.tuples(st.text(), st.text()), min_size=1, max_size=6),
+    st.lists(st.tuples(st.text(), st.text(), st.text(), st.text()), min_size=1, max_size=6),
     st.randoms(use_true_random=False),
     st.integers(0, 5),
 )
 def test_any_change_changes_the_hash_and_no_order_does(
-    cells: list[tuple[str, str]], shuffling: random.Random, place: int
+    cells: list[tuple[str, str, str, str]], shuffling: random.Random, place: int
 ) -> None:
-    rows = [(f"q{number}", text, kind) for number, (text, kind) in enumerate(cells)]
+    rows = [(f"q{number}", *rest) for number, rest in enumerate(cells)]
     mixed = shuffling.sample(rows, len(rows))
     assert made(rows).sha256 == made(mixed).sha256
     at = place % len(rows)
-    for other in ((rows[at][0], rows[at][1] + "x", rows[at][2]), (rows[at][0], rows[at][1], rows[at][2] + "x")):
+    for column in range(1, 5):
+        other = tuple(cell + "x" * (number == column) for number, cell in enumerate(rows[at]))
         altered = [*rows[:at], other, *rows[at + 1 :]]
         assert made(altered).sha256 != made(rows).sha256
         assert [id_ for id_, short in made(altered).each.items() if made(rows).each[id_] != short] == [rows[at][0]]
 
 
-def made(rows: list[tuple[str, str, str]]) -> QuerySet:
+def made(rows: Sequence[tuple[str, ...]]) -> QuerySet:
     columns = (pl.Series(column, dtype=pl.String) for column in zip(*rows, strict=True))
     return QuerySet(*columns, version="1")
 
@@ -189,6 +204,37 @@ class TestPins:
         put([ROWS[0] | {"type": "brand"}, *ROWS[1:]], path)
         with pytest.raises(DataError, match="changed: q1"):
             check_pins(read_query_set(path))
+
+    @pytest.mark.parametrize(
+        ("number", "change"),
+        [
+            (0, {"category": "Gowns"}),
+            (0, {"category": None}),
+            (0, {"category": None, "brand": "Dresses"}),
+            (1, {"brand": "Lee"}),
+            (2, {"brand": "Lee"}),
+        ],
+    )
+    @pytest.mark.parametrize("name", ["full.jsonl", "full.csv"])
+    def test_a_category_or_brand_that_changed_counts(
+        self, name: str, number: int, change: dict[str, Any], tmp_path: Path
+    ) -> None:
+        assert pin(read_query_set(put(FULL, tmp_path / name))) == "new"
+        rows = [row | (change if place == number else {}) for place, row in enumerate(FULL)]
+        with pytest.raises(DataError, match=rf"changed: {FULL[number]['id']};"):
+            check_pins(read_query_set(put(rows, tmp_path / name)))
+
+    def test_columns_that_say_nothing_do_not_count(self, path: Path) -> None:
+        put([row | {"category": None, "brand": "", "note": "x"} for row in ROWS], path)
+        assert check_pins(read_query_set(path)) == "pinned"
+
+    def test_queries_are_read_only_as_they_were_pinned(self, path: Path) -> None:
+        assert read_pinned(path).equals(read_queries(path))
+        put(changed(q2="jeans"), path)
+        with pytest.raises(DataError, match="changed: q2"):
+            read_pinned(path)
+        pins_beside(str(path)).unlink()
+        assert read_pinned(path)["text"].to_list() == ["summer dress", "jeans", "007"]
 
     def test_a_new_version_is_added_to_the_others(self, path: Path) -> None:
         put([row | {"version": "2026-12"} for row in changed(q2="jeans")], path)

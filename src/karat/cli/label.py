@@ -1,5 +1,6 @@
 """karat label: graded labels of a catalogue's items, by rules over its own fields."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,12 +75,13 @@ def label_command(
     from karat.text.human import merge, read_human
     from karat.text.labels import label, write_labels
     from karat.text.products import read_catalogue, write_catalogue
-    from karat.text.queries import read_queries
+    from karat.text.queryset import read_pinned
     from karat.text.synonyms import read_synonyms
 
     with progress(f"Labelling {catalogue}", quiet=quiet):
+        asked = read_pinned(queries)
         items = read_catalogue(catalogue, id_field=id_field)
-        labels = label(items, read_queries(queries), synonyms=read_synonyms(synonyms), own_category=query_category)
+        labels = label(items, asked, synonyms=read_synonyms(synonyms), own_category=query_category)
         agreement = None
         if human is not None:
             labels, agreement = merge(labels, read_human(human, labels))
@@ -96,6 +98,7 @@ def label_command(
         _print_counts(labels)
         if agreement is not None:
             _print_agreement(agreement)
+    sys.stdout.flush()  # before what standard error tells
     warn(labels.notes, quiet=quiet)
     _say_next(output, catalogue_out, pairs, quiet=quiet or (explain is not None and not written))
 

@@ -18,7 +18,7 @@ _DECLARED = {
 }
 """What a plan says of each, and under which name."""
 _BEHIND_VECTORS = ("model", "dataset", "chunking")
-_PARTS = ("settings", "build", "search", "facts")
+_PARTS = ("settings", "build", "search", "vectors", "facts")
 _FACTS = ("library", "version", "postgresql", "pgvector")
 """Of an index's facts, those that tell what it is; others tell what happened."""
 
@@ -80,6 +80,12 @@ class _Side:
         facts, prints, index = (_table(entry.get(name)) for name in ("facts", "fingerprints", "index"))
         return cls(declared, facts, prints, index, query_set)
 
+    @property
+    def prepared(self) -> Mapping[str, Any]:
+        """What was done to the vectors of the files: another treatment makes other vectors of the same model."""
+        done = _table(self.index.get("vectors")) or _table(self.facts.get("vectors"))
+        return {name: one for name, one in done.items() if name != "filter"}
+
 
 def changes_of(old: Saved, old_system: str, new: Saved, system: str) -> Circumstances:
     """Which of model, dataset, chunking, index and query set changed: by what is declared, and by what is found."""
@@ -123,8 +129,10 @@ def _found(before: _Side, after: _Side) -> Iterator[_Trace]:
         yield _Trace("query set", "other ids, texts or types of queries", "the queries differ")
     elif other_queries:
         yield _Trace("query set", "other queries", "the queries differ")
-    elif other_queries is False and _differ("query_vectors", before, after):
+    elif other_queries is False and _differ("query_vectors", before, after) and before.prepared == after.prepared:
         yield _Trace("model", "other vectors of the same queries", "the same queries have other vectors")
+    if not (before.index and after.index):
+        yield from (_Trace("index", one) for one in _changes_in("vectors", before.facts, after.facts))
     if before.index and after.index:
         shown = list(_index_changes(before.index, after.index))
         # An index is recorded as it is: only what is declared of it can be wrong.
@@ -137,10 +145,14 @@ def _index_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Itera
         if before.get(name) != after.get(name):
             yield f"{name} {_shown(before.get(name))} → {_shown(after.get(name))}"
     for part in _PARTS:
-        old, new = _table(before.get(part)), _table(after.get(part))
-        for name in _FACTS if part == "facts" else dict.fromkeys((*old, *new)):
-            if old.get(name) != new.get(name):
-                yield f"{name} {_shown(old.get(name))} → {_shown(new.get(name))}"
+        yield from _changes_in(part, before, after)
+
+
+def _changes_in(part: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    old, new = _table(before.get(part)), _table(after.get(part))
+    for name in _FACTS if part == "facts" else dict.fromkeys((*old, *new)):
+        if old.get(name) != new.get(name):
+            yield f"{name} {_shown(old.get(name))} → {_shown(new.get(name))}"
 
 
 def _differ(name: str, before: _Side, after: _Side) -> bool | None:
@@ -152,6 +164,7 @@ def _differ(name: str, before: _Side, after: _Side) -> bool | None:
 def _undeclared(before: _Side, after: _Side, found: Sequence[_Trace]) -> Iterator[str]:
     silent = [what for what in _DECLARED if _declared(what, before, after) is None]
     vectors = bool(_differ("vectors", before, after)) and set(_BEHIND_VECTORS) <= set(silent)
+    vectors = vectors and before.prepared == after.prepared
     if vectors:
         yield f"the vectors differ, but {_as_said(_BEHIND_VECTORS, before, after)}"
     told = {one.what: one.sentence for one in found if one.sentence and one.what in silent}

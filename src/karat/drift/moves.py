@@ -11,6 +11,8 @@ __all__ = ["ALLOWED", "Moved", "is_past", "moves_between"]
 
 ALLOWED = 0.05
 _ROUNDING = 1e-12
+_NEXT_TO_NOTHING = 1e-3
+"""A spread below this share of its mean is rounding, as of normalised vectors of 16 bits."""
 
 
 def is_past(share: float, allowed: float) -> bool:
@@ -53,17 +55,17 @@ def moves_between(new: Stability, old: Stability, allowed: float) -> Iterator[Mo
     """Mean and spread of each distribution.
 
     Lengths of normalised vectors spread by rounding alone: as a share of itself, their spread may double and mean
-    nothing. So it is judged as a share of the mean length; and so is any spread that was 0 before.
+    nothing. So a spread next to 0 is judged as a share of the mean, and so is one that was 0 before.
     """
     yield from _moved("top1", new.top1, old.top1, allowed)
     if new.k > 1:
         yield from _moved(f"top{new.k}", new.topk, old.topk, allowed)
-    yield from _moved("norm", new.norm, old.norm, allowed, spread_to_mean=True)
+    yield from _moved("norm", new.norm, old.norm, allowed)
 
 
-def _moved(name: str, new: Spread, old: Spread, allowed: float, *, spread_to_mean: bool = False) -> Iterator[Moved]:
+def _moved(name: str, new: Spread, old: Spread, allowed: float) -> Iterator[Moved]:
     yield Moved(f"{name} mean", old.mean, new.mean, "itself", old.mean, allowed)
-    if spread_to_mean or old.std == 0:
+    if old.std <= _NEXT_TO_NOTHING * abs(old.mean):
         yield Moved(f"{name} std", old.std, new.std, "mean", old.mean, allowed)
     else:
         yield Moved(f"{name} std", old.std, new.std, "itself", old.std, allowed)

@@ -21,6 +21,8 @@ from karat.wording import count
 
 __all__ = ["Compared", "Tested", "compare_quality", "compare_stability"]
 
+_ROUNDING = 1e-6
+"""Differences below it are those of 32-bit numbers that were scaled and rounded again."""
 Standing = Literal["same", "noise", "real", "unsure"]
 Compared = tuple[list[Comparison], list[str]]
 """What was compared, and what to keep in mind."""
@@ -37,7 +39,7 @@ class Tested:
     def standing(self) -> Standing:
         """``real``: the interval excludes 0, and chance would seldom do that, all tests made together considered."""
         one = self.comparison
-        if one.n and one.equal == one.n:
+        if one.n and (one.equal == one.n or (one.ci is not None and max(map(abs, one.ci)) < _ROUNDING)):
             return "same"
         if one.n < 2 or one.ci is None:
             return "unsure"

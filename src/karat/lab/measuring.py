@@ -12,7 +12,7 @@ from karat.columns import QUERY
 from karat.engines import Engine, Params, passing, settled
 from karat.indexed import Equivalence, Filtered, Indexed, Timings
 from karat.lab.bench import ROUNDS, WARM_UP, Bench, Built, Embed
-from karat.neighbours import NOBODY, Neighbours, nearest
+from karat.neighbours import NOBODY, Neighbours, nearest, score_listed
 from karat.timing.loops import Timed
 from karat.timing.summary import summarise
 from karat.types import Floats, Ints, Ranking, Vectors
@@ -46,7 +46,7 @@ class Measured:
     exact: Ranking
     """What exact search over the same vectors brings."""
     scores: Floats
-    """Of what was found, queries × k; −inf where there is nothing, NaN where only the order is known."""
+    """How alike what was found truly is, queries × k; −inf where there is nothing, NaN where that is not known."""
 
 
 def measure(
@@ -84,8 +84,21 @@ def measure(
     ids = bench.corpus.ids
     return Measured(
         indexed, ranking_of(bench.queries.ids, ids, found, source), ranking_of(bench.queries.ids, ids, truth, "exact"),
-        found.scores if engine.gives_scores else np.full(found.scores.shape, np.nan),
+        _similarities(bench, engine, found),
     )  # fmt: skip
+
+
+def _similarities(bench: Bench, engine: Engine, found: Neighbours) -> Floats:
+    """An engine that quantises scores roughly, and an endpoint perhaps by places: so they are worked out anew."""
+    if not bench.corpus.dimensions:
+        return found.scores if engine.gives_scores else np.full(found.scores.shape, np.nan)
+    held = found.items != NOBODY
+    rows = np.broadcast_to(np.arange(len(held))[:, None], held.shape)
+    scores = np.full(held.shape, -np.inf)
+    scores[held] = score_listed(
+        bench.queries.values, bench.corpus.values, rows[held], found.items[held], metric=bench.metric
+    )
+    return scores
 
 
 def _own_exact(built: Built, params: Params) -> AnnRecall | None:

@@ -1,6 +1,7 @@
 """The kind of system that is a vector index: built, searched, timed and held against exact search."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import polars as pl
@@ -96,6 +97,8 @@ class IndexSystem(VectorFiles, SystemTable):
             and are_units(asked.values)
         ):
             same = equivalence_of(corpus, asked, k=bench.k)
+        vectors = self.prepared | {"filter": self.filter}
+        found = replace(found, indexed=replace(found.indexed, vectors=vectors))
         shop.keep_index(found, same)
         shop.keep_vectors(corpus, asked, found.scores)
         return found.ranking
@@ -129,7 +132,7 @@ class IndexSystem(VectorFiles, SystemTable):
             attributes=attributes,
             texts=lab.texts_of(asked.ids),
             filters=filters,
-            own=corpus.rows_of(asked.ids),
+            own=corpus.rows_of(asked.ids) if self.path and self.queries is None else None,
             how=folder.how,
         )
 

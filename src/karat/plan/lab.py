@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import cached_property
 from math import ceil
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -49,7 +50,11 @@ class LabTable(Table):
     rate: Annotated[float, Field(gt=0)] | None = Field(
         None, description="Queries a second that come whether or not the last was answered (open loop); unset: none."
     )
-    earlier: str | None = Field(None, description="An earlier report, to say what drifted since.")
+    earlier: str | None = Field(
+        None,
+        description="An earlier report, to say what drifted since; {index} stands for the system, * for anything: the "
+        "last by name is taken.",
+    )
     allowed_drift: Annotated[float, Field(gt=0)] = Field(0.05, description="How far similarities and norms may move.")
     verify: bool = Field(True, description="Check that cosine and inner product rank alike on normalised vectors.")
 
@@ -57,9 +62,12 @@ class LabTable(Table):
 class LabWork:
     """A lab at work: what its files hold, each read once."""
 
-    def __init__(self, table: LabTable, folder: Folder) -> None:
+    def __init__(self, table: LabTable, folder: Folder, *, alone: bool = False) -> None:
         self.table = table
         self.folder = folder
+        self.alone = alone
+        """There is one system, whatever it is called."""
+        self._earlier: dict[str, Saved] = {}
 
     def clock(self, queries: int) -> Clock | None:
         table = self.table
@@ -87,10 +95,17 @@ class LabWork:
         check_pins(found)
         return found
 
-    @cached_property
-    def earlier(self) -> Saved | None:
-        """The earlier report to be held against."""
-        return None if self.table.earlier is None else read_report(self.folder.path(self.table.earlier))
+    def earlier_of(self, system: str) -> Saved | None:
+        """The earlier report that a system is held against; None where there is none, or it lacks the system."""
+        named = self.table.earlier
+        if named is None:
+            return None
+        path = _latest(self.folder.path(named.replace("{index}", system)))
+        if path not in self._earlier:
+            self._earlier[path] = read_report(path)
+        old = self._earlier[path]
+        only = len(old.systems) == 1 and (self.alone or "{index}" in named)
+        return old if only or system in old.systems else None
 
     def texts_of(self, queries: pl.Series) -> list[str] | None:
         """Of these queries, in their order; None where there is no query set."""
@@ -140,6 +155,13 @@ class LabWork:
         if not any(asked):
             raise DataError(f"no query has a value of {attribute!r}", where=str(self.table.queries))
         return [Filter(attribute, value) if value else None for value in asked]
+
+
+def _latest(path: str) -> str:
+    """Of several that a name with * fits, the last by name, which begins with the date."""
+    name = Path(path).name
+    found = sorted(Path(path).parent.glob(name)) if "*" in name else []
+    return str(found[-1]) if found else path
 
 
 def _column(table: tuple[pl.DataFrame, str], name: str, where: str) -> Mapping[str, str | None]:

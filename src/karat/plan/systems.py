@@ -91,9 +91,12 @@ class VectorsSystem(VectorFiles, SystemTable):
         )
         shop.keep_space(space.hygiene)
         shop.keep_similarities(OfVectors(corpus, queries, self.metric), space.ranking)
+        if queries is not None and (own := int((corpus.rows_of(space.ranking.queries) >= 0).sum())):
+            shop.note(f"{count(own, 'query has', 'queries have')} the id of an item, which they do not find")
         if shop.is_lab and not only_order:
             asked = those(corpus if queries is None else queries, space.ranking.queries, "query")
             shop.keep_vectors(corpus, asked, first_scores(space.ranking, shop.lab.table.k))
+            shop.keep_facts({"vectors": self.prepared})
         return space.ranking
 
     def _candidates(self, corpus: Vectors, shop: Shop) -> pl.Series | pl.DataFrame | None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from karat.drift import Drift, drift_between
-from karat.errors import DataError
 from karat.examples import examples_of
 from karat.hints import hints_of
 from karat.indexed import Equivalence
@@ -44,7 +43,8 @@ class Trials:
 
     def keep_vectors(self, name: str, corpus: Vectors, queries: Vectors, scores: Floats) -> None:
         norms = norms_of(corpus.values) if corpus.dimensions else np.empty(0)
-        self.stabilities[name] = stability_of(queries.ids, scores, norms, k=self.lab.table.k)
+        order = queries.ids.arg_sort().to_numpy()  # by id, whatever the order of the file
+        self.stabilities[name] = stability_of(queries.ids.gather(order), scores[order], norms, k=self.lab.table.k)
         self.fingerprints[name] = {"items": fingerprint_ids(corpus.ids), "queries": fingerprint_ids(queries.ids)}
         if corpus.dimensions:
             self.fingerprints[name] |= {"vectors": fingerprint(corpus), "query_vectors": fingerprint(queries)}
@@ -79,22 +79,16 @@ class Trials:
             figures={**report.figures, **figures},
             provenance=provenance,
         )
-        report = self._with_drift(report)
+        report = self._with_drift(report) if self.lab.table.earlier is not None else report
         saved = Saved(report.as_json(queries=True), "report")
         return replace(report, hints=tuple(hints_of(saved)))
 
     def _with_drift(self, report: Report) -> Report:
-        old = self.lab.earlier
-        if old is None:
-            return report
         saved = Saved(report.as_json(queries=True), "this report")
         drifts: dict[str, Drift] = {}
         for name in self.stabilities:
-            if name in old.systems or len(old.systems) == 1:
+            old = self.lab.earlier_of(name)
+            if old is not None:
                 drifts[name] = drift_between(saved, old, system=name, allowed=self.lab.table.allowed_drift)
-        if not drifts:
-            raise DataError(
-                f"no system of this plan is in the earlier report, which has {', '.join(old.systems)}", where=old.source
-            )
         figures = {name: {**report.figures.get(name, {}), **one.figures()} for name, one in drifts.items()}
         return replace(report, drifts=drifts, figures={**report.figures, **figures})

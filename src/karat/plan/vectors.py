@@ -24,9 +24,7 @@ class VectorFiles(Table):
     queries: str | None = Field(None, description="The queries' vectors, where they are not items of the corpus.")
     queries_ids: str | None = Field(None, description="A file of the queries' ids.")
     metric: str = Field("cosine", description="cosine, ip (inner product) or l2.")
-    normalise: bool = Field(
-        False, description="Bring all vectors to length one, last of all."
-    )
+    normalise: bool = Field(False, description="Bring all vectors to length one, last of all.")
     truncate: Annotated[int, Field(ge=1)] | None = Field(None, description="Use only the first dimensions.")
     dtype: str | None = Field(None, description="Use them as float64, float32, float16, int8 or binary.")
 
@@ -42,6 +40,11 @@ class VectorFiles(Table):
     def _varied(self, vectors: Vectors) -> Vectors:
         varied = vary(vectors, truncate=self.truncate, dtype=self.dtype)
         return replace(varied, values=normalised(widened(varied.values))) if self.normalise else varied
+
+    @property
+    def prepared(self) -> dict[str, object]:
+        """What is done to the vectors of the files before they are used."""
+        return {"normalise": self.normalise, "truncate": self.truncate, "dtype": self.dtype}
 
     def faults(self) -> Iterator[tuple[str, str]]:
         """Keys whose values are not known."""

@@ -44,7 +44,7 @@ class Work:
         self._doing = "Reading the gold"
         self.how = Resampling(**checked.plan.statistics.model_dump())
         self.is_lab = checked.plan.is_lab
-        self.lab = LabWork(checked.plan.lab, self)
+        self.lab = LabWork(checked.plan.lab, self, alone=len(checked.plan.systems) == 1)
         self.trials = Trials(self.lab)
         self.cuts, self.gold_cut = checked.cuts, checked.gold_cut
         with self.named_at("gold"):
@@ -98,12 +98,14 @@ class Work:
 
     def check_earlier(self) -> None:
         """Before the work: is the earlier report there, and does it hold a system of the plan?"""
-        old, systems = self.lab.earlier, self.checked.plan.systems
-        if old is not None and len(old.systems) > 1 and not set(old.systems) & set(systems):
+        plan = self.checked.plan
+        if plan.lab.earlier is None:
+            return
+        searched = list(plan.indexes) if "{index}" in plan.lab.earlier else list(plan.systems)
+        if all(self.lab.earlier_of(name) is None for name in searched):
             raise DataError(
-                f"found the systems {', '.join(old.systems)}", where=old.source,
-                expected=f"one of {', '.join(systems)}, or only one",
-            )  # fmt: skip
+                "found none of the plan's systems", where=plan.lab.earlier, expected=f"one of {', '.join(plan.systems)}"
+            )
 
     def aspect_of(self, system: str) -> str:
         """The aspect of the gold that a system is held against."""

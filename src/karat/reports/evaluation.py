@@ -58,7 +58,7 @@ def _meta(report: Report, system: str) -> dict[str, Any]:
     query_set: Mapping[str, Any] = report.provenance.get("query_set") or {}
     usual = {
         "index_params": {"engine": indexed.engine, "metric": indexed.metric}
-        | {"build": dict(indexed.build), "search": dict(indexed.search)},
+        | {"build": dict(indexed.build), "search": dict(indexed.search), "vectors": dict(indexed.vectors)},
         "query_set_version": query_set.get("version"),
         "chunking_config": (report.facts.get(system) or {}).get("chunking"),
     }

@@ -1,11 +1,13 @@
 """What was found of indexes, in a terminal: recall, loss, latency, filters, stability, examples, hints."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
+from karat.drift import Drift
 from karat.examples import Example
 from karat.report import Report
 from karat.reports.console import console, print_first_fitting, print_table
+from karat.reports.drift import print_drift
 from karat.reports.indexes import filters_table, index_lines, index_table, latency_table, stability_table, without
 
 __all__ = ["example_lines", "print_lab"]
@@ -33,6 +35,9 @@ def print_lab(report: Report) -> None:
             print_table(*filters_table(report), text=(0, 1), folding=(0, 1))
         screen.print()
     print_table(*stability_table(report), text=(0,), folding=(0,))
+    for drift in report.drifts.values():
+        screen.print()
+        print_drift(cast(Drift, drift))
     for line in example_lines(report):
         screen.print(line)
     for line in _hints(report):

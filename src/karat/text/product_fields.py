@@ -1,15 +1,16 @@
 """What shops call the fields of a product, and what they write into them."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
 from karat.text.records import parsed
 
 __all__ = [
-    *("FIELDS", "IDS", "PATHS"),
-    *("as_brand", "as_list", "as_paths", "as_price", "as_prose", "as_text", "folded", "is_simple", "spread"),
+    *("DEPARTMENT", "FIELDS", "IDS", "PATHS"),
+    *("as_brand", "as_list", "as_paths", "as_price", "as_prose", "as_text"),
+    *("folded", "is_simple", "paths_of", "spread"),
 ]
 
 IDS = ("id", "item_id", "product_id", "parent_asin", "asin", "sku", "_id")
@@ -24,7 +25,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "description": ("description", "product_description"),
 }
 """The names of each field, at the top or within ``details``; the first that holds something counts."""
-PATHS = ("category", "categories", "product_type", "main_category")
+PATHS = ("category", "categories", "product_type")
+DEPARTMENT = "main_category"
 _DETAILS = ("details", "product_details", "attributes")
 _SHOWN = 40
 _NOTHING = frozenset(("", "none", "null", "nan", "n/a", "na"))
@@ -107,6 +109,19 @@ def as_paths(value: Any) -> list[list[str]]:
         return [path for one in value for path in as_paths(one)]
     path = [text for one in value if (text := as_text(one))]
     return [path] if path else []
+
+
+def paths_of(products: Sequence[Mapping[str, Any]]) -> list[list[list[str]]]:
+    """The ways to each product's category.
+
+    A main category is a department (``AMAZON FASHION``), which would hide the type that the title names; it counts only
+    where the ways of other products end in it, and none goes on from it.
+    """
+    found = [next((paths for name in PATHS if (paths := as_paths(one.get(name)))), []) for one in products]
+    ways = [path for paths in found for path in paths]
+    types = {folded(path[-1]) for path in ways} - {folded(path[0]) for path in ways if len(path) > 1}
+    mains = (as_paths(one.get(DEPARTMENT)) for one in products)
+    return [own or [path for path in main if folded(path[-1]) in types] for own, main in zip(found, mains, strict=True)]
 
 
 def as_price(value: Any) -> float | None:

@@ -1,7 +1,7 @@
 """A catalogue of products: karat's own columns, or what shops export; told apart by the names of the fields."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -12,8 +12,10 @@ import polars as pl
 from karat.errors import DataError, UnknownName, UsageError
 from karat.formats import form_to_write, write_table
 from karat.formats.source import Source
+from karat.formats.vectors.checks import listed
 from karat.text.corpus import Corpus
 from karat.text.product_fields import (
+    DEPARTMENT,
     FIELDS,
     IDS,
     PATHS,
@@ -25,6 +27,7 @@ from karat.text.product_fields import (
     as_text,
     folded,
     is_simple,
+    paths_of,
     spread,
 )
 from karat.text.records import Record, read_records
@@ -94,15 +97,18 @@ def read_catalogue(given: str | Path, *, id_field: str | None = None) -> Catalog
     """A .json, .jsonl, .csv, .tsv or .parquet file of products, a record each.
 
     ``id_field`` says which field holds the ids where several do; else it is the first of those karat knows that every
-    record has.
+    record has. Products without any text stay where other fields tell something of them.
     """
     source = Source.open(given)
     records = [_spread(one) for one in read_records(source)]
     chosen = _id_field(records, id_field, source.name)
     ids = _checked([_id(one, chosen) for one in records], records, chosen)
-    rows = [_row(name, one) for name, one in zip(ids, records, strict=True)]
+    paths = paths_of([one.fields for one in records])
+    rows = [_row(name, one.fields, ways) for name, one, ways in zip(ids, records, paths, strict=True)]
     frame = pl.DataFrame(rows, schema=_OWN).with_columns(_extras(records, chosen))
-    return Catalogue(frame, source.name, tuple(_notes(frame, records)))
+    notes = tuple(_price_notes(frame, records))
+    kept, bare_notes = _without_nothing(frame, records[0].place)
+    return Catalogue(kept, source.name, (*notes, *bare_notes))
 
 
 def write_catalogue(catalogue: Catalogue, path: Path) -> None:
@@ -165,20 +171,34 @@ def _checked(ids: list[str], records: Sequence[Record], field: str) -> list[str]
     return ids
 
 
-def _row(name: str, record: Record) -> dict[str, Any]:
-    fields = record.fields
-    listed = lambda value: as_list(value) or None  # noqa: E731
-    forms = {"price": as_price, "bullets": listed, "brand": as_brand, "description": as_prose}
+def _row(name: str, fields: dict[str, Any], paths: list[list[str]]) -> dict[str, Any]:
+    several = lambda value: as_list(value) or None  # noqa: E731
+    forms = {"price": as_price, "bullets": several, "brand": as_brand, "description": as_prose}
     found = {"id": name, **{field: forms.get(field, as_text)(_first(fields, field)) for field in FIELDS}}
-    paths = next((paths for one in PATHS if (paths := as_paths(fields.get(one)))), [])
     found["category"] = paths[0][-1] if paths else None
     ways = as_paths(fields.get("categories"))
     if not any(path[-1] == found["category"] for path in ways):
         ways = [*paths, *ways]
     found["categories"] = list(dict.fromkeys(_STEP.join(path) for path in ways)) or None
-    if not any(found[field] for field in TEXTS):
-        raise DataError(f"the item {name} has no text", where=record.place, expected=f"one of {', '.join(TEXTS)}")
     return found
+
+
+def _without_nothing(frame: pl.DataFrame, where: str) -> tuple[pl.DataFrame, Iterator[str]]:
+    """Items of which no text and no other field that can be matched tells anything are left out."""
+    bare = frame.select(pl.all_horizontal(pl.col(*TEXTS).is_null())).to_series()
+    if bare.all():
+        raise DataError("no item has a text", where=where, expected=f"one of {', '.join(TEXTS)}")
+    matched = pl.col(pl.String, pl.List(pl.String)).exclude(IDS)
+    nothing = frame.select(pl.all_horizontal(matched.is_null())).to_series()
+    return frame.filter(~nothing), _bare_notes(frame["id"], bare, nothing)
+
+
+def _bare_notes(ids: pl.Series, bare: pl.Series, nothing: pl.Series) -> Iterator[str]:
+    if bare.any():
+        found, out = ids.filter(bare), ids.filter(nothing)
+        lacking = f"{len(found):,} of {len(ids):,} items have no title, bullets or description"
+        told = f"{lacking}, so that their other fields count alone: {listed(found)}"
+        yield f"{told}; left out, as they have none of those either: {listed(out)}" if len(out) else told
 
 
 def _first(fields: dict[str, Any], field: str) -> Any:
@@ -189,7 +209,7 @@ def _first(fields: dict[str, Any], field: str) -> Any:
 
 def _extras(records: Sequence[Record], id_field: str) -> list[pl.Series]:
     """What else is simple, and not too rare."""
-    used = {id_field, *PATHS, *(name for names in FIELDS.values() for name in names), *_OWN}
+    used = {id_field, *PATHS, DEPARTMENT, *(name for names in FIELDS.values() for name in names), *_OWN}
     counts = Counter(
         name for one in records for name, value in one.fields.items() if name not in used and is_simple(value)
     )
@@ -209,7 +229,7 @@ def _column(name: str, values: list[Any]) -> pl.Series:
     return pl.Series(name, [str(v).lower() if isinstance(v, bool) else as_text(v) for v in values], dtype=pl.String)
 
 
-def _notes(frame: pl.DataFrame, records: Iterable[Record]) -> Iterable[str]:
+def _price_notes(frame: pl.DataFrame, records: Iterable[Record]) -> Iterator[str]:
     told = [as_text(_first(one.fields, "price")) for one in records]
     unread = [place for place, text in enumerate(told) if text is not None and frame["price"][place] is None]
     if unread:

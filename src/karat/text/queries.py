@@ -1,4 +1,4 @@
-"""Query sets: an id and a text each, with a type and a category where they are given."""
+"""Query sets: an id and a text each, with a type, a category and a brand where they are given."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ _VERSIONS = ("version", "query_set_version", "set_version")
 
 
 def read_queries(given: str | Path) -> pl.DataFrame:
-    """``id``, ``text``, ``type``, ``category`` and ``version`` (null where not given) of each.
+    """``id``, ``text``, ``type``, ``category``, ``brand`` and ``version`` (null where not given) of each.
 
     A table as .jsonl, .json, .csv, .tsv or .parquet.
 
@@ -44,7 +44,7 @@ def read_queries(given: str | Path) -> pl.DataFrame:
             raise DataError(
                 f"the query {row['id']!r} stands at {earlier} already", where=record.place, expected="each id once"
             )
-    return pl.DataFrame(rows, schema=dict.fromkeys(("id", "text", "type", "category", "version"), pl.String))
+    return pl.DataFrame(rows, schema=dict.fromkeys(("id", "text", "type", "category", "brand", "version"), pl.String))
 
 
 def _lines(source: Source) -> list[Record]:
@@ -68,6 +68,7 @@ def _row(record: Record, ids: str, texts: str) -> dict[str, Any]:
         "text": text,
         "type": kind,
         "category": as_text(record.fields.get("category")),
+        "brand": as_text(record.fields.get("brand")),
         "version": version,
     }
 

@@ -20,7 +20,7 @@ from karat.formats.vectors.checks import listed
 from karat.formats.vectors.metadata import hash_strings
 from karat.text.queries import read_queries
 
-__all__ = ["PINS_SCHEMA", "QuerySet", "check_pins", "pin", "pins_beside", "read_query_set"]
+__all__ = ["PINS_SCHEMA", "QuerySet", "check_pins", "pin", "pins_beside", "read_pinned", "read_query_set"]
 
 PINS_SCHEMA = "pins/1"
 _SHORT = 12
@@ -34,7 +34,9 @@ class QuerySet:
     ids: pl.Series
     texts: pl.Series
     types: pl.Series
-    """Empty where a query has none."""
+    """Empty where a query has none, as are categories and brands."""
+    categories: pl.Series
+    brands: pl.Series
     version: str | None
     source: str = "queries"
 
@@ -43,15 +45,18 @@ class QuerySet:
 
     @cached_property
     def sha256(self) -> str:
-        """Of ids, texts and types by id: the same for any order of rows and any form of the file."""
-        ordered = pl.DataFrame([self.ids.alias("id"), self.texts.alias("text"), self.types.alias("type")]).sort("id")
-        return hash_strings(*ordered.get_columns())
+        """Of all that the queries say, by id: the same for any order of rows and any form of the file."""
+        return hash_strings(pl.Series([cell for cells in sorted(self._said()) for cell in cells], dtype=pl.String))
 
     @cached_property
     def each(self) -> dict[str, str]:
         """A short hash of every query, by id: tells which of them changed."""
-        rows = zip(self.ids, self.texts, self.types, strict=True)
-        return {row[0]: hash_strings(*(pl.Series([one]) for one in row))[:_SHORT] for row in rows}
+        return {cells[0]: hash_strings(pl.Series(cells, dtype=pl.String))[:_SHORT] for cells in self._said()}
+
+    def _said(self) -> Iterator[tuple[str, ...]]:
+        """The id, text and type of each query, and its category and brand where it has one of them."""
+        for *cells, category, brand in zip(self.ids, self.texts, self.types, self.categories, self.brands, strict=True):
+            yield (*cells, category, brand) if category or brand else tuple(cells)
 
     def as_json(self) -> dict[str, Any]:
         return {"version": self.version, "sha256": self.sha256, "queries": len(self)}
@@ -65,8 +70,9 @@ def read_query_set(path: str | Path, *, version: str | None = None) -> QuerySet:
     source = str(path)
     frame = read_queries(path)
     versions = frame["version"].drop_nulls()
-    texts, types = frame["text"].str.strip_chars(), frame["type"].fill_null("")
-    return QuerySet(frame["id"], texts, types, _version(versions, version, source), source)
+    types, categories, brands = (frame[name].fill_null("") for name in ("type", "category", "brand"))
+    texts = frame["text"].str.strip_chars()
+    return QuerySet(frame["id"], texts, types, categories, brands, _version(versions, version, source), source)
 
 
 def _version(versions: pl.Series, given: str | None, where: str) -> str | None:
@@ -89,6 +95,13 @@ def pins_beside(source: str) -> Path:
     """``queries.pins.json`` of ``queries.jsonl``."""
     path = Path(source)
     return path.parent / f"{Source(source, path).system}.pins.json"
+
+
+def read_pinned(path: str | Path) -> pl.DataFrame:
+    """As ``read_queries`` does; where pins stand beside them, changed queries are an error."""
+    if str(path) != "-" and pins_beside(str(path)).exists():
+        check_pins(read_query_set(path))
+    return read_queries(path)
 
 
 def check_pins(queries: QuerySet) -> Pinned:
