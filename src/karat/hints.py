@@ -23,6 +23,7 @@ _UNIT = 0.01
 """How far from 1 the lengths of normalised vectors may be."""
 _FAR, _NOTICEABLE_MS = 10.0, 10.0
 """P99 in multiples of P50, and in milliseconds, from which the slow queries are a matter of their own."""
+_MANY_LATE = 0.5
 _WIDTHS = ("probes", "nprobe", "nprobes", "ef_search", "ef", "hnsw_ef", "expansion_search")
 """What sets how much of an index a query looks at: of lists, then of graphs."""
 _OF_LISTS = 3
@@ -54,7 +55,7 @@ def hints_of(saved: Saved, drift: Drift | None = None) -> list[Hint]:
     found = []
     for name, entry in saved.systems.items():
         known = {**entry, "drift": drift.as_json()} if drift is not None and drift.system == name else entry
-        for look in (_recall, _proof, _loss, _order, _drift, _slow, _failed):
+        for look in (_failed, _recall, _proof, _loss, _order, _drift, _slow, _overloaded):
             found += [Hint(name, text, figure, value) for figure, value, text in look(known)]
     return found
 
@@ -64,6 +65,8 @@ def _recall(entry: Entry) -> Found:
     index = _table(entry, "index")
     recall = _table(index, "recall")
     mean, low, k = recall.get("mean"), recall.get("p5"), recall.get("k")
+    if index.get("failed"):
+        return  # told of by itself: what failed found nothing
     if mean is not None and mean < GOOD_RECALL:
         ci = f" {bounds_shown(tuple(recall['ci']))}" if recall.get("ci") else ""
         text = f"ANN recall@{k} is {figure_shown(mean, 3)}{ci}, below {GOOD_RECALL}: {_wider(index)}"
@@ -216,6 +219,15 @@ def _slow(entry: Entry) -> Found:
             prefix = "latency" if part == "index_only" else part
             yield f"{prefix}_p99_ms", slow, f"{text}: look at the slowest queries, at filters and at what else runs"
             return
+
+
+def _overloaded(entry: Entry) -> Found:
+    """Queries came faster than they were answered."""
+    loop = _table(_table(_table(entry, "index"), "latency"), "open")
+    late, n = loop.get("late"), loop.get("n")
+    if late and n and late > _MANY_LATE * n:
+        text = f"at {loop['rate']:g} queries a second {percent(late / n)} were asked late, as all callers were busy"
+        yield "open_loop_late", late / n, f"{text}: its percentiles tell how long the queue grew, not how fast it is"
 
 
 def _failed(entry: Entry) -> Found:

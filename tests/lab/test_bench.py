@@ -58,6 +58,13 @@ def dead_service(query: Any, k: int) -> list[str]:
     raise ConnectionError("nobody there")
 
 
+def lucky_service(query: Any, k: int) -> list[str]:
+    """Answers one query of all."""
+    if not np.array_equal(query, QUERIES.values[UNLUCKY]):
+        raise ConnectionError("nobody there")
+    return service(query, k)
+
+
 def filtering_service(query: Any, k: int, filter: dict[str, str] | None) -> list[str]:
     kept = None if filter is None else [str(one) == filter["kind"] for one in KINDS["kind"]]
     return [CORPUS.ids[row] for row in by_numpy(query, k, kept)]
@@ -278,11 +285,18 @@ class TestFailures:
             assert [row for row, _ in built.failures] == [1]
 
     def test_all_fail(self) -> None:
+        """No bad luck of single queries, but a mistake: it is told as one, and not timed."""
         with bench_of("endpoint", call="dead_service").build() as built:
-            recall, latency = built.recall(), built.latency(rounds=2, warm_up=1)
-            assert len(built.failures) == len(QUERIES)
-        assert (recall.mean, recall.n) == (0.0, len(QUERIES))
+            with pytest.raises(DataError, match="nobody there"):
+                built.recall()
+            latency = built.latency(rounds=2, warm_up=1)
         assert (latency.n, latency.failed) == (0, 20) and np.isnan(latency.p95)
+
+    def test_all_but_one_fail(self) -> None:
+        with bench_of("endpoint", call="lucky_service").build() as built:
+            recall = built.recall()
+            assert len(built.failures) == len(QUERIES) - 1
+        assert (recall.mean, recall.n) == (1 / len(QUERIES), len(QUERIES))
 
     def test_failures_are_of_the_last_search(self) -> None:
         with bench_of("endpoint", call="unlucky_service").build() as built:

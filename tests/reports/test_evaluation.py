@@ -201,7 +201,8 @@ class TestReadBack:
         assert set(saved.form["queries"]["scores"]) == set(saved.form["queries"]["top"]) == {"ivf"}
         assert {name for part in saved.form["slices"] for name in part["systems"]} == {"ivf"}
         assert {hint["system"] for hint in saved.form["hints"]} == {"ivf"}
-        assert saved.form["provenance"] == whole["provenance"] and saved.form["warnings"] == whole["warnings"]
+        assert saved.form["provenance"] == whole["provenance"]
+        assert saved.form["warnings"] == [one for one in whole["warnings"] if not one.startswith("exact: ")]
 
     def test_by_the_gate(self, karat: Karat, path: str) -> None:
         targets = ["recall@10 >= 0.01", "ann_recall@10 <= 0.99", "latency_p95_ms <= 100000", "index_mb <= 5"]

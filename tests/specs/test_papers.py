@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from karat.cli import main
 from karat.pairing import sampled_pairs
 
 SAMPLE = Path(str(files("karat") / "samples" / "papers"))
@@ -67,16 +68,25 @@ def map_at_k(reference: Sequence[str], model: Sequence[str], k: int) -> float:
 PROTOCOL = {"recall": recall_at_k, "ndcg": ndcg_at_k, "mrr": mrr, "map": map_at_k}
 
 
-def similarities(vectors: Matrix) -> Matrix:
-    """All cosines; rounded, so that those of equal vectors are equal whatever the sums' order was."""
+def unit_vectors(vectors: Matrix) -> Matrix:
     units = vectors.astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
-    return np.round(units @ units.T, 12)
+    return units
+
+
+def similarities(vectors: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
+    """The cosines of pairs."""
+    units = unit_vectors(vectors)
+    return np.asarray((units[rows] * units[columns]).sum(axis=1))
 
 
 def neighbours(ids: Sequence[str], vectors: Matrix, k: int = max(KS)) -> Lists:
-    """For each paper the others, the most alike first; equal ones by id."""
-    every, found = similarities(vectors), {}
+    """For each paper the others, the most alike first; equal ones by id.
+
+    Cosines are rounded, so that those of equal vectors are equal whatever the sums' order was.
+    """
+    units, found = unit_vectors(vectors), {}
+    every = np.round(units @ units.T, 12)
     for row, name in enumerate(ids):
         alike = every[row]
         alike[row] = -2.0
@@ -104,12 +114,26 @@ class Results:
         return {int(row["k"]): row for row in rows}
 
 
+def results(folder: Path) -> Results:
+    return Results(folder / "out", json.loads((folder / "out/report.json").read_text("utf-8")))
+
+
 def agree(folder: Path, *arguments: str | Path) -> Results:
+    """The command as it is typed, in this process."""
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["karat", "agree", *map(str, arguments), "-o", "out"])
+        main()
+    assert not ended.value.code
+    return results(folder)
+
+
+def agree_in_a_process(folder: Path, *arguments: str | Path) -> Results:
     """The command in a process of its own, as the protocol calls its script."""
     command = [sys.executable, "-m", "karat", "agree", *map(str, arguments), "-o", "out"]
     ended = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", env=dict(os.environ))
     assert ended.returncode == 0, ended.stderr
-    return Results(folder / "out", json.loads((folder / "out/report.json").read_text("utf-8")))
+    return results(folder)
 
 
 def check_protocol(found: Results, system: str, reference: Lists, model: Lists, asked: int) -> None:
@@ -137,7 +161,7 @@ def check_similarities(
     place = {name: row for row, name in enumerate(ids)}
     rows, columns = [place[name] for name in listed.queries], [place[name] for name in listed.items]
     assert all(row != column for row, column in zip(rows, columns, strict=True)), "never a paper with itself"
-    x, y = (similarities(vectors)[rows, columns] for vectors in (reference, model))
+    x, y = (np.round(similarities(vectors, rows, columns), 12) for vectors in (reference, model))
     expected = {
         "spearman": stats.spearmanr(x, y).statistic,
         "kendall": stats.kendalltau(x, y).statistic,
@@ -212,7 +236,7 @@ class TestBundledSample:
     def test_some_of_the_queries(self, tmp_path: Path, lists: dict[str, Lists], spaces: Spaces) -> None:
         """The call of the protocol's text."""
         arguments = ["--n-samples", "500", "--k-values", "1", "3", "5", "10", "--seed", "42"]
-        some = agree(tmp_path, SAMPLE / "reference.npz", SAMPLE / "candidate.npz", *arguments)
+        some = agree_in_a_process(tmp_path, SAMPLE / "reference.npz", SAMPLE / "candidate.npz", *arguments)
         check_protocol(some, "candidate", lists["reference"], lists["candidate"], 500)
         (ids, reference), (_, model) = spaces["reference"], spaces["candidate"]
         check_similarities(some, "candidate", ids, reference, model, 20_000, 42)

@@ -29,8 +29,8 @@ _FILES = {
     "movies": ("karat.toml", "gold.json", "movies.jsonl", "vectors.npz"),
     "papers": ("karat.toml", "papers.jsonl", "reference.npz", "candidate.npz"),
     "fashion": (
-        *("karat.toml", "variants.toml", "catalogue.jsonl", "queries.jsonl", "queries.pins.json", "labels.jsonl"),
-        *("human.jsonl", "vectors.npz"),
+        *("karat.toml", "variants.toml", "chunks.toml", "catalogue.jsonl", "queries.jsonl", "queries.pins.json"),
+        *("labels.jsonl", "human.jsonl", "vectors.npz"),
     ),
 }
 _NEXT = {

@@ -22,6 +22,8 @@ from karat.types import Ints, Vectors
 __all__ = ["ROUNDS", "WARM_UP", "Bench", "Built", "Embed"]
 
 ROUNDS, WARM_UP, WORKERS = 5, 20, 4
+_ALL_FAILED = 10
+"""So many failures before any answer are a mistake of the request, not of single queries."""
 
 
 class Bench:
@@ -121,6 +123,7 @@ class Built:
         self.bench, self.engine, self.seconds = bench, engine, seconds
         self.failures: list[tuple[int, str]] = []
         """The queries that failed when they were searched for their results, and why."""
+        self.answered = 0
 
     @property
     def size(self) -> int | None:
@@ -135,7 +138,7 @@ class Built:
             return self.engine.search(asked, deep, params, only=bench.groups[0][0], exact=exact)
         items = np.full((len(bench.queries), deep), NOBODY, dtype=np.int64)
         scores = np.full(items.shape, -np.inf)
-        self.failures = []
+        self.failures, self.answered = [], 0
         for only, rows in bench.groups:
             for part in [rows[at : at + 1] for at in range(rows.size)] if self.engine.answers_singly else [rows]:
                 found = self._try(asked, part, deep, params, only, exact)
@@ -164,11 +167,15 @@ class Built:
     ) -> Neighbours | None:
         chosen = [asked[row] for row in rows] if self.engine.takes_texts else asked[rows]
         try:
-            return self.engine.search(chosen, k, params, only=only, exact=exact)
+            found = self.engine.search(chosen, k, params, only=only, exact=exact)
+            self.answered += 1
+            return found
         except KaratError as error:
             if not self.engine.answers_singly:
                 raise
             self.failures.append((int(rows[0]), str(error)))
+            if self.answered == 0 and len(self.failures) >= min(_ALL_FAILED, len(self.bench.queries)):
+                raise error from None  # no bad luck of a few queries
             return None
 
     def recall(

@@ -13,15 +13,17 @@ from karat.engines import Engine, Params, passing, settled
 from karat.indexed import Equivalence, Filtered, Indexed, Timings
 from karat.lab.bench import ROUNDS, WARM_UP, Bench, Built, Embed
 from karat.neighbours import NOBODY, Neighbours, nearest, score_listed
+from karat.similarity import norms_of
 from karat.timing.loops import Timed
 from karat.timing.summary import summarise
 from karat.types import Floats, Ints, Ranking, Vectors
-from karat.variants import are_units
 
 __all__ = ["Clock", "Measured", "equivalence_of", "measure", "ranking_of"]
 
 Steps = Callable[[str, int, int], None]
 _SECRET = "…"
+_OFF_ONE = 1e-5
+"""How far from one the lengths of normalised vectors may be; those of 16-bit numbers are further."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +69,12 @@ def measure(
     tell("Building", 0, 1)
     with bench.build(chosen[0], lambda done, of: tell("Building", done, of)) as built:
         tell("Searching", 0, 1)
-        found = built.search(chosen[1], k=deep)
+        found = built.search(search, k=deep)
         failed = len(built.failures)
         # A graph that is asked for more looks further: recall at k is that of a search for k.
-        recall = built.recall(chosen[1], found=found if deep == bench.k else None)
-        own = _own_exact(built, chosen[1])
-        timings, timed = _timings(built, chosen[1], clock, tell) if clock is not None and clock.rounds else (None, None)
+        recall = built.recall(search, found=found if deep == bench.k else None)
+        own = _own_exact(built, search)
+        timings, timed = _timings(built, search, clock, tell) if clock is not None and clock.rounds else (None, None)
         engine = built.engine
         indexed = Indexed(
             bench.engine, bench.metric, chosen[0], chosen[1], _shown(engine), len(bench.corpus),
@@ -101,7 +103,7 @@ def _similarities(bench: Bench, engine: Engine, found: Neighbours) -> Floats:
     return scores
 
 
-def _own_exact(built: Built, params: Params) -> AnnRecall | None:
+def _own_exact(built: Built, params: Params | None) -> AnnRecall | None:
     return built.recall(params, exact=True) if built.engine.exact_mode else None
 
 
@@ -118,7 +120,7 @@ def _facts(engine: Engine, built: Built) -> dict[str, Any]:
     return facts
 
 
-def _timings(built: Built, params: Params, clock: Clock, tell: Steps) -> tuple[Timings, Timed]:
+def _timings(built: Built, params: Params | None, clock: Clock, tell: Steps) -> tuple[Timings, Timed]:
     """And the times of the search alone, or of all where that cannot be told."""
     beside: dict[str, Any] = {"rounds": clock.rounds, "warm_up": clock.warm_up}
     alone: Timed | None = None
@@ -186,7 +188,7 @@ def equivalence_of(
     places: Ints = corpus.ids.rank("ordinal").cast(pl.Int64).to_numpy() - 1
     one, other = (nearest(queries.values, corpus.values, k, metric=name, places=places) for name in metrics)
     apart = np.flatnonzero((one.items != other.items).any(axis=1))
-    normalised = are_units(corpus.values)
+    normalised = bool(np.abs(norms_of(corpus.values) - 1.0).max(initial=0.0) < _OFF_ONE)
     example: Mapping[str, Any] | None = None
     if apart.size:
         row = int(apart[np.argmin(queries.ids.gather(apart).rank("ordinal").to_numpy())])

@@ -1,13 +1,13 @@
 """The kind of system that is a vector index: built, searched, timed and held against exact search."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
 
 import polars as pl
 from pydantic import Field
 
-from karat.engines import ENGINES, Params, Setting, settled
+from karat.engines import ENGINES, Filter, Params, Setting, passing, settled
 from karat.errors import KaratError, UnknownName
 from karat.lab.bench import Bench
 from karat.lab.measuring import equivalence_of, measure
@@ -19,8 +19,11 @@ from karat.rankers.vectors import check_pair, those
 from karat.similarity import METRICS
 from karat.types import Ranking, Vectors
 from karat.variants import are_units
+from karat.wording import count
 
 __all__ = ["IndexSystem"]
+
+_LISTED = 5
 
 
 @SYSTEM_KINDS.register("index")
@@ -122,6 +125,7 @@ class IndexSystem(VectorFiles, SystemTable):
         if self.filter is not None:
             attributes = lab.attributes_of(corpus.ids, self.filter)
             filters = lab.filters_of(asked.ids, self.filter)
+            _check_filters(filters, attributes, folder)
         return Bench(
             corpus,
             asked,
@@ -144,3 +148,12 @@ class IndexSystem(VectorFiles, SystemTable):
         }
         usual = {"folder": folder.scratch} if ENGINES.get(self.engine).beside_output else {}
         return usual | given
+
+
+def _check_filters(filters: Sequence[Filter | None], attributes: pl.DataFrame, folder: Folder) -> None:
+    """Tell of values that no item has: a filter by them lets nothing pass."""
+    empty = [one for one in dict.fromkeys(filters) if one is not None and not passing(attributes, one).any()]
+    if empty:
+        lost = sum(one in empty for one in filters)
+        shown = ", ".join(map(str, empty[:_LISTED])) + (" …" if len(empty) > _LISTED else "")
+        folder.note(f"no item passes the filters of {count(lost, 'query', 'queries')}: {shown}")

@@ -64,6 +64,9 @@ class Folder(Protocol):
 
     def progress(self, done: int, of: int) -> None: ...
 
+    def note(self, text: str) -> None:
+        """Something to be warned of."""
+
 
 class Shop(Folder, Protocol):
     """What a system may use to make its ranking."""
@@ -79,9 +82,6 @@ class Shop(Folder, Protocol):
 
     def ranking(self, name: str) -> Ranking:
         """Another system's."""
-
-    def note(self, text: str) -> None:
-        """Something to be warned of."""
 
     def tell(self, what: str, done: int, of: int) -> None:
         """What is being done to the system, for people who wait."""

@@ -90,6 +90,9 @@ class Work:
     def progress(self, done: int, of: int) -> None:
         self.steps(self._doing, done, of)
 
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
     @property
     def all_spaces(self) -> dict[str, Hygiene]:
         """The gold's own, and by system."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from karat.indexed import Indexed, Loss
+from karat.indexed import Equivalence, Indexed, Loss
 from karat.report import Report
 from karat.reports.table import Table
 from karat.stability import Spread
@@ -17,7 +17,7 @@ _KILO = 1_000
 def index_table(report: Report) -> Table:
     """A row an index: what it is, what it finds of the exact neighbours, what it costs."""
     k = next(iter(report.indexes.values())).recall.k
-    header = ["index", "engine", f"ANN recall@{k}", "worst 5 %", "own exact", "build", "size", "p95 ms"]
+    header = ["index", "engine", f"ANN recall@{k}", "5th pct", "own exact", "build", "size", "p95 ms"]
     return header, [_row(name, one) for name, one in report.indexes.items()]
 
 
@@ -126,16 +126,22 @@ def index_lines(report: Report) -> Iterator[str]:
         if one.loss is not None and one.loss.index.n:
             yield f"{name}: {_loss_told(one.loss, filtered=bool(one.filters))}"
         if one.equivalence is not None and one.equivalence.differing:
-            example = one.equivalence.example or {}
-            left, right = one.equivalence.metrics
-            yield (
-                f"{name}: {left} and {right} rank {count(one.equivalence.differing, 'query', 'queries')} differently, "
-                f"first {example.get('query')} at rank {example.get('rank')}"
-            )
+            yield f"{name}: {_differing(one.equivalence)}"
         yield from (f"{name}: {note}" for note in one.facts.get("notes", ()))
     agreeing = [name for name, one in report.indexes.items() if one.equivalence and not one.equivalence.differing]
     if agreeing:
         yield f"cosine and inner product rank alike on normalised vectors: {', '.join(agreeing)}"
+
+
+def _differing(found: Equivalence) -> str:
+    """``cosine and ip rank 2 queries differently, first q19 at rank 7: f012 (0.51234) or f034 (0.51231)``"""
+    example = found.example or {}
+    queries = count(found.differing, "query", "queries")
+    chosen = [example[one] for one in found.metrics if one in example]
+    sides = " or ".join(f"{one['item']} ({one['score']:.5f})" for one in chosen)
+    why = "" if found.normalised else "; lengths are only nearly one"
+    place = f"first {example.get('query')} at rank {example.get('rank')}: {sides}"
+    return f"{' and '.join(found.metrics)} rank {queries} differently, {place}{why}"
 
 
 def _loss_told(loss: Loss, *, filtered: bool) -> str:

@@ -12,7 +12,7 @@ from karat.reports.indexes import filters_table, index_lines, index_table, laten
 
 __all__ = ["example_lines", "print_lab"]
 
-_EXAMPLES_SHOWN = 3
+_EXAMPLES_SHOWN = 5
 _ITEMS_SHOWN = 3
 _LONGEST_NAME = 40
 
@@ -59,7 +59,7 @@ def _clock_told(report: Report) -> str:
     loops = [loop for one in timed for loop in (one.index_only or one.end_to_end, one.end_to_end, *one.closed)]
     overhead = max(loop.overhead_seconds for loop in loops) * 1e6
     collected = sum(loop.gc_seconds for loop in loops) * 1e3
-    whole = " + ".join(timed[0].includes)
+    whole = " or ".join(dict.fromkeys(" + ".join(one.includes) for one in timed))
     return (
         f"each query alone, {loops[0].n:,} times in all; end to end: {whole}; "
         f"the clock itself {overhead:.1f} µs a query; garbage collection {collected:.1f} ms in all"

@@ -36,6 +36,8 @@ class Latency:
     level: float
     messages: tuple[tuple[str, int], ...] = ()
     """Why queries failed and how many did so: the most frequent."""
+    late: int = 0
+    """Of the open loop: how many were asked later than they were due, as all workers were busy."""
     not_asked: int = 0
     """How many were planned and never came to be asked, as the loop gave up before."""
 
@@ -63,6 +65,8 @@ class Latency:
         form |= {name: percentile.as_json() for name, percentile in self.percentiles.items()}
         form |= {"max_ms": _known(self.longest * 1e3), "mean_ms": _known(self.mean * 1e3), "qps": _known(self.qps)}
         form |= {"gc_ms": self.gc_seconds * 1e3, "overhead_us": self.overhead_seconds * 1e6}
+        if self.kind == "open":
+            form["late"] = self.late
         if self.messages:
             form["messages"] = [{"message": message, "count": count} for message, count in self.messages]
         if self.not_asked:
@@ -88,6 +92,7 @@ def summarise(timed: Timed, *, level: float = 0.95) -> Latency:
         overhead_seconds=timed.overhead_seconds,
         level=level,
         messages=tuple(messages.most_common(_MESSAGES_KEPT)),
+        late=timed.late,
         not_asked=max(0, timed.planned - timed.seconds.size),
     )
 
