@@ -2,14 +2,20 @@
 
 import io
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
 import pytest
+import typer.main
 
 from karat.cli import main
 
 from .support import GOLD, RUN, Outcome, put
+
+
+build_parser = cache(typer.main.get_command)
+"""As typer builds it of all commands; once, since it is the same for every call."""
 
 
 class Karat(Protocol):
@@ -32,6 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def karat(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Karat:
+    monkeypatch.setattr(typer.main, "get_command", build_parser)
     monkeypatch.setenv("COLUMNS", "80")
     for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)

@@ -273,3 +273,14 @@ class TestVectors:
         assert (len(FOUR), FOUR.dimensions, repr(FOUR)) == (4, 2, "Vectors(corpus: 4 × 2, float64)")
         with pytest.raises(ValueError, match="read-only"):
             FOUR.values[0, 0] = 1
+
+
+def test_queries_that_are_no_items_may_have_their_ids() -> None:
+    """Rows numbered from 0 on both sides: the item of the same number is not the query."""
+    asked = vectors("ab", [[1, 0], [0, 1]])
+    kept, apart = (rank_vectors(FOUR, asked, k=4, apart=one).ranking for one in (False, True))
+    assert "a" not in items_of(kept, "a") and "a" in items_of(apart, "a") and "b" in items_of(apart, "b")
+
+
+def items_of(ranking: Ranking, query: str) -> list[str]:
+    return ranking.frame().filter(pl.col("query_id") == query)["item_id"].to_list()

@@ -94,6 +94,8 @@ class TextsSystem(SystemTable):
         if found.skipped:
             are = count(len(found.skipped), "item has", "items have")
             shop.note(f"{are} no text in {', '.join(chunking.fields)}, and cannot be found: {listed(found.skipped)}")
+        for note in catalogue.notes:
+            shop.note(note)
         return found
 
     def _queries(self, shop: Shop) -> Corpus:
@@ -120,11 +122,13 @@ class TextsSystem(SystemTable):
         depth = self.depth or (None if n <= _FULL_UP_TO else _USUAL_DEPTH)
         if len(corpus.chunks) == n:  # each item is a chunk
             whole = Vectors(corpus.items, corpus.chunks.values, corpus.chunks.source)
-            space = rank_vectors(whole, queries, k=depth, metric=self.metric, cuts=shop.cuts, progress=shop.progress)
+            space = rank_vectors(
+                whole, queries, k=depth, metric=self.metric, cuts=shop.cuts, apart=True, progress=shop.progress
+            )
             shop.keep_space(space.hygiene)
             shop.keep_similarities(OfVectors(whole, queries, self.metric), space.ranking)
             return space.ranking
-        shop.keep_space(rank_vectors(corpus.chunks, queries, k=HUB_K, metric=self.metric).hygiene)
+        shop.keep_space(rank_vectors(corpus.chunks, queries, k=HUB_K, metric=self.metric, apart=True).hygiene)
         ranking = rank_chunks(corpus, queries, k=depth, how=self.aggregate, metric=self.metric, progress=shop.progress)
         shop.keep_similarities(OfRun(ranking), ranking)
         return ranking

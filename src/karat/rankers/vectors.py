@@ -39,10 +39,11 @@ def rank_vectors(
     candidates: pl.Series | None = None,
     cuts: Sequence[int] = (),
     scored: bool = True,
+    apart: bool = False,
     source: str | None = None,
     progress: Progress | None = None,
 ) -> Space:
-    """Rank the corpus for each query, the item of the query's own id left out.
+    """Rank the corpus for each query, the item of the query's own id left out; unless they are ``apart``: no items.
 
     Without ``queries`` the corpus's own items are; ``wanted`` says which, and must be there (where it is all of them,
     they keep the corpus's order). ``candidates`` restricts what can be found. ``k`` is how many to find; None: all.
@@ -57,7 +58,7 @@ def rank_vectors(
     if not len(pool):
         raise DataError("found no candidates", where=pool.source, expected="at least one")
     check_pair(asked, pool, metric)
-    own = pool.rows_of(asked.ids)
+    own = np.full(len(asked), NOBODY, dtype=np.int64) if apart else pool.rows_of(asked.ids)
     itself = len(asked) == len(pool) and bool((own == np.arange(len(pool))).all()) and queries is None
     # One more than asked for shows whether the last ties with the next; hubs are looked for among ten.
     deep = len(pool) if k is None else max(k, HUB_K) + 1

@@ -82,7 +82,8 @@ def _told(one: Example, report: Report) -> str:
     text = report.query_names.get(one.query)
     name = f"{one.query} “{text}”" if text else one.query
     items = ", ".join(f"{_item(item, report)} ({grade:g})" for item, grade in one.found[:_ITEMS_SHOWN])
-    missed = f"; missed {_item(one.missed[0][0], report)} ({one.missed[0][1]:g})" if one.missed else ""
+    lacking = one.missed[:1] if one.kind == "failure" else ()
+    missed = "".join(f"; missed {_item(item, report)} ({grade:g})" for item, grade in lacking)
     return f"{one.score:.3f}  {name}: {items}{missed}"
 
 
