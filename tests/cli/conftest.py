@@ -1,7 +1,9 @@
 """The command line called in process: quick, and every test in a folder of its own."""
 
 import io
+import os
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Protocol
@@ -37,7 +39,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def karat(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Karat:
+def karat(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Karat]:
+    before = set(os.environ)
     monkeypatch.setattr(typer.main, "get_command", build_parser)
     monkeypatch.setenv("COLUMNS", "80")
     for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
@@ -53,4 +56,7 @@ def karat(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         code = ended.value.code
         return Outcome(code if isinstance(code, int) else 0, captured.out, captured.err)
 
-    return call
+    yield call
+    # A command that does not multiply asks for one thread of BLAS: no business of processes that later tests start.
+    for name in set(os.environ) - before:
+        del os.environ[name]

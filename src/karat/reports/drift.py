@@ -11,7 +11,17 @@ from karat.reports.console import console, print_table, verdict_style
 from karat.reports.table import Table
 from karat.wording import NOTHING, count, figure_shown, p_shown, percent
 
-__all__ = ["DRIFTS_SCHEMA", "churn_table", "drifts_to_json", "moves_table", "print_drift", "tested_table", "verdicts"]
+__all__ = [
+    "DRIFTS_SCHEMA",
+    "changes_told",
+    "churn_table",
+    "drifts_to_json",
+    "moves_table",
+    "print_drift",
+    "print_drift_in_brief",
+    "tested_table",
+    "verdicts",
+]
 
 DRIFTS_SCHEMA = "karat.drifts/1"
 _DECIMALS = 4
@@ -23,6 +33,15 @@ _STANDINGS = {
     "real": "real: the interval excludes 0",
     "unsure": "unsure: the test cannot show it",
 }
+
+
+def print_drift_in_brief(drift: Drift) -> None:
+    """What changed and what came of it, without the tables."""
+    screen = console()
+    screen.print(f"Drift of {drift.system} since {drift.old_source}")
+    churn = [] if drift.churn is None else [_churn_told(drift.churn)]
+    for line in (*churn, *changes_told(drift), *verdicts(drift)):
+        screen.print(f"  {line.strip()}")
 
 
 def print_drift(drift: Drift, hints: Sequence[Hint] = ()) -> None:
@@ -41,7 +60,7 @@ def print_drift(drift: Drift, hints: Sequence[Hint] = ()) -> None:
         if drift.churn.most:
             print_table(*churn_table(drift.churn), text=(0, 3, 4), folding=(0, 3, 4))
     screen.print()
-    for line in (*_changes(drift), *verdicts(drift), *(f"Hint: {hint.text}" for hint in hints)):
+    for line in (*changes_told(drift), *verdicts(drift), *(f"Hint: {hint.text}" for hint in hints)):
         screen.print(line)
 
 
@@ -99,7 +118,7 @@ def churn_table(churn: Churn) -> Table:
     return ["query", "overlap", "RBO", "gone", "new"], rows
 
 
-def _changes(drift: Drift) -> Iterator[str]:
+def changes_told(drift: Drift) -> Iterator[str]:
     found = drift.circumstances
     if found.changed:
         yield f"Changed: {' · '.join(map(str, found.changed))}"

@@ -7,7 +7,7 @@ from karat.drift import Drift
 from karat.examples import Example
 from karat.report import Report
 from karat.reports.console import console, print_first_fitting, print_table
-from karat.reports.drift import print_drift
+from karat.reports.drift import print_drift_in_brief
 from karat.reports.indexes import filters_table, index_lines, index_table, latency_table, stability_table, without
 
 __all__ = ["example_lines", "print_lab"]
@@ -37,7 +37,9 @@ def print_lab(report: Report) -> None:
     print_table(*stability_table(report), text=(0,), folding=(0,))
     for drift in report.drifts.values():
         screen.print()
-        print_drift(cast(Drift, drift))
+        print_drift_in_brief(cast(Drift, drift))
+    if report.drifts:
+        screen.print("All of it: karat drift NEW OLD")
     for line in example_lines(report):
         screen.print(line)
     for line in _hints(report):
