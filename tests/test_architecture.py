@@ -1,6 +1,7 @@
 """The rooms, and which may import which: docs/architecture.md in force."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,8 @@ def room_of(path: Path) -> str:
     return parts[0]
 
 
-def imported(path: Path, *, top_level_only: bool = False) -> set[str]:
+@cache
+def imported(path: Path, *, top_level_only: bool = False) -> frozenset[str]:
     """Names of modules that a file imports; those under TYPE_CHECKING do not count."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     typing_only = {
@@ -89,7 +91,7 @@ def imported(path: Path, *, top_level_only: bool = False) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module)
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+    return frozenset(found)
 
 
 def rooms_imported(path: Path) -> set[str]:

@@ -15,7 +15,6 @@ from karat.cli import main
 
 from .support import GOLD, RUN, Outcome, put
 
-
 build_parser = cache(typer.main.get_command)
 """As typer builds it of all commands; once, since it is the same for every call."""
 

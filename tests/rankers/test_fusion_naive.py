@@ -124,10 +124,12 @@ def test_a_list_of_no_weight_changes_no_score(case: tuple[list[Run], Fusion], id
 @given(cases(BY_RANK), cases(BY_SCORE))
 def test_aligned_once_fuses_as_if_for_the_first_time(left: tuple[list[Run], Fusion], right: Any) -> None:
     given_runs, fusion = left
-    aligned = Aligned.of(as_rankings(given_runs))
+    rankings = as_rankings(given_runs)
+    aligned = Aligned.of(rankings)
     others = [replace(right[1], weights=None), replace(right[1], weights=None, depth=2, normalise="sum"), fusion]
-    for each in (*others, *reversed(others)):
-        assert same(aligned.fuse(each), fuse(as_rankings(given_runs), each))
+    first = [fuse(rankings, each) for each in others]
+    for each, expected in (*zip(others, first, strict=True), *zip(others[::-1], first[::-1], strict=True)):
+        assert same(aligned.fuse(each), expected)
 
 
 @brief

@@ -50,7 +50,8 @@ def _units(vectors: Matrix) -> Singles:
 def _units_of(block: Matrix, first: int) -> Singles:
     wide = block.astype(np.float64)
     lengths = np.sqrt(np.vecdot(wide, wide))
-    if (lengths < _SHORTEST).any():
+    # One query alone is what latency is measured of: a comparison of arrays would cost it more than its length.
+    if lengths.item() < _SHORTEST if len(block) == 1 else (lengths < _SHORTEST).any():
         raise DataError(f"vector {first + int(np.argmin(lengths))} is zero", expected="vectors with a direction")
     wide /= lengths[:, None]
     return wide.astype(np.float32)
@@ -59,7 +60,7 @@ def _units_of(block: Matrix, first: int) -> Singles:
 def neighbours_of(rows: NDArray[np.integer], scores: NDArray[np.floating], k: int) -> Neighbours:
     """A table of k columns from one that may have fewer. A row below zero is nobody; such stand behind the others."""
     width = rows.shape[1]
-    if width == k and k and not (rows[:, -1] < 0).any():
+    if width == k and k and (rows.item(k - 1) >= 0 if len(rows) == 1 else not (rows[:, -1] < 0).any()):
         return Neighbours(rows.astype(np.int64, copy=False), scores.astype(np.float64, copy=False))
     items = np.full((len(rows), k), NOBODY, dtype=np.int64)
     values = np.full((len(rows), k), -np.inf)
