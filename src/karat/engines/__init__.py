@@ -133,6 +133,10 @@ class Engine(ABC):
         ``only``: among the items that pass a filter. ``exact``: by its own exact mode, where it has one.
         """
 
+    def ready(self, queries: Any) -> Any:
+        """The queries as a search takes them at once: what is done to them beforehand is not the index's time."""
+        return queries
+
     def size(self) -> int | None:
         """Bytes that the index takes, in memory or on disk; None where that cannot be known."""
         return None

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,15 +16,26 @@ from karat.neighbours import NOBODY, Neighbours
 from karat.similarity import Singles
 from karat.types import Matrix
 
-__all__ = ["Turns", "column_of", "columns_of", "neighbours_of", "singles"]
+__all__ = ["Turns", "column_of", "columns_of", "made_ready", "neighbours_of", "singles"]
 
 _ROWS_AT_ONCE = 1 << 14
 _SHORTEST = 1e-150
 _BYTES = 4
 
 
+class Ready(np.ndarray[Any, np.dtype[np.float32]]):
+    """Queries that an engine of this file's kind made ready before: nothing is left to be done to them."""
+
+
+def made_ready(vectors: Matrix, metric: str, dimensions: int | None = None) -> Ready:
+    """The vectors as ``singles`` gives them, and known to be."""
+    return singles(vectors, metric, dimensions).view(Ready)
+
+
 def singles(vectors: Matrix, metric: str, dimensions: int | None = None) -> Singles:
     """The vectors in 32 bits and one piece, of length one where the metric is the cosine; a copy where need be."""
+    if type(vectors) is Ready:
+        return vectors
     if dimensions is not None and vectors.shape[1] != dimensions:
         raise DataError(f"queries have {vectors.shape[1]:,} dimensions", expected=f"{dimensions:,}, as the index")
     if metric == "cosine":

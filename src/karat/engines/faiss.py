@@ -10,7 +10,7 @@ import polars as pl
 
 from karat.blocks import cut_rows
 from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, no_progress, passing, settled
-from karat.engines.arrays import neighbours_of, singles
+from karat.engines.arrays import made_ready, neighbours_of, singles
 from karat.engines.fitting import bits_for, lists_for, parts_for
 from karat.neighbours import Neighbours, Progress
 from karat.similarity import Singles
@@ -97,6 +97,9 @@ class _Faiss(Engine):
         if self.metric == "l2":
             distances = 0.0 - np.sqrt(np.maximum(distances, 0.0).astype(np.float64))
         return neighbours_of(rows, distances, k)
+
+    def ready(self, queries: Matrix) -> Matrix:
+        return made_ready(queries, self.metric, self._shape[1])
 
     def _how(self, params: Params | None, only: Filter | None, exact: bool) -> Any:
         """The parameters of one search; made once, as they are only read. Nothing is set in the index itself."""

@@ -19,7 +19,7 @@ from karat.engines import (
     passing,
     settled,
 )
-from karat.engines.arrays import Turns, neighbours_of, singles
+from karat.engines.arrays import Turns, made_ready, neighbours_of, singles
 from karat.errors import MissingExtra
 from karat.neighbours import Neighbours, Progress
 from karat.similarity import Singles
@@ -80,6 +80,9 @@ class Hnswlib(Engine):
             tell(first, len(held))
             self._index.add_items(held[first:last], np.arange(first, last))
         tell(len(held), len(held))
+
+    def ready(self, queries: Matrix) -> Matrix:
+        return made_ready(queries, self.metric, self._index.dim)
 
     def search(
         self,

@@ -9,7 +9,7 @@ import polars as pl
 
 from karat.blocks import cut_rows
 from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, no_progress, settled
-from karat.engines.arrays import column_of, columns_of, neighbours_of, singles
+from karat.engines.arrays import column_of, columns_of, made_ready, neighbours_of, singles
 from karat.engines.fitting import lists_for, parts_for
 from karat.engines.folders import FOLDER, Folder, bytes_in, folder_in
 from karat.errors import MissingExtra
@@ -125,6 +125,9 @@ class LanceDB(Engine):
     @property
     def _distance(self) -> str:
         return "dot" if self.metric == "ip" else "l2"
+
+    def ready(self, queries: Matrix) -> Matrix:
+        return made_ready(queries, self.metric, self._shape[1])
 
     def search(
         self,

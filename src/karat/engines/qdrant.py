@@ -13,7 +13,7 @@ import polars as pl
 
 from karat.blocks import cut_rows
 from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, aligned_rows, no_progress, settled
-from karat.engines.arrays import column_of, columns_of, singles
+from karat.engines.arrays import column_of, columns_of, made_ready, singles
 from karat.errors import DataError, MissingExtra, UsageError
 from karat.neighbours import Neighbours, Progress
 from karat.similarity import Singles
@@ -172,6 +172,9 @@ class Qdrant(Engine):
             still = 0 if indexed != before or status == "yellow" else still + 1
             before = indexed
             time.sleep(_PAUSE)
+
+    def ready(self, queries: Matrix) -> Matrix:
+        return made_ready(queries, self.metric, self._shape[1])
 
     def search(
         self,

@@ -9,7 +9,7 @@ import polars as pl
 
 from karat.blocks import cut_rows
 from karat.engines import ENGINES, Engine, Filter, Params, aligned_rows, no_progress, settled
-from karat.engines.arrays import column_of, columns_of, singles
+from karat.engines.arrays import column_of, columns_of, made_ready, singles
 from karat.engines.folders import FOLDER, Folder, bytes_in, folder_in
 from karat.errors import MissingExtra, UsageError
 from karat.neighbours import Neighbours, Progress
@@ -116,6 +116,9 @@ class SqliteVec(Engine):
                 part = self._attributes[first:last].cast(pl.String).rows()
                 told = ((row, *values) for row, values in zip(range(first, last), part, strict=True))
                 run.executemany(f"INSERT INTO attributes VALUES ({marks})", told)
+
+    def ready(self, queries: Matrix) -> Matrix:
+        return made_ready(queries, self.metric, self._dimensions)
 
     def search(
         self,

@@ -7,7 +7,7 @@ import polars as pl
 
 from karat.blocks import cut_rows
 from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, keep_passing, no_progress, passing, settled
-from karat.engines.arrays import Turns, neighbours_of, singles
+from karat.engines.arrays import Turns, made_ready, neighbours_of, singles
 from karat.errors import MissingExtra
 from karat.neighbours import NOBODY, Neighbours, Progress
 from karat.similarity import Singles
@@ -69,6 +69,9 @@ class USearch(Engine):
 
     def _made(self, dimensions: int) -> Any:
         return self._maker(ndim=dimensions, metric=_KINDS[self.metric], **self._built)
+
+    def ready(self, queries: Matrix) -> Matrix:
+        return made_ready(queries, self.metric, self._index.ndim)
 
     def search(
         self,

@@ -256,7 +256,7 @@ class Built:
     ) -> AbstractContextManager[list[Ask]]:
         """One for each thread."""
         bench = self.bench
-        asked = self._asked()
+        asked = self._asked() if to_ids else self.engine.ready(self._asked())
         singles = [asked[row : row + 1] for row in range(len(bench.queries))]
         if embed is not None and bench.texts is not None:
             check_embedding(embed, bench.texts, bench.corpus.dimensions)
