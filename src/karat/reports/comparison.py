@@ -123,12 +123,17 @@ def _rank(rank: int | None) -> str:
     return "–" if rank is None else str(rank)
 
 
-def slices_table(report: Report, measure: str) -> Table:
-    """Every slice under one measure, those that lose most first; what was compared with nothing comes last."""
+def slices_table(report: Report, measure: str, *, changed: bool = False) -> Table:
+    """Every slice under one measure, those that lose most first; what was compared with nothing comes last.
+
+    ``changed``: without those in which no query differs from the baseline.
+    """
     found = {(part.name, one.system): one for part in report.slices for one in part.beside if one.measure == measure}
     compared = {system for _, system in found}
     systems = [name for name in report.systems if name != report.baseline and (name in compared or not found)]
     pairs = [(part, system) for part in report.slices for system in systems]
+    if changed:
+        pairs = [pair for pair in pairs if not _is_same(found.get(_names(*pair)))]
     pairs.sort(key=lambda pair: _rank_of(found.get(_names(*pair)), _names(*pair), report.level))
     several = len(systems) > 1
     rows = []
@@ -156,6 +161,10 @@ def slices_table(report: Report, measure: str) -> Table:
     against = f"to {'baseline' if report.baseline else 'the rest'} {level}"
     figures = ["mean", against, "p", ""] if found else [f"mean {level}"]
     return ["slice", *(["system"] if several else ()), "n", *figures], rows
+
+
+def _is_same(one: Comparison | Gap | None) -> bool:
+    return isinstance(one, Comparison) and one.n > 0 and one.equal == one.n
 
 
 def _names(part: Slice, system: str) -> tuple[str, str]:

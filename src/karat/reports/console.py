@@ -111,12 +111,20 @@ def print_slices(report: Report) -> None:
     """The slices that lose most under the first measure."""
     measure = report.labels[0]
     header, rows = slices_table(report, measure)
+    everything = len(rows)
+    if everything > _SLICES_SHOWN:
+        header, rows = slices_table(report, measure, changed=True)
     screen = console()
+    if not rows:
+        screen.print(f"\n{measure} by slice: in none of {everything:,} does a query differ from {report.baseline}")
+        return
     last = len(header) - 1
     styles = {(number, last): verdict_style(row[-1]) for number, row in enumerate(rows)}
     screen.print(f"\n{measure} by slice, worst first")
     names = (0, 1) if header[1] == "system" else (0,)
     screen.print(_table(header, rows[:_SLICES_SHOWN], text=(*names, last), folding=names, styles=styles))
+    if everything > len(rows):
+        screen.print(f"{everything - len(rows):,} more, in which no query differs from {report.baseline}")
     if len(rows) > _SLICES_SHOWN:
         screen.print(f"… {len(rows) - _SLICES_SHOWN} more, and the other measures: -o report.md")
     if "p" in header:
