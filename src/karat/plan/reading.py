@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from karat.dialects import DIALECTS, Asked
 from karat.errors import KaratError, UnknownName, UsageError
@@ -14,10 +14,10 @@ from karat.evaluation import resolve_all
 from karat.formats.source import Source
 from karat.measure import COMMON_OPTIONS, Value
 from karat.metrics.common import REL
-from karat.plan import GOLD_KINDS, SYSTEM_KINDS, lines
-from karat.plan.lab import LabTable
-from karat.plan.model import AgreementTable, Conventions, OutputTable, Plan, Statistics, TargetTable, plan_model
-from karat.plan.sweeping import SweepTable, sweep_faults
+from karat.plan import lines
+from karat.plan.faults import Fault, each_once, fault_error, fault_of, spelled
+from karat.plan.model import Conventions, Plan, plan_model
+from karat.plan.sweeping import sweep_faults
 from karat.plan.targeting import targets_of
 from karat.slices import parse_attributes
 from karat.targets import Target
@@ -44,7 +44,7 @@ class Checked:
     def at(self, *path: str | int) -> str:
         """The line and the key, for errors that are met later."""
         line = lines.line_of(path, self.places)
-        return f"{self.where}{f':{line}' if line else ''}, {_spelled(path)}"
+        return f"{self.where}{f':{line}' if line else ''}, {spelled(path)}"
 
     @property
     def cuts(self) -> tuple[int, ...]:
@@ -62,9 +62,6 @@ class Checked:
             return None
         pairs = self.plan.agreement
         return max(self.cuts[-1], (pairs and pairs.k) or 0)
-
-
-Fault = tuple[lines.Path, str]
 
 
 def read_plan(given: str | Path) -> Checked:
@@ -92,7 +89,7 @@ def check_plan(
     faults += _too_deep(plan, asked)
     faults += [(("gold", key), message) for key, message in plan.gold.misfits(asked)]
     if faults:
-        raise _fault_error(faults, where, places)
+        raise fault_error(faults, where, places)
     whole = plan
     plan, notes = _with_what_is_there(whole, where)
     if not plan.indexes and whole.indexes and not (whole.targets or whole.target):
@@ -129,20 +126,8 @@ def _validated(content: dict[str, Any], where: str, places: dict[lines.Path, int
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        faults = [_fault_of(one, content, model) for one in error.errors()]
-        raise _fault_error(_each_once(faults), where, places) from error
-
-
-def _each_once(faults: list[Fault]) -> list[Fault]:
-    """A value that is of none of several types is one fault, not one for each type."""
-    by_start: dict[tuple[lines.Path, str], list[str]] = {}
-    paths = {path for path, _ in faults}
-    for path, message in faults:
-        if any(other[: len(path)] == path and len(other) > len(path) for other in paths):
-            continue  # told of what is in it
-        start, expected, wanted = message.partition("expected ")
-        by_start.setdefault((path, start + expected), []).append(wanted)
-    return [(path, start + " or ".join(dict.fromkeys(all_of))) for (path, start), all_of in by_start.items()]
+        faults = [fault_of(one, content, model) for one in error.errors()]
+        raise fault_error(each_once(faults), where, places) from error
 
 
 def _fill_in_kinds(content: dict[str, Any]) -> None:
@@ -157,82 +142,6 @@ def _fill_in_kinds(content: dict[str, Any]) -> None:
                 content["systems"][name] = table = {"path": table}
             if isinstance(table, dict):
                 table.setdefault("kind", "run")
-
-
-def _fault_error(faults: list[Fault], where: str, places: dict[lines.Path, int]) -> UsageError:
-    told = []
-    for path, message in faults:
-        line = lines.line_of(path, places)
-        told.append(
-            f"{where}{f':{line}' if line else ''}, {_spelled(path)}: {message}" if path else f"{where}: {message}"
-        )
-    if len(told) == 1:
-        return UsageError(told[0])
-    return UsageError(f"{len(told)} faults in the plan", where=where, details=told)
-
-
-def _spelled(path: lines.Path) -> str:
-    """``systems.dense.path``, ``measures[1]``."""
-    text = ""
-    for part in path:
-        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
-
-
-def _fault_of(error: Any, content: dict[str, Any], model: type[BaseModel]) -> Fault:
-    path = _path_within(error["loc"], content)
-    kind = error["type"]
-    if kind == "extra_forbidden":
-        return path, str(UnknownName("key", str(path[-1]), _known_keys(path[:-1], content, model)))
-    if kind == "missing":
-        return path, "missing"
-    if kind == "union_tag_invalid":
-        registry = GOLD_KINDS if path[:1] == ("gold",) else SYSTEM_KINDS
-        return (*path, "kind"), str(UnknownName(registry.kind, error["ctx"]["tag"], registry.names()))
-    message = error["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ")
-    found = error.get("input")
-    shown = f"found {found!r}, " if isinstance(found, str | int | float | bool) else ""
-    return path, shown + message[:1].lower() + message[1:]
-
-
-def _path_within(location: tuple[Any, ...], content: Any) -> lines.Path:
-    """The location without the names of kinds and types, which are no keys of the plan."""
-    path: list[str | int] = []
-    kind_at = {"gold": 1, "systems": 2}.get(str(location[0]))
-    location = tuple(part for place, part in enumerate(location) if place != kind_at)
-    for place, part in enumerate(location):
-        listed = isinstance(content, list) and isinstance(part, int) and part < len(content)
-        if listed or (isinstance(content, dict) and part in content):
-            content = content[part]
-            path.append(part)
-        elif isinstance(content, dict) and place == len(location) - 1 and isinstance(part, str):
-            path.append(part)
-    return tuple(path)
-
-
-def _known_keys(path: lines.Path, content: dict[str, Any], model: type[BaseModel]) -> list[str]:
-    """The keys that the table at this path may have."""
-    table: Any = content
-    for part in path:
-        table = table[part]
-    if path[:1] == ("gold",):
-        kind = GOLD_KINDS.get(table["kind"])
-    elif path[:1] == ("systems",) and len(path) == 2:
-        kind = SYSTEM_KINDS.get(table["kind"])
-    else:
-        kind = _TABLES.get(str(path[0]), OutputTable) if path else model
-    return list(kind.model_fields)
-
-
-_TABLES: dict[str, type[BaseModel]] = {
-    "statistics": Statistics,
-    "conventions": Conventions,
-    "agreement": AgreementTable,
-    "target": TargetTable,
-    "output": OutputTable,
-    "lab": LabTable,
-    "sweep": SweepTable,
-}
 
 
 def _asked(plan: Plan, faults: list[Fault]) -> list[Asked]:

@@ -1,0 +1,104 @@
+"""What is wrong with a plan: each fault with its key, and all of them as one error with their lines."""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from karat.errors import UnknownName, UsageError
+from karat.plan import GOLD_KINDS, SYSTEM_KINDS, lines
+from karat.plan.lab import LabTable
+from karat.plan.model import AgreementTable, Conventions, OutputTable, Statistics, TargetTable
+from karat.plan.sweeping import SweepTable
+
+__all__ = ["Fault", "each_once", "fault_error", "fault_of", "spelled"]
+
+Fault = tuple[lines.Path, str]
+"""Where, by its path in the plan, and what."""
+
+
+def fault_error(faults: list[Fault], where: str, places: dict[lines.Path, int]) -> UsageError:
+    told = []
+    for path, message in faults:
+        line = lines.line_of(path, places)
+        told.append(
+            f"{where}{f':{line}' if line else ''}, {spelled(path)}: {message}" if path else f"{where}: {message}"
+        )
+    if len(told) == 1:
+        return UsageError(told[0])
+    return UsageError(f"{len(told)} faults in the plan", where=where, details=told)
+
+
+def spelled(path: lines.Path) -> str:
+    """``systems.dense.path``, ``measures[1]``."""
+    text = ""
+    for part in path:
+        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def fault_of(error: Any, content: dict[str, Any], model: type[BaseModel]) -> Fault:
+    path = _path_within(error["loc"], content)
+    kind = error["type"]
+    if kind == "extra_forbidden":
+        return path, str(UnknownName("key", str(path[-1]), _known_keys(path[:-1], content, model)))
+    if kind == "missing":
+        return path, "missing"
+    if kind == "union_tag_invalid":
+        registry = GOLD_KINDS if path[:1] == ("gold",) else SYSTEM_KINDS
+        return (*path, "kind"), str(UnknownName(registry.kind, error["ctx"]["tag"], registry.names()))
+    message = error["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ")
+    found = error.get("input")
+    shown = f"found {found!r}, " if isinstance(found, str | int | float | bool) else ""
+    return path, shown + message[:1].lower() + message[1:]
+
+
+def _path_within(location: tuple[Any, ...], content: Any) -> lines.Path:
+    """The location without the names of kinds and types, which are no keys of the plan."""
+    path: list[str | int] = []
+    kind_at = {"gold": 1, "systems": 2}.get(str(location[0]))
+    location = tuple(part for place, part in enumerate(location) if place != kind_at)
+    for place, part in enumerate(location):
+        listed = isinstance(content, list) and isinstance(part, int) and part < len(content)
+        if listed or (isinstance(content, dict) and part in content):
+            content = content[part]
+            path.append(part)
+        elif isinstance(content, dict) and place == len(location) - 1 and isinstance(part, str):
+            path.append(part)
+    return tuple(path)
+
+
+def _known_keys(path: lines.Path, content: dict[str, Any], model: type[BaseModel]) -> list[str]:
+    """The keys that the table at this path may have."""
+    table: Any = content
+    for part in path:
+        table = table[part]
+    if path[:1] == ("gold",):
+        kind = GOLD_KINDS.get(table["kind"])
+    elif path[:1] == ("systems",) and len(path) == 2:
+        kind = SYSTEM_KINDS.get(table["kind"])
+    else:
+        kind = _TABLES.get(str(path[0]), OutputTable) if path else model
+    return list(kind.model_fields)
+
+
+_TABLES: dict[str, type[BaseModel]] = {
+    "statistics": Statistics,
+    "conventions": Conventions,
+    "agreement": AgreementTable,
+    "target": TargetTable,
+    "output": OutputTable,
+    "lab": LabTable,
+    "sweep": SweepTable,
+}
+
+
+def each_once(faults: list[Fault]) -> list[Fault]:
+    """A value that is of none of several types is one fault, not one for each type."""
+    by_start: dict[tuple[lines.Path, str], list[str]] = {}
+    paths = {path for path, _ in faults}
+    for path, message in faults:
+        if any(other[: len(path)] == path and len(other) > len(path) for other in paths):
+            continue  # told of what is in it
+        start, expected, wanted = message.partition("expected ")
+        by_start.setdefault((path, start + expected), []).append(wanted)
+    return [(path, start + " or ".join(dict.fromkeys(all_of))) for (path, start), all_of in by_start.items()]
