@@ -71,7 +71,7 @@ def assert_same(one: Neighbours, other: Neighbours) -> None:
 
 
 @given(data=st.data(), seed=seeds, metric=metrics, dtype=dtypes, same=st.booleans(), k=st.integers(1, 12))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 def test_like_a_plain_sort(data: Any, seed: int, metric: str, dtype: Any, same: bool, k: int) -> None:
     """To the last bit: with few and with many items, with ties by place, with and without self-matches."""
     rng = np.random.default_rng(seed)

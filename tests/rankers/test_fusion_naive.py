@@ -24,8 +24,8 @@ few_scores = st.sampled_from((0.0, -0.0, 0.1, 0.2, 0.3, 1.0, -2.5))
 scores = st.one_of(few_scores, st.floats(-10, 10, allow_subnormal=False).map(lambda number: round(number, 6)))
 runs = st.dictionaries(st.sampled_from(QUERIES), st.dictionaries(st.sampled_from(ITEMS), scores), max_size=4)
 weight = st.sampled_from((0.0, 0.1, 0.2, 0.3, 1 / 3, 1.0, 2.0, 7.0))
-thorough = settings(max_examples=100, deadline=None, derandomize=True)
-brief = settings(thorough, max_examples=50)
+thorough = settings(max_examples=60, deadline=None, derandomize=True)
+brief = settings(thorough, max_examples=30)
 
 
 @st.composite

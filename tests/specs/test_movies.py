@@ -222,7 +222,7 @@ class TestSample:
 
 class TestMadeUp:
     @given(world=slow.worlds())
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=30, deadline=None, derandomize=True)
     def test_means_queries_and_lists(self, world: slow.World) -> None:
         with tempfile.TemporaryDirectory() as folder:
             check_same(carried_out(world.write(Path(folder)), Path(folder)), world.expected())
