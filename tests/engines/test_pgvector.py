@@ -1,7 +1,9 @@
 """pgvector against NumPy, on a real PostgreSQL: what it finds, how it found it, and what it leaves alone."""
 
+import json
 import struct
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,9 @@ from karat.engines.pgvector.loading import blocks_of
 from karat.engines.pgvector.server import Server, running
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.neighbours import NOBODY, Neighbours, nearest
+from karat.plan.execution import run_plan
+from karat.plan.indexes import on_database
+from karat.plan.reading import read_plan
 from karat.types import Matrix
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'karat[pgvector]'")
@@ -270,3 +275,24 @@ def test_rows_are_encoded_as_copy_wants_them() -> None:
 
 def test_it_is_registered() -> None:
     assert ENGINES.get("pgvector") is Pgvector
+
+
+def test_a_plan_on_a_database_that_the_command_names(users: Any, tmp_path: Path) -> None:
+    """``karat run --dsn``: the plan's pgvector index is built there, gone afterwards, and the password is nowhere."""
+    sides = {"items": CORPUS, "items_ids": IDS.to_list(), "queries": CORPUS[:5] + 0.01, "queries_ids": [*"abcde"]}
+    np.savez(tmp_path / "v.npz", **sides)
+    pairs = [{"query_id": name, "item_id": IDS[row], "grade": 1} for row, name in enumerate("abcde")]
+    labels = "".join(f"{json.dumps(pair)}\n" for pair in pairs)
+    (tmp_path / "labels.jsonl").write_text(labels)
+    files = "path = 'v.npz:items'\nqueries = 'v.npz:queries'\n"
+    plan = "gold = 'labels.jsonl'\nmeasures = ['ndcg@10']\n[lab]\nrounds = 0\n"
+    (tmp_path / "plan.toml").write_text(f"{plan}[systems.pg]\nkind = 'index'\nengine = 'pgvector'\n{files}")
+    checked = on_database(read_plan(tmp_path / "plan.toml"), dsn_of(users))
+    report = run_plan(checked).report
+    schemas = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'karat%'"
+    assert users.execute(schemas).fetchone() == (0,) and report.indexes["pg"].recall.mean > 0.9
+    form = json.dumps(report.as_json(queries=True))
+    assert "users" in form and "hush" not in form
+    (tmp_path / "other.toml").write_text(f"{plan}[systems.x]\nkind = 'index'\nengine = 'exact'\n{files}")
+    with pytest.raises(UsageError, match="no system has the engine pgvector"):
+        on_database(read_plan(tmp_path / "other.toml"), dsn_of(users))

@@ -47,7 +47,7 @@ def accuracy(hits: list[str], relevant: set[str], k: int) -> float:
 BY_BEIR = {"MRR": reciprocal_rank, "R_cap": capped_recall, "Accuracy": accuracy}
 
 
-@thorough(80)
+@thorough(120)
 @given(cases(items=ITEMS).filter(leaves_something))
 def test_measures_of_pytrec_eval(case: Case) -> None:
     names = {f"{name}@{k}": f"{theirs}_{k}" for name, theirs in BY_PYTREC_EVAL.items() for k in CUTS}
@@ -61,7 +61,7 @@ def test_measures_of_pytrec_eval(case: Case) -> None:
         assert_close(scores.summary(name).mean, mean_of(expected), f"{name} of all")
 
 
-@thorough(80)
+@thorough(120)
 @given(cases(items=ITEMS, judged=(1, 15), grades=(-1, 0, 1, 1, 2)).filter(something_relevant))
 def test_measures_of_its_own(case: Case) -> None:
     """Summed over the queries of the results, divided by the number of judged queries."""

@@ -55,7 +55,7 @@ def expected_values(case: Case, name: str, k: int) -> dict[str, float]:
     return values
 
 
-@thorough(80)
+@thorough(120)
 @given(cases(grades=(0, 1, 2, 3)))
 def test_every_measure(case: Case) -> None:
     names = [f"{name}@{k}" for name in REFERENCE for k in CUTS]

@@ -58,7 +58,7 @@ def assert_agrees(scores: karat.Scores, case: Case, measures: tuple[irm.Measure,
 judged_cases = cases(judged=(1, 15))
 
 
-@thorough(90)
+@thorough(150)
 @given(judged_cases)
 def test_every_measure_to_the_last_digit(case: Case) -> None:
     names = [str(measure) for measure in MEASURES]

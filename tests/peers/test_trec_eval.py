@@ -85,7 +85,7 @@ def test_a_known_trap(trap: str) -> None:
     }
 
 
-@thorough(100)
+@thorough(200)
 @given(cases())
 def test_every_measure_to_the_last_digit(case: Case) -> None:
     assert_agrees(karat.evaluate(case.qrels, case.run, NAMES, dialect="trec_eval"), by_pytrec_eval(case))

@@ -39,6 +39,14 @@ OutputOption = Annotated[
     list[Path] | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write the report: .json, .csv or .md; repeat it."),
 ]
+DsnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dsn",
+        metavar="DSN",
+        help="The database of the plan's pgvector indexes, instead of an embedded one; it gets a schema of its own.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of tables.")]
 BaselineOption = Annotated[
     str | None, typer.Option("--baseline", "-b", metavar="NAME", help="The system to compare with: its name or file.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from karat.cli.common import QuietOption, exists, say, steps, unless_unread, warn
-from karat.cli.options import JsonOption
+from karat.cli.options import DsnOption, JsonOption
 from karat.errors import DataError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def run_command(
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the plan's outputs into this folder.")
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Unsure is not good enough: exit code 5.")] = False,
+    dsn: DsnOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -44,7 +45,7 @@ def run_command(
         raise DataError(
             "no such file", where=plan, hint="karat init writes a plan; karat demo movies shows one at work."
         )
-    carry_out(plan, output, strict=strict, as_json=as_json, quiet=quiet)
+    carry_out(plan, output, strict=strict, as_json=as_json, quiet=quiet, dsn=dsn)
 
 
 def carry_out(
@@ -56,11 +57,16 @@ def carry_out(
     quiet: bool,
     next_step: str = "",
     tell_files: bool = True,
+    dsn: str | None = None,
 ) -> None:
     """Read, run, write and tell."""
     from karat.plan.reading import read_plan
 
     checked = read_plan(plan)
+    if dsn is not None:
+        from karat.plan.indexes import on_database
+
+        checked = on_database(checked, dsn)
     _carry_out(checked, output, strict=strict, as_json=as_json, quiet=quiet, next_step=next_step, tell_files=tell_files)
 
 

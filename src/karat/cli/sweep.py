@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from karat.cli.common import QuietOption, exists, say, steps, unless_unread, warn
+from karat.cli.options import DsnOption
 from karat.cli.run_plan import PLAN_FILE
 from karat.errors import DataError
 
@@ -45,17 +46,19 @@ def sweep_command(
     no_prune: Annotated[
         bool, typer.Option("--no-prune", help="Measure also settings that can find no more and be no quicker.")
     ] = False,
+    dsn: DsnOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the sweeps as JSON instead of tables.")] = False,
     quiet: QuietOption = False,
 ) -> None:
     """Sweep parameters of vector indexes: recall against latency, and the cheapest setting that meets the target."""
     from karat.plan.execution import timestamp
+    from karat.plan.indexes import on_database
     from karat.plan.reading import read_plan
     from karat.reports.frontier import sweeps_to_json
 
     if plan == PLAN_FILE and not exists(plan):
         raise DataError("no such file", where=plan, hint="karat init writes a plan; add [sweep.NAME] to it.")
-    checked = read_plan(plan)
+    checked = on_database(read_plan(plan), dsn)
     folder = checked.folder / FOLDER if output is None else output
     if folder.exists() and not folder.is_dir():
         raise DataError("cannot make this folder: a file is there", where=str(folder))

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import polars as pl
 from pydantic import Field
 
 from karat.engines import ENGINES, Filter, Params, Setting, passing, settled
-from karat.errors import KaratError, UnknownName
+from karat.errors import KaratError, UnknownName, UsageError
 from karat.lab.bench import Bench
 from karat.lab.measuring import equivalence_of, measure
 from karat.plan import SYSTEM_KINDS
@@ -21,7 +21,10 @@ from karat.types import Ranking, Vectors
 from karat.variants import are_units
 from karat.wording import count
 
-__all__ = ["IndexSystem"]
+if TYPE_CHECKING:
+    from karat.plan.reading import Checked
+
+__all__ = ["IndexSystem", "on_database"]
 
 _LISTED = 5
 
@@ -157,3 +160,16 @@ def _check_filters(filters: Sequence[Filter | None], attributes: pl.DataFrame, f
         lost = sum(one in empty for one in filters)
         shown = ", ".join(map(str, empty[:_LISTED])) + (" …" if len(empty) > _LISTED else "")
         folder.note(f"no item passes the filters of {count(lost, 'query', 'queries')}: {shown}")
+
+
+def on_database(checked: "Checked", dsn: str | None) -> "Checked":
+    """The plan with its pgvector indexes in this database; as it is where there is none."""
+    if dsn is None:
+        return checked
+    systems = dict(checked.plan.systems)
+    for name, table in checked.plan.systems.items():
+        if isinstance(table, IndexSystem) and table.engine == "pgvector":
+            systems[name] = table.model_copy(update={"open": {**table.open, "dsn": dsn}})
+    if all(systems[name] is table for name, table in checked.plan.systems.items()):
+        raise UsageError("a dsn is given, but no system has the engine pgvector", where=checked.where)
+    return replace(checked, plan=checked.plan.model_copy(update={"systems": systems}))
