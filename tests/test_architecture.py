@@ -13,8 +13,9 @@ ROOT = Path(karat.__file__).parent
 # Each room may import from its own layer's exceptions below, and from any layer further down.
 LAYERS = [
     {"errors", "_version"},
-    {"types", "registry", "columns", "functions"},
-    {"blocks", "variants"},
+    {"types", "registry", "columns", "functions", "vocabulary"},
+    {"blocks", "variants", "annotations"},
+    {"predicates"},
     {"formats"},
     {"intake"},
     {"measure"},

@@ -37,6 +37,7 @@ _QUERY_NAMES = (
 _ITEM_NAMES = (
     *(ITEM, "item", "doc_id", "docid", "docno", "document_id", "doc", "corpus_id", "pid", "passage_id"),
     *("product_id", "movie_id", "paper_id", "clip_id", "slice_id", "video_id", "itemid", "movieid"),
+    *("clip", "video", "slice"),
 )
 _PLAIN = ("query", "topic", "user", "item", "doc")
 _GRADE_NAMES = (

@@ -106,6 +106,10 @@ def cut_gold(judged: Judged, measure: Measure) -> Judged:
 
 def measure_values(judged: Judged, measure: Measure, source: str = "ranking") -> Floats:
     """One measure for every query, its policies on empty and missing queries applied; the gold is already cut."""
+    return np.concatenate([_part_values(part, measure, source) for part in judged.parts()])
+
+
+def _part_values(judged: Judged, measure: Measure, source: str) -> Floats:
     values = measure.metric.function(judged, measure.k, **measure.own_options())
     if measure.metric.needs_relevant:
         rel = cast(float | None, measure["rel"])
@@ -158,13 +162,13 @@ def _warnings(bench: Bench, judged: Judged, measures: Sequence[Measure]) -> Iter
     if bench.dropped:
         yield f"{count(bench.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
     cuts = sorted({measure.k for measure in measures if measure.k is not None})
-    yield from _warnings_at_cuts(judged, cuts or [10], lists=bench.gold.ordered)
+    yield from _warnings_at_cuts(judged, cuts or [10], closed=bench.gold.ordered or bench.gold.complete)
 
 
-def _warnings_at_cuts(judged: Judged, cuts: Sequence[int], *, lists: bool) -> Iterable[str]:
-    """``lists``: the gold is of ordered lists, of which whatever is not listed is not relevant."""
+def _warnings_at_cuts(judged: Judged, cuts: Sequence[int], *, closed: bool) -> Iterable[str]:
+    """``closed``: whatever the gold does not list is known not to be relevant."""
     shares = {}
-    for k in cuts if not lists else ():
+    for k in cuts if not closed else ():
         retrieved = np.minimum(judged.depth, k).sum()
         share = 1 - within(judged, k).sum() / retrieved if retrieved else 0.0
         if share > 0:

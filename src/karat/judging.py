@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from karat.errors import DataError
+from karat.errors import DataError, UsageError
 from karat.matching import DuplicateRule, Rows, keep_one_of_each, match_rows, without_self_matches
 from karat.ordering import Ordered, TieRule, order_rows
-from karat.types import Bools, Floats, Gold, Ints, Judged, Ranking, TieGroups, segments_within
+from karat.types import Bools, Floats, Gold, Ints, Judged, Ranking, Runs, TieGroups, segments_within
 
 __all__ = ["Bench", "DuplicateRule", "TieRule", "judge"]
 
@@ -89,6 +89,10 @@ class Bench:
         self, *, ties: TieRule = "id", scores: str = "double", self_matches: str = "keep", places: bool = False
     ) -> Judged:
         """The ranking judged under one set of rules."""
+        if places and self.gold.counted is not None:
+            raise UsageError(
+                "the gold is too large to be put in order", where=self.gold.source, expected="measures without gold=k"
+            )
         rows, (at, gold_at, _) = self._rows, self._matched
         if self_matches == "drop":
             rows = without_self_matches(rows, self.queries)
@@ -106,7 +110,7 @@ class Bench:
         row, positions, gold_at = row[order], positions[order], gold_at[order]
         before = first_row[row] - 1
         first, last = ranked.tie_bounds(positions)
-        starts, grades = self._gold_by_grade
+        starts, grades = self._gold_by_grade if self.gold.counted is None else (np.zeros(1, np.int64), np.empty(0))
         return Judged(
             queries=self.queries,
             row=row,
@@ -121,9 +125,22 @@ class Bench:
             gold_starts=starts,
             gold_grades=grades,
             relevant_from=self.gold.relevant_from,
-            gold_has_order=self.gold.ordered or self._gold_order.first.size == 0,
+            gold_has_order=self.gold.ordered or (self.gold.counted is None and self._gold_order.first.size == 0),
             ties=_tie_groups(rows, ranked),
+            counted=self._counted,
         )
+
+    @cached_property
+    def _counted(self) -> Runs | None:
+        """The numbers of items by grade, query by query in the order of Judged."""
+        runs = self.gold.counted
+        if runs is None:
+            return None
+        order = self.gold.queries.arg_sort().to_numpy()
+        lengths = np.diff(runs.starts)[order]
+        starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        at = np.repeat(runs.starts[:-1][order], lengths) + segments_within(starts)
+        return Runs(starts, runs.grades[at], runs.counts[at])
 
     @cached_property
     def _gold_order(self) -> Ordered:

@@ -5,6 +5,7 @@ All are frozen and their arrays read-only. Rows are grouped by query (CSR: the r
 decimal form.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,18 +14,46 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["Bools", "Floats", "Gold", "Ints", "Judged", "Matrix", "Ranking", "TieGroups", "Vectors", "segments_within"]
+__all__ = [
+    "Bools",
+    "Floats",
+    "Gold",
+    "Ints",
+    "Judged",
+    "Matrix",
+    "Ranking",
+    "Runs",
+    "TieGroups",
+    "Vectors",
+    "freeze",
+    "segments_within",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Matrix = NDArray[np.floating]
+_PER_HIT = ("row", "rank", "grade", "tie_first", "tie_last", "gold_index", "place")
+_MOST_LAID_OUT = 1 << 22
 
 
-def _freeze(instance: object) -> None:
+def freeze(instance: object) -> None:
+    """Make the arrays of an instance read-only."""
     for value in vars(instance).values():
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """For each query how many items there are of each grade, best first (CSR)."""
+
+    starts: Ints
+    grades: Floats
+    counts: Ints
+
+    def __post_init__(self) -> None:
+        freeze(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +68,14 @@ class Gold:
     """The grade from which an item counts as relevant; None: any grade above zero."""
     ordered: bool = False
     """A grade is a place in a list (the best item has the highest), so that the gold can be cut at k."""
+    complete: bool = False
+    """Whatever is not listed was looked at, and is not relevant."""
+    counted: Runs | None = None
+    """How many items of each grade there are in all, where only those are listed that a certain ranking names."""
     source: str = "gold"
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        freeze(self)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -73,7 +106,7 @@ class Ranking:
     """Time each query took, where it was measured."""
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        freeze(self)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -100,7 +133,7 @@ class Vectors:
     """They came without ids, and are called by the number of their row, from 0 on."""
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        freeze(self)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -132,7 +165,7 @@ class TieGroups:
     last: Ints
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        freeze(self)
 
     def queries_tied_at(self, k: int) -> int:
         """How many queries have the same score at ranks k and k + 1."""
@@ -169,9 +202,13 @@ class Judged:
     gold_has_order: bool
     """Grades give an order: no two items of a query share one, or they are places of a list."""
     ties: TieGroups
+    counted: Runs | None = None
+    """The gold's grades by number, where they are too many to be held one by one: ``parts`` lays them out."""
+    whole: "Judged | None" = None
+    """What these queries are a part of."""
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        freeze(self)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -185,6 +222,50 @@ class Judged:
     def gold_places(self) -> Ints:
         """The place (from 1) of each entry of ``gold_grades`` within its query."""
         return segments_within(self.gold_starts) + 1
+
+    @cached_property
+    def highest(self) -> float:
+        """The highest grade of any query's gold, 0 where there is none above."""
+        if self.whole is not None:
+            return self.whole.highest
+        grades = self.gold_grades if self.counted is None else self.counted.grades[self.counted.counts > 0]
+        return float(grades.max(initial=0.0))
+
+    def parts(self) -> Iterator["Judged"]:
+        """The same for some queries at a time, with the gold's grades one by one; alone where they are so already."""
+        if self.counted is None or self.whole is not None:
+            yield self
+            return
+        total = np.concatenate(([0], np.cumsum(self.counted.counts)))[self.counted.starts]
+        first = 0
+        while first < len(self):
+            last = int(np.searchsorted(total, total[first] + _MOST_LAID_OUT, side="right")) - 1
+            last = min(max(last, first + 1), len(self))
+            yield self._part(first, last, self.counted)
+            first = last
+
+    def _part(self, first: int, last: int, counted: Runs) -> "Judged":
+        hits = slice(*np.searchsorted(self.row, (first, last)).tolist())
+        runs = slice(*counted.starts[[first, last]].tolist())
+        numbers = counted.counts[runs]
+        ends = np.concatenate(([0], np.cumsum(numbers)))
+        tied = (self.ties.row >= first) & (self.ties.row < last)
+        per_hit: dict[str, Any] = {name: getattr(self, name)[hits] for name in _PER_HIT if name not in ("row", "place")}
+        return Judged(
+            queries=self.queries[first:last],
+            row=self.row[hits] - first,
+            place=None,
+            depth=self.depth[first:last],
+            present=self.present[first:last],
+            gold_starts=ends[counted.starts[first : last + 1] - counted.starts[first]],
+            gold_grades=np.repeat(counted.grades[runs], numbers),
+            relevant_from=self.relevant_from,
+            gold_has_order=self.gold_has_order,
+            ties=TieGroups(self.ties.row[tied] - first, self.ties.first[tied], self.ties.last[tied]),
+            counted=Runs(counted.starts[first : last + 1] - counted.starts[first], counted.grades[runs], numbers),
+            whole=self,
+            **per_hit,
+        )
 
     def cut_gold(self, k: int, *, tied: bool = False) -> "Judged":
         """The same ranking judged against the k best gold items of each query only.
@@ -200,8 +281,7 @@ class Judged:
             held, kept = self.place <= k, self.gold_places <= k
         hits = np.flatnonzero(held)
         per_hit: dict[str, Any] = {
-            name: None if getattr(self, name) is None else getattr(self, name).take(hits)
-            for name in ("row", "rank", "grade", "tie_first", "tie_last", "gold_index", "place")
+            name: None if getattr(self, name) is None else getattr(self, name).take(hits) for name in _PER_HIT
         }
         starts = np.concatenate(([0], np.cumsum(kept)))[self.gold_starts]
         return replace(self, **per_hit, gold_starts=starts, gold_grades=self.gold_grades[kept])

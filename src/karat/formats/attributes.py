@@ -1,32 +1,41 @@
 """Tables of attributes of queries or items: an id column, and columns of any kind."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from karat.columns import find_id_column
-from karat.errors import DataError
+from karat.errors import DataError, UnknownName
 from karat.formats import delimited
 from karat.formats.source import Source
 
 __all__ = ["check_attributes", "read_attributes"]
 
 
-def read_attributes(given: str, kind: str) -> tuple[pl.DataFrame, str]:
-    """A CSV, TSV, JSONL or Parquet table, and the name of its column of ids; ``kind`` is ``query`` or ``item``."""
+def read_attributes(
+    given: str, kind: str, *, id_column: str | None = None, as_written: bool = False
+) -> tuple[pl.DataFrame, str]:
+    """A CSV, TSV, JSONL or Parquet table, and the name of its column of ids; ``kind`` is ``query`` or ``item``.
+
+    ``id_column`` says which it is, where its name does not. ``as_written``: what a CSV holds stays text.
+    """
     source = Source.open(given)
     try:
-        frame = _read(source, kind)
+        frame = _read(source, kind, id_column, as_written)
     except OSError as error:
         raise source.damaged(error) from error
     except pl.exceptions.PolarsError as error:
         reason = str(error).partition("\n")[0]
         expected = "CSV, TSV or JSONL with a header or keys, or Parquet"
         raise DataError(f"cannot be read as a table: {reason}", where=source.name, expected=expected) from error
-    return check_attributes(frame, kind, source.name)
+    return check_attributes(frame, kind, source.name, id_column)
 
 
-def check_attributes(frame: pl.DataFrame, kind: str, where: str) -> tuple[pl.DataFrame, str]:
+def check_attributes(
+    frame: pl.DataFrame, kind: str, where: str, id_column: str | None = None
+) -> tuple[pl.DataFrame, str]:
     """A table that has ids and attributes, and the name of its column of ids."""
-    found = find_id_column(frame.columns, kind, where)
+    found = _id_column(frame.columns, kind, where, id_column)
     if frame.is_empty():
         raise DataError("found a header but no rows", where=where, expected="at least one row")
     if frame[found].null_count():
@@ -37,7 +46,15 @@ def check_attributes(frame: pl.DataFrame, kind: str, where: str) -> tuple[pl.Dat
     return frame, found
 
 
-def _read(source: Source, kind: str) -> pl.DataFrame:
+def _id_column(names: Sequence[str], kind: str, where: str, given: str | None) -> str:
+    if given is None:
+        return find_id_column(names, kind, where)
+    if given not in names:
+        raise UnknownName("column", given, names, where=where)
+    return given
+
+
+def _read(source: Source, kind: str, id_column: str | None, as_written: bool) -> pl.DataFrame:
     if source.is_parquet():
         return pl.read_parquet(source.polars)
     first = next(iter(source.head_lines), "").lstrip()
@@ -45,23 +62,24 @@ def _read(source: Source, kind: str) -> pl.DataFrame:
         return pl.read_json(source.text().encode(), infer_schema_length=None)
     if first.startswith("{"):
         return pl.read_ndjson(source.text().encode(), infer_schema_length=None)
-    return _read_delimited(source, first, kind)
+    return _read_delimited(source, first, kind, id_column, as_written)
 
 
-def _read_delimited(source: Source, header: str, kind: str) -> pl.DataFrame:
+def _read_delimited(source: Source, header: str, kind: str, id_column: str | None, as_written: bool) -> pl.DataFrame:
     separator = max(delimited.SEPARATORS, key=header.count)
     names = [name.strip() for name in delimited.cells_of(header, separator)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"the column {twice!r} stands twice", where=source.name, expected="each column once")
     # Ids stay as they are written: 007 is not 7.
-    place = names.index(find_id_column(names, kind, source.name))
+    place = names.index(_id_column(names, kind, source.name, id_column))
     try:
         frame = pl.read_csv(
             source.polars,
             separator=separator,
             new_columns=names,
             infer_schema_length=None,
+            infer_schema=not as_written,
             schema_overrides={names[place]: pl.String},
             glob=False,
         )

@@ -18,7 +18,7 @@ def err(judged: Judged, k: int | None, *, max: float | None = None, rel: float |
     Source: Chapelle, Metlzer, Zhang & Grinspan, Expected Reciprocal Rank for Graded Relevance (2009); gdeval and
     ir_measures use max=4.
     """
-    top = judged.gold_grades.max(initial=0.0) if max is None else max
+    top = judged.highest if max is None else max
     chosen = is_relevant(judged.grade, rel, judged) & (judged.grade > 0) & within(judged, k)
     rows, ranks = judged.row[chosen], judged.rank[chosen]
     satisfied = (np.exp2(judged.grade[chosen]) - 1) / np.exp2(top)

@@ -57,6 +57,10 @@ def hits_of(judged: Judged, k: int | None, rel: float | None) -> Floats:
 
 def relevant_count(judged: Judged, rel: float | None) -> Floats:
     """How many relevant items the gold has for each query."""
+    if judged.counted is not None:
+        numbers = np.where(is_relevant(judged.counted.grades, rel, judged), judged.counted.counts, 0)
+        total = np.concatenate(([0], np.cumsum(numbers)))
+        return np.diff(total[judged.counted.starts]).astype(np.float64)
     chosen = is_relevant(judged.gold_grades, rel, judged)
     return np.bincount(judged.gold_rows[chosen], minlength=len(judged)).astype(np.float64)
 

@@ -1,0 +1,168 @@
+"""Tables of annotations: a row an item, columns whose cells hold keywords, grouped by what they are about.
+
+A cell may hold several values split by a separator, or a list. A column of true and false (or yes and no) is one keyword,
+the column's own name, of the rows where it is true.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from karat.annotations import Annotations
+from karat.errors import DataError, UnknownName, UsageError
+from karat.formats.attributes import read_attributes
+from karat.vocabulary import Vocabulary
+from karat.wording import count
+
+__all__ = ["NO_VALUE", "SEPARATOR", "annotations_from_frame", "read_annotations"]
+
+SEPARATOR = "|"
+NO_VALUE = ("", "n/a", "nan", "null")
+"""What cells say that have no value, in any case of letters."""
+_TRUE, _FALSE = ("true", "yes"), ("false", "no")
+_ROW, _NAME, _GROUP = "row", "name", "group"
+_LISTED = 5
+
+Groups = Mapping[str, str | Sequence[str]]
+
+
+def read_annotations(
+    given: str | Path,
+    groups: Groups | None = None,
+    *,
+    id_column: str | None = None,
+    separator: str = SEPARATOR,
+    no_value: Sequence[str] = NO_VALUE,
+) -> Annotations:
+    """Read a CSV, TSV, JSONL or Parquet table. ``groups``: the columns of each; None: every column is one of its own."""
+    frame, ids = read_attributes(str(given), "item", id_column=id_column, as_written=True)
+    return annotations_from_frame(
+        frame, groups, id_column=ids, separator=separator, no_value=no_value, source=str(given)
+    )
+
+
+def annotations_from_frame(
+    frame: pl.DataFrame,
+    groups: Groups | None = None,
+    *,
+    id_column: str,
+    separator: str = SEPARATOR,
+    no_value: Sequence[str] = NO_VALUE,
+    source: str = "annotations",
+) -> Annotations:
+    """The same of a table in memory."""
+    if not separator:
+        raise UsageError("the separator is empty", expected=f"such as {SEPARATOR!r}")
+    ids = frame[id_column].cast(pl.String).str.strip_chars()
+    _check_ids(ids, source)
+    columns = _columns_of(frame, id_column, groups, source)
+    absent = [one.strip().lower() for one in no_value]
+    parts = [
+        _values(frame[column], column, separator, absent, source).with_columns(pl.lit(group).alias(_GROUP))
+        for group, names in columns.items()
+        for column in names
+    ]
+    pairs = pl.concat(parts).unique()
+    vocabulary = _vocabulary(pairs, columns, source, asked=groups is not None)
+    return _assembled(ids, pairs, vocabulary, source)
+
+
+def _check_ids(ids: pl.Series, source: str) -> None:
+    if ids.is_duplicated().any():
+        twice = ids.filter(ids.is_duplicated())[0]
+        first, second = (ids == twice).arg_true()[:2]
+        many = int(ids.len() - ids.n_unique())
+        raise DataError(
+            f"the id {twice!r} stands in rows {first + 1:,} and {second + 1:,} "
+            f"({count(many, 'row repeats', 'rows repeat')} an id)",
+            where=source,
+            expected="each item once",
+            hint="Several values of one item go into one cell, split by a separator.",
+        )
+
+
+def _columns_of(frame: pl.DataFrame, id_column: str, groups: Groups | None, source: str) -> dict[str, tuple[str, ...]]:
+    known = [name for name in frame.columns if name != id_column]
+    if groups is None:
+        return {name: (name,) for name in known}
+    found = {group: (names,) if isinstance(names, str) else tuple(names) for group, names in groups.items()}
+    if not found:
+        raise UsageError("no group was named", where=source, expected="at least one group with its columns")
+    for group, names in found.items():
+        if not names:
+            raise UsageError(f"the group {group} has no column", where=source, expected="at least one column")
+        for name in names:
+            if name not in known:
+                raise UnknownName("column", name, known, where=f"{source}, group {group}")
+    return found
+
+
+def _values(cells: pl.Series, column: str, separator: str, absent: list[str], source: str) -> pl.DataFrame:
+    """``row`` and ``name`` of each value in a column."""
+    texts = _as_lists(cells, separator, source)
+    rows = pl.DataFrame({_ROW: np.arange(len(cells)), _NAME: texts}).explode(_NAME)
+    rows = rows.with_columns(pl.col(_NAME).str.strip_chars()).drop_nulls()
+    lowered = rows[_NAME].str.to_lowercase()
+    rows, lowered = rows.filter(~lowered.is_in(absent)), lowered.filter(~lowered.is_in(absent))
+    if len(rows) and lowered.is_in([*_TRUE, *_FALSE]).all():
+        rows = rows.filter(lowered.is_in(_TRUE)).with_columns(pl.lit(column).alias(_NAME))
+    return rows
+
+
+def _as_lists(cells: pl.Series, separator: str, source: str) -> pl.Series:
+    dtype = cells.dtype
+    if isinstance(dtype, pl.Array):
+        cells, dtype = cells.arr.to_list(), pl.List(dtype.inner)
+    if isinstance(dtype, pl.List):
+        if pl.Series([], dtype=dtype.inner).dtype.is_nested():
+            raise DataError(f"{cells.name} is of type {dtype}", where=source, expected="texts, or lists of texts")
+        return cells.cast(pl.List(pl.String))
+    if dtype.is_nested():
+        raise DataError(f"{cells.name} is of type {dtype}", where=source, expected="texts, or lists of texts")
+    if dtype.is_float():
+        return cells.cast(pl.String).str.strip_suffix(".0").str.split(separator)
+    return cells.cast(pl.String).str.split(separator)
+
+
+def _vocabulary(pairs: pl.DataFrame, columns: Mapping[str, Sequence[str]], source: str, *, asked: bool) -> Vocabulary:
+    if pairs.is_empty():
+        raise DataError("found no keyword in any column", where=source, expected="annotations in at least one row")
+    names: dict[str, list[str]] = {group: [] for group in columns}
+    for group, name in pairs.select(_GROUP, _NAME).unique().iter_rows():
+        names[group].append(name)
+    empty = [group for group, found in names.items() if not found]
+    if empty and asked:
+        held = ", ".join(f"{group} ({', '.join(columns[group])})" for group in empty[:_LISTED])
+        raise DataError(
+            f"{count(len(empty), 'group has', 'groups have')} no keyword: {held}",
+            where=source,
+            expected="at least one value in the columns of every group",
+        )
+    return Vocabulary.of(names, source)
+
+
+def _assembled(ids: pl.Series, pairs: pl.DataFrame, vocabulary: Vocabulary, source: str) -> Annotations:
+    numbers = pl.DataFrame(
+        {_GROUP: [one.group for one in vocabulary.keywords], _NAME: [one.name for one in vocabulary.keywords]},
+        schema={_GROUP: pl.String, _NAME: pl.String},
+    ).with_row_index("code")
+    coded = pairs.join(numbers, on=[_GROUP, _NAME]).sort(_ROW, "code")
+    starts = np.concatenate(([0], np.cumsum(np.bincount(coded[_ROW].to_numpy(), minlength=len(ids)))))
+    return Annotations(ids, vocabulary, starts.astype(np.int64), coded["code"].cast(pl.Int64).to_numpy(), source=source)
+
+
+def unlike(annotations: Annotations, others: pl.Series, what: str) -> Iterator[str]:
+    """What to say where annotated items and others, such as vectors, are not the same: who is only on one side."""
+    others = others.cast(pl.String)
+    lacking = annotations.ids.filter(~annotations.ids.is_in(others.implode()))
+    extra = others.filter(pl.Series(annotations.rows_of(others) < 0))
+    if len(lacking):
+        yield f"{count(len(lacking), 'annotated item has', 'annotated items have')} no {what}: {_some(lacking)}"
+    if len(extra):
+        yield f"{count(len(extra), what + ' is', what + 's are')} of no annotated item: {_some(extra)}"
+
+
+def _some(ids: pl.Series) -> str:
+    return ", ".join(ids[:100]) + (" …" if len(ids) > 100 else "")

@@ -1,0 +1,243 @@
+"""What is relevant by its keywords: all of the query's, any, at least so many, or graded by the share that it has.
+
+Nothing is done pair by pair: a keyword is a row of bits over the items, and a query's rows are combined whole. Queries with
+the same keywords are looked up once.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from karat.annotations import Annotations, Bits, places_of
+from karat.errors import UsageError
+from karat.types import Bools, Floats, Gold, Ints, Ranking, Runs, freeze
+
+__all__ = ["Match", "Predicates"]
+
+_ITEMS_PER_WORD = 64
+_PAIRS_AT_ONCE = 1 << 19
+
+
+@dataclass(frozen=True)
+class Match:
+    """How many of a query's keywords an item must have; prints as its own spelling and parses back.
+
+    A query of fewer keywords than ``at_least`` asks for all of its own.
+    """
+
+    at_least: int | None = None
+    """None: all of them."""
+    graded: bool = False
+    """Grades are the share of the keywords that an item has, instead of 1."""
+
+    def __str__(self) -> str:
+        if self.graded:
+            return "graded"
+        return "all" if self.at_least is None else "any" if self.at_least == 1 else f"at-least-{self.at_least}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Match":
+        if text == "all":
+            return cls()
+        if text in ("any", "graded"):
+            return cls(1, graded=text == "graded")
+        found = re.fullmatch(r"at-least-([1-9]\d{0,3})", text)
+        if found is None:
+            raise UsageError(f"the match is {text!r}", expected="all, any, at-least-2 (3, 4 …) or graded")
+        return cls(int(found[1]))
+
+    def needed(self, asked: int) -> int:
+        """How many keywords make an item relevant, of so many that are asked for."""
+        return asked if self.at_least is None else min(self.at_least, asked)
+
+
+@dataclass(frozen=True, eq=False)
+class Predicates:
+    """Queries with their keywords (CSR), over annotated items.
+
+    A query without a keyword is met by every item.
+    """
+
+    annotations: Annotations
+    queries: pl.Series
+    starts: Ints
+    codes: Ints
+    match: Match = Match()
+    own: Ints | None = None
+    """The row of the item that each query is itself, which it does not ask for; −1, or None: of none."""
+    source: str = "predicates"
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def codes_of(self, query: int) -> Ints:
+        """The numbers of a query's keywords, by the query's row."""
+        return self.codes[self.starts[query] : self.starts[query + 1]]
+
+    @cached_property
+    def _alike(self) -> tuple[list[Ints], Ints]:
+        """The different sets of keywords, and which of them each query has."""
+        numbers: dict[bytes, int] = {}
+        sets: list[Ints] = []
+        which = np.empty(len(self), dtype=np.int64)
+        for query in range(len(self)):
+            codes = self.codes_of(query)
+            which[query] = numbers.setdefault(codes.tobytes(), len(sets))
+            if which[query] == len(sets):
+                sets.append(codes)
+        return sets, which
+
+    def met_by(self, rows: Ints, items: Ints) -> Ints:
+        """For pairs of a query's row and an item's: how many of the query's keywords the item has."""
+        asked = np.diff(self.starts)[rows]
+        ends = np.cumsum(asked)
+        within = np.arange(int(ends[-1]) if ends.size else 0) - np.repeat(ends - asked, asked)
+        codes = self.codes[np.repeat(self.starts[:-1][rows], asked) + within]
+        has = self.annotations.have(np.repeat(items, asked), codes)
+        total = np.concatenate(([0], np.cumsum(has)))
+        return total[ends] - total[ends - asked]
+
+    def grades_of(self, rows: Ints, items: Ints) -> Floats:
+        """For such pairs the grade, 0 where the item is not relevant, not annotated (−1), or the query itself."""
+        asked, met = np.diff(self.starts)[rows], self.met_by(rows, items)
+        needed = asked if self.match.at_least is None else np.minimum(self.match.at_least, asked)
+        relevant = (met >= needed) & (items >= 0)
+        if self.own is not None:
+            relevant &= items != self.own[rows]
+        shares = met / np.maximum(asked, 1) if self.match.graded else np.ones(rows.size)
+        return np.where(relevant, np.where(asked == 0, 1.0, shares), 0.0)
+
+    @cached_property
+    def levels(self) -> Runs:
+        """How many relevant items of each grade every query has, best grade first."""
+        sets, which = self._alike
+        counts = [np.array([self._number(bits) for bits in self._levels(codes)], dtype=np.int64) for codes in sets]
+        grades = [self._grades(codes.size) for codes in sets]
+        lengths = np.array([one.size for one in counts], dtype=np.int64)[which]
+        starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        numbers = np.concatenate([np.empty(0, np.int64), *(counts[one] for one in which)])
+        if self.own is not None:  # an item has all keywords of its own: it is of the best grade
+            firsts = starts[:-1][self.own >= 0]
+            numbers[firsts] -= 1
+        return Runs(starts, np.concatenate([np.empty(0), *(grades[one] for one in which)]), numbers)
+
+    @cached_property
+    def relevant_counts(self) -> Ints:
+        """How many relevant items every query has."""
+        total = np.concatenate(([0], np.cumsum(self.levels.counts)))
+        return total[self.levels.starts[1:]] - total[self.levels.starts[:-1]]
+
+    def gold(self) -> Gold:
+        """Every relevant item of every query by name."""
+        sets, which = self._alike
+        found = [self._relevant(codes) for codes in sets]
+        items = [found[one][0] for one in which]
+        kept = [self._others(query, places) for query, places in enumerate(items)]
+        grades = [found[one][1][held] for one, held in zip(which, kept, strict=True)]
+        items = [places[held] for places, held in zip(items, kept, strict=True)]
+        starts = np.concatenate(([0], np.cumsum([one.size for one in items]))).astype(np.int64)
+        return Gold(
+            self.queries,
+            starts,
+            self.annotations.ids.gather(np.concatenate([np.empty(0, np.int64), *items])),
+            np.concatenate([np.empty(0), *grades]),
+            complete=True,
+            source=self.source,
+        )
+
+    def gold_for(self, ranking: Ranking) -> Gold:
+        """The relevant items that a ranking names; how many there are of each grade in all is told by number."""
+        wanted = self.queries.cast(pl.String).to_frame("query").with_row_index("row")
+        named = ranking.queries.cast(pl.String).to_frame("query")
+        found = named.join(wanted, on="query", how="left", maintain_order="left")["row"]
+        row = found.cast(pl.Int64).fill_null(-1).to_numpy()
+        rows = np.repeat(row, np.diff(ranking.starts))
+        at = np.flatnonzero(rows >= 0)
+        items = self.annotations.rows_of(ranking.items)[at]
+        grades = np.concatenate(
+            [np.empty(0), *(self.grades_of(rows[at[part]], items[part]) for part in _slices(at.size))]
+        )
+        kept = np.flatnonzero(grades)
+        order = kept[np.argsort(rows[at[kept]], kind="stable")]
+        starts = np.concatenate(([0], np.cumsum(np.bincount(rows[at[order]], minlength=len(self)))))
+        return Gold(
+            self.queries,
+            starts.astype(np.int64),
+            ranking.items.gather(at[order]),
+            grades[order],
+            complete=True,
+            counted=self.levels,
+            source=self.source,
+        )
+
+    def _others(self, query: int, places: Ints) -> Bools:
+        own = -1 if self.own is None else self.own[query]
+        return np.asarray(places != own, dtype=bool)
+
+    def _relevant(self, codes: Ints) -> tuple[Ints, Floats]:
+        """The rows of the relevant items, ascending, and their grades."""
+        by_level = [places_of(bits) for bits in self._levels(codes)]
+        places = np.concatenate(by_level)
+        grades = np.repeat(self._grades(codes.size), [one.size for one in by_level])
+        order = np.argsort(places, kind="stable")
+        return places[order], grades[order]
+
+    def _grades(self, asked: int) -> Floats:
+        """The grades that there are for so many keywords, best first."""
+        if not self.match.graded or not asked:
+            return np.ones(1)
+        return np.arange(asked, self.match.needed(asked) - 1, -1) / asked
+
+    def _levels(self, codes: Ints) -> Iterator[Bits]:
+        """Who is of each grade, best first: as bits."""
+        if not codes.size:
+            yield self._everyone
+            return
+        rows = self.annotations.bits[codes]
+        needed = self.match.needed(codes.size)
+        if needed == codes.size:
+            yield np.bitwise_and.reduce(rows, axis=0)
+        elif needed == 1 and not self.match.graded:
+            yield np.bitwise_or.reduce(rows, axis=0)
+        else:
+            reached = _reached(rows)
+            if not self.match.graded:
+                yield reached[needed - 1]
+                return
+            above = np.zeros_like(rows[0])
+            for bits in reached[::-1]:
+                yield bits & ~above
+                above = bits
+
+    @cached_property
+    def _everyone(self) -> Bits:
+        bits = np.full(self.annotations.bits.shape[1], ~np.uint64(0))
+        rest = len(self.annotations) % _ITEMS_PER_WORD
+        if rest:
+            bits[-1] = np.uint64((1 << rest) - 1)
+        return bits
+
+    @staticmethod
+    def _number(bits: Bits) -> int:
+        return int(np.bitwise_count(bits).sum(dtype=np.int64))
+
+
+def _slices(size: int) -> Iterator[slice]:
+    return (slice(first, first + _PAIRS_AT_ONCE) for first in range(0, size, _PAIRS_AT_ONCE))
+
+
+def _reached(rows: Bits) -> Bits:
+    """Row j: who has more than j of these keywords."""
+    reached = np.zeros_like(rows)
+    for number, row in enumerate(rows):
+        for level in range(number, 0, -1):
+            reached[level] |= reached[level - 1] & row
+        reached[0] |= row
+    return reached
