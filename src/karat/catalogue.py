@@ -1,10 +1,12 @@
 """What exists, read from the registries: for ``karat metrics`` and the tables of the documentation."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from karat.dialects import DIALECTS, Dialect
-from karat.measure import METRICS, Metric
+from karat.measure import METRICS, Measure, Metric
 from karat.names import names_elsewhere
+from karat.usual import usual_names
 
 __all__ = ["dialect_facts", "dialects_table", "metric_facts", "metrics_table"]
 
@@ -40,4 +42,12 @@ def metric_facts(metric: Metric) -> dict[str, Any]:
             for o in metric.all_options
         ],
         "elsewhere": names_elsewhere(metric.name),
+        "usual_names": usual_names({str(one): str(one) for one in _variants(metric)}),
     }
+
+
+def _variants(metric: Metric) -> Iterator[Measure]:
+    """The metric with each choice of its own options, one at a time."""
+    k = 10 if metric.cut == "required" else None
+    for option in metric.options:
+        yield from (Measure(metric.name, k, ((option.name, choice),)) for choice in option.choices)

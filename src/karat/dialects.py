@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from karat.errors import UnknownName, UsageError
 from karat.measure import METRICS, Measure, Value, own_aliases, split_spelling
 from karat.names import (
+    ALFA,
     BEIR,
     FAMILIAR,
     SENTENCE_TRANSFORMERS,
@@ -143,6 +144,12 @@ def _refine_beir(measure: Measure) -> Options:
     return {}
 
 
+def _refine_alfa(measure: Measure) -> Options:
+    """Where an item's gain is its grade, every grade above 0 counts; elsewhere only full matches do."""
+    by_grade = measure.name == "err" or measure["gain"] not in (None, "binary")
+    return {"rel": None} if by_grade else {}
+
+
 # --- the dialects -------------------------------------------------------------------------------------------------
 
 _TREC_EVAL: dict[str, Value] = {
@@ -220,6 +227,15 @@ for _dialect in (
         "OpenSearch's search relevance: gain 2^g − 1, ideal list cut at k, precision over what was returned",
         {"rel": 1.0, "ties": "order", "empty": "zero", "missing": "zero"},
         {"ndcg": {"gain": "exp"}, "dcg": {"gain": "exp"}, "precision": {"over": "retrieved"}},
+    ),
+    Dialect(
+        "alfa",
+        "the driving protocol: recall over k and precision over the relevant, each the other's usual name; the query's "
+        "own item dropped, relevant from grade 1 (NDCG: above 0), recall 0 where nothing is",
+        {"rel": 1.0, "self": "drop"},
+        {"recall": {"over": "k", "empty": "zero"}, "precision": {"over": "relevant"}},
+        refine=_refine_alfa,
+        read=names_at_k(ALFA),
     ),
 ):
     DIALECTS.add(_dialect.name, _dialect)

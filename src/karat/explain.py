@@ -13,6 +13,7 @@ from karat.judging import DuplicateRule
 from karat.measure import Measure, Value
 from karat.statistics.estimates import summarise
 from karat.types import Gold, Ranking
+from karat.usual import usual_name
 
 __all__ = ["Explained", "explain"]
 
@@ -36,6 +37,11 @@ class Explained:
     """The conventions, each alone, that move karat's value; together where none does alone."""
     error: str | None = None
     differs: bool = False
+
+    @property
+    def usual_name(self) -> str | None:
+        """What the measure is usually called when computed so, where its own name misleads."""
+        return usual_name(self.measure)
 
 
 class _Explainer:

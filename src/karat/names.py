@@ -187,7 +187,7 @@ def _ranx_level(level: str | None) -> Options:
     return {} if level is None else {"rel": float(level)}
 
 
-# --- the names of sentence-transformers, BEIR and scikit-learn ----------------------------------------------------
+# --- the names of sentence-transformers, BEIR, scikit-learn and the driving protocol ------------------------------
 
 SENTENCE_TRANSFORMERS = {
     "accuracy": Spelled("hit_rate"),
@@ -211,6 +211,12 @@ SKLEARN = {
     "dcg_score": Spelled("dcg"),
     "average_precision_score": Spelled("ap"),
 }
+ALFA = {
+    "Recall": Spelled("recall"),
+    "Precision": Spelled("precision"),
+    "MAP": Spelled("ap"),
+    "NDCG": Spelled("ndcg"),
+}
 
 
 def names_at_k(names: Mapping[str, Spelled]) -> Reader:
@@ -230,6 +236,7 @@ _TOOLS: dict[str, dict[str, Spelled]] = {
     "sentence-transformers": SENTENCE_TRANSFORMERS,
     "beir": BEIR,
     "sklearn": SKLEARN,
+    "alfa": ALFA,
 }
 
 

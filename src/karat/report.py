@@ -14,12 +14,14 @@ from karat.changes import Change
 from karat.examples import Example
 from karat.hygiene import Hygiene
 from karat.indexed import Indexed
+from karat.partial import Partial
 from karat.results import Recorded, Scores
 from karat.stability import Stability
 from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Resampling
 from karat.types import Floats
+from karat.usual import beside
 from karat.wording import aligned, count, difference_shown, estimate_shown, p_shown
 
 __all__ = ["SCHEMA", "Report"]
@@ -70,6 +72,10 @@ class Report:
     """By system, what moved since an earlier report."""
     hints: tuple[Kept, ...] = ()
     """What a pattern among the figures suggests to do."""
+    partials: Mapping[str, Partial] = field(default_factory=dict)
+    """By system, which of the queries' keywords its results have and lack, where the gold is made of keywords."""
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    """What queries ask for by keywords: groups, match, how texts were mapped and how well."""
     top: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     """By system, the first items of every query, where they were kept."""
     examples: dict[str, tuple[Example, ...]] = field(default_factory=dict)
@@ -87,6 +93,15 @@ class Report:
     def labels(self) -> tuple[str, ...]:
         """The measures, in the order asked."""
         return tuple(dict.fromkeys(label for scores in self.systems.values() for label in scores.labels))
+
+    @property
+    def usual_names(self) -> dict[str, str]:
+        """By label, the usual name of a measure whose own name misleads."""
+        return {label: usual for scores in self.systems.values() for label, usual in scores.usual_names.items()}
+
+    def both_names(self, label: str) -> str:
+        """``Recall@5 = precision@5`` where the measure is usually called something else."""
+        return beside(label, self.usual_names.get(label))
 
     def only(self, labels: Sequence[str]) -> "Report":
         """Some of the measures, for showing."""
@@ -127,7 +142,9 @@ class Report:
             for name, estimates in self.estimates.items():
                 one = compared.get((label, name))
                 beside = (difference_shown(one.difference, one.ci), p_shown(one.p_holm)) if one else ("", "")
-                rows.append((label, name, estimate_shown(estimates[label]), *(beside if self.baseline else ())))
+                rows.append(
+                    (self.both_names(label), name, estimate_shown(estimates[label]), *(beside if self.baseline else ()))
+                )
         title = f"Report on {count(len(self.systems), 'system', 'systems')}{against}"
         return "\n".join([title, *aligned(rows, left=2), *(f"warning: {warning}" for warning in self.warnings)])
 
@@ -155,6 +172,8 @@ class Report:
         if self.slices:
             form["slices"] = [part.as_json() for part in self.slices]
             form["worst_slices"] = [lost.as_json() for lost in worst_slices(self.slices, self.level)]
+        if self.asked:
+            form["keywords"] = dict(self.asked)
         if self.hints:
             form["hints"] = [hint.as_json() for hint in self.hints]
         if queries and self.keeps_queries:
@@ -163,14 +182,17 @@ class Report:
 
     def _system(self, name: str, scores: Scores) -> dict[str, Any]:
         measures = {}
+        usual = scores.usual_names
         for label, convention in zip(scores.labels, scores.conventions, strict=True):
             measures[label] = {**self.estimates[name][label].as_json(), "convention": convention}
+            measures[label] |= {"usual_name": usual[label]} if label in usual else {}
         beside = {
             "gold": self.golds.get(name),
             "fusion": self.fusions.get(name),
             "space": self.spaces[name].as_json() if name in self.spaces else None,
             "agreement": self.agreements[name].as_json() if name in self.agreements else None,
             "facts": self.facts.get(name),
+            "partial_matches": self.partials[name].as_json() if name in self.partials else None,
             "index": self.indexes[name].as_json() if name in self.indexes else None,
             "stability": self.stabilities[name].as_json() if name in self.stabilities else None,
             "fingerprints": self.fingerprints.get(name),

@@ -12,6 +12,7 @@ from karat.statistics.estimates import Estimate, estimate_all, summarise
 from karat.statistics.intervals import Bounds, Resampling
 from karat.statistics.streams import keys_of
 from karat.types import Floats
+from karat.usual import beside, usual_names
 from karat.wording import aligned, count, estimate_shown
 
 __all__ = ["Recorded", "Scores"]
@@ -69,6 +70,11 @@ class Scores:
     def __iter__(self) -> Iterator[str]:
         return iter(self.labels)
 
+    @property
+    def usual_names(self) -> dict[str, str]:
+        """By label, the usual name of a measure whose own name misleads."""
+        return usual_names(dict(zip(self.labels, self.conventions, strict=True)))
+
     def only(self, labels: Sequence[str] | None) -> "Scores":
         """Some of the measures; None: all."""
         if labels is None:
@@ -102,8 +108,9 @@ class Scores:
         return pl.DataFrame({"query_id": self.queries, **columns})
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
-        summaries = [(label, self.summary(label)) for label in self.labels]
-        return [(label, estimate_shown(s), f"{s.n:,}", f"{s.undefined:,}") for label, s in summaries]
+        usual = self.usual_names
+        summaries = [(beside(label, usual.get(label)), self.summary(label)) for label in self.labels]
+        return [(name, estimate_shown(s), f"{s.n:,}", f"{s.undefined:,}") for name, s in summaries]
 
     def _title(self) -> str:
         return f"Scores of {self.source} over {count(len(self.queries), 'query', 'queries')}"

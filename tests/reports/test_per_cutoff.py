@@ -9,7 +9,7 @@ import pytest
 
 from karat.errors import UnknownName
 from karat.report import Report
-from karat.reports.cutoffs import by_cutoff
+from karat.reports.cutoffs import by_cutoff, display_names
 from karat.reports.per_cutoff import cutoff_tables, print_cutoffs, to_cutoff_csv
 from karat.statistics.estimates import Estimate
 from tests.reports.test_cutoffs import PAPERS, at, example
@@ -25,6 +25,11 @@ BASE = """\
 @pytest.fixture(scope="module")
 def report() -> Report:
     return example(at([1, 3, 5, 10]))
+
+
+@pytest.fixture(scope="module")
+def alfa() -> Report:
+    return example(["Recall@1", "Recall@5", "Precision@5", "NDCG@5"], dialect="alfa")
 
 
 def having(report: Report, system: str, estimates: dict[str, Estimate]) -> Report:
@@ -149,3 +154,30 @@ class TestConsole:
         text = "\n".join(lines)
         for estimate in wide.estimates["tuned"].values():
             assert f"{estimate.mean:.3f}±{estimate.std:.3f}" in text
+
+
+class TestBothNames:
+    """Where a measure's own name misleads, its usual one stands beside it."""
+
+    def test_tables(self, alfa: Report, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cutoff_tables(alfa)[0][1][0] == ["k", "Recall = precision", "precision = recall", "NDCG"]
+        print_cutoffs(alfa)
+        shown = capsys.readouterr().out
+        assert "\nRecall = precision: recall(over=k,rel=1,self=drop,empty=zero)\n" in shown
+        assert shown.endswith("\nAfter =: what the measure is usually called\n")
+
+    def test_csv(self, alfa: Report) -> None:
+        rows = rows_of(alfa)
+        assert [row["recall_usual_name"] for row in rows] == ["precision@1", "precision@5"]
+        assert rows[1]["precision_usual_name"] == "recall@5" and "ndcg_usual_name" not in rows[1]
+
+    def test_elsewhere(self, alfa: Report) -> None:
+        assert [one.name_at_k for one in by_cutoff(alfa).measures][:2] == [
+            "Recall@k = precision@k",
+            "precision@k = recall@k",
+        ]
+        assert display_names(alfa)["Recall@5"] == "Recall@5 = precision@5"
+
+    def test_other_measures_are_as_they_were(self, report: Report) -> None:
+        assert "usual_name" not in to_cutoff_csv(report, "base")
+        assert all(one.both_names == one.name for one in by_cutoff(report).measures)

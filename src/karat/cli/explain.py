@@ -69,14 +69,14 @@ def _print(rows: "list[Explained]", measure: str, quiet: bool) -> None:
     header = ["tool", measure, "differs by", "n", "because of"]
     print_table(
         header,
-        [[row.who, *_figures(row), ", ".join(row.because) or row.error or "–"] for row in tools],
+        [[row.who, *_figures(row), _because(row)] for row in tools],
         text=(0, 4),
     )
     conventions = [row for row in rows if row.kind == "convention"]
     moving = [row for row in conventions if row.differs]
     if moving:
         print()
-        print_table(["convention alone", measure, "differs by", "n"], [[row.who, *_figures(row)] for row in moving])
+        print_table(["convention alone", measure, "differs by", "n"], [[_alone(row), *_figures(row)] for row in moving])
     idle = ", ".join(row.who for row in conventions if not row.differs)
     if idle:
         console().print(f"\nNo difference here: {idle}")
@@ -84,6 +84,18 @@ def _print(rows: "list[Explained]", measure: str, quiet: bool) -> None:
         f"Next: what the options mean: karat metrics {rows[0].measure.partition('@')[0].partition('(')[0]}",
         quiet=quiet,
     )
+
+
+def _because(row: "Explained") -> str:
+    """The conventions that make the difference, and what the measure is usually called under them."""
+    if row.error:
+        return row.error
+    usual = f"this is {row.usual_name}" if row.usual_name else ""
+    return ": ".join(filter(None, (", ".join(row.because), usual))) or "–"
+
+
+def _alone(row: "Explained") -> str:
+    return f"{row.who}: {row.usual_name}" if row.usual_name else row.who
 
 
 def _figures(row: "Explained") -> list[str]:
@@ -108,4 +120,5 @@ def _as_json(row: "Explained") -> dict[str, Any]:
         "difference": None if isnan(row.difference) else row.difference,
         "because": list(row.because),
         "error": row.error,
+        "usual_name": row.usual_name,
     }

@@ -61,5 +61,7 @@ def _print_one(metric: "Metric", asked: str) -> None:
     out.print(f"\nCut-off: {metric.cut}. Over queries: {metric.aggregate}.")
     for tool, names in facts["elsewhere"].items():
         out.print(f"In {tool}: {', '.join(names)}")
+    for spelling, usual in facts["usual_names"].items():
+        out.print(f"{spelling} is what is usually called {usual}")
     if asked != metric.name:
         out.print(f"\n{asked} is read as {resolve(asked).measure}")

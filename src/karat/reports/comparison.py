@@ -35,7 +35,7 @@ def comparison_table(report: Report) -> Table:
         compared = [one for one in report.comparisons if one.measure == label]
         for number, one in enumerate(compared):
             if number == 0:
-                rows.append([label, one.baseline, _mean(one.baseline_mean, one), "", "", "", ""])
+                rows.append([report.both_names(label), one.baseline, _mean(one.baseline_mean, one), "", "", "", ""])
             rows.append(
                 [
                     "",

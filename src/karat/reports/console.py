@@ -14,7 +14,7 @@ from karat.reports.comparison import (
     tally,
 )
 from karat.reports.spaces import spaces_table
-from karat.reports.table import by_measure, by_system, by_system_only, caption, one_by_one, queries_averaged
+from karat.reports.table import by_measure, by_system, by_system_only, caption, legend, one_by_one, queries_averaged
 from karat.wording import count
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def print_report(report: Report) -> None:
     else:
         screen.print(_table(*one_by_one(report), text=(0, 1), folding=(0, 1, 3)))
     told = caption(report, count_of_queries=chosen is by_system_only)
-    if told:
-        screen.print(told)
+    for line in filter(None, (told, legend(report))):
+        screen.print(line)
     if report.golds:
         screen.print(_golds_told(report))
 
@@ -81,6 +81,8 @@ def print_comparison(report: Report) -> None:
     styles = _styles_of_differences(report, rows, len(names) + 1)
     screen.print(_table(header, rows, text=names, folding=names, styles=styles))
     screen.print("p: sign-flip test, Holm's correction · +/=/−: queries better, equal, worse")
+    if legend(report):
+        screen.print(legend(report))
     for one in report.comparisons:
         if one.measure == report.labels[0]:
             screen.print(f"\n{tally(one)}" + ("; largest losses:" if one.worse else ""))
@@ -120,7 +122,7 @@ def print_slices(report: Report) -> None:
         return
     last = len(header) - 1
     styles = {(number, last): verdict_style(row[-1]) for number, row in enumerate(rows)}
-    screen.print(f"\n{measure} by slice, worst first")
+    screen.print(f"\n{report.both_names(measure)} by slice, worst first")
     names = (0, 1) if header[1] == "system" else (0,)
     screen.print(_table(header, rows[:_SLICES_SHOWN], text=(*names, last), folding=names, styles=styles))
     if everything > len(rows):

@@ -24,6 +24,7 @@ _PAIRED = (
 @FORMS.register("csv")
 def to_csv(report: Report) -> str:
     header = ["system", "measure", *_ESTIMATE, "convention"]
+    header += ["usual_name"] if report.usual_names else []
     header += ["baseline"] if report.baseline else []
     header += _DIFFERENCE if report.baseline or report.slices else ()
     header += _PAIRED if report.baseline else ()
@@ -47,7 +48,8 @@ def _of(
     found = {(one.system, one.measure): one.as_json() for one in beside}
     for system, scores in report.systems.items():
         for label, convention in zip(scores.labels, scores.conventions, strict=True):
-            row = {"slice": name, "system": system, "measure": label, "convention": convention}
+            row: dict[str, Any] = {"slice": name, "system": system, "measure": label, "convention": convention}
+            row |= {"usual_name": scores.usual_names.get(label)}
             estimate = estimates[system][label].as_json()
             ends = estimate.pop("ci") or (None, None)
             row |= estimate | dict(zip(("ci_low", "ci_high"), ends, strict=True))

@@ -168,7 +168,7 @@ class _Panel:
         axes.spines[["left", "bottom"]].set_color("#888888")
         if limits[0] < 0 < limits[1]:
             axes.axhline(0.0, color="#888888", linewidth=0.8, zorder=1)
-        name = f"{self.measure.name}@k" + (" (less is better)" if self.measure.lower_is_better else "")
+        name = self.measure.name_at_k + (" (less is better)" if self.measure.lower_is_better else "")
         axes.set_title(fill(name.replace(",", ", "), int(inches * 13)), loc="left", fontsize=_TEXT)
 
 

@@ -8,6 +8,7 @@ from karat.errors import UsageError
 from karat.measure import split_spelling
 from karat.report import Report
 from karat.statistics.estimates import Estimate
+from karat.usual import beside, usual_name
 from karat.wording import count
 
 __all__ = ["ByCutoff", "CutMeasure", "by_cutoff", "display_names"]
@@ -24,6 +25,21 @@ class CutMeasure:
     spelling: str
     """``recall(over=k,gold=k)``"""
     lower_is_better: bool = False
+
+    @property
+    def usual(self) -> str | None:
+        """What it is usually called, where its own name misleads."""
+        return usual_name(self.spelling)
+
+    @property
+    def both_names(self) -> str:
+        """``Recall = precision``"""
+        return beside(self.name, self.usual)
+
+    @property
+    def name_at_k(self) -> str:
+        """``Recall@k = precision@k``"""
+        return beside(f"{self.name}@k", None if self.usual is None else f"{self.usual}@k")
 
     @property
     def short(self) -> str:
@@ -67,7 +83,9 @@ class ByCutoff:
     def conventions(self) -> tuple[str, ...]:
         """``Recall: recall(over=k,gold=k)``, for each measure whose name leaves its conventions out."""
         return tuple(
-            f"{one.name}: {one.spelling}" for one in self.measures if "(" in one.spelling and one.name != one.spelling
+            f"{one.both_names}: {one.spelling}"
+            for one in self.measures
+            if "(" in one.spelling and one.name != one.spelling
         )
 
 
@@ -94,11 +112,12 @@ def by_cutoff(report: Report) -> ByCutoff:
 
 
 def display_names(report: Report) -> dict[str, str]:
-    """By label: ``NDCG@10`` for a measure that has a cut-off, the label for one that has none."""
+    """By label: ``NDCG@10`` for a measure that has a cut-off, the label for one that has none; both names of some."""
     grid = by_cutoff(report)
     names = {measure.spelling: measure.name for measure in grid.measures}
     found = {label: f"{names[spelling]}@{k}" for _, label, spelling, k in _cut_labels(report)}
-    return {label: found.get(label, label) for label in report.labels}
+    usual = report.usual_names
+    return {label: beside(found.get(label, label), usual.get(label)) for label in report.labels}
 
 
 def _cut_labels(report: Report) -> Iterator[tuple[str, str, str, int]]:

@@ -6,7 +6,7 @@ from karat.report import Report
 from karat.reports import FORMS
 from karat.reports.comparison import changes_table, comparison_table, losses_of, power_lines, slices_table
 from karat.reports.spaces import spaces_table
-from karat.reports.table import Table, by_measure, caption
+from karat.reports.table import Table, by_measure, caption, legend
 
 __all__ = ["escaped", "markdown_table", "to_markdown"]
 
@@ -16,6 +16,8 @@ def to_markdown(report: Report) -> str:
     lines = markdown_table(*by_measure(report))
     if caption(report):
         lines += ["", escaped(caption(report))]
+    if legend(report):
+        lines += ["", legend(report)]
     if report.comparisons:
         lines += ["", f"### Compared with {escaped(report.baseline or '')}", ""]
         lines += markdown_table(*comparison_table(report), text=(0, 1))
@@ -29,7 +31,12 @@ def to_markdown(report: Report) -> str:
     for label in report.labels if report.slices else ():
         header, rows = slices_table(report, label)
         text = (*range(header.index("n")), len(header) - 1)
-        lines += ["", f"### {escaped(label)} by slice, worst first", "", *markdown_table(header, rows, text=text)]
+        lines += [
+            "",
+            f"### {escaped(report.both_names(label))} by slice, worst first",
+            "",
+            *markdown_table(header, rows, text=text),
+        ]
     if report.spaces:
         lines += ["", "### Spaces", "", *markdown_table(*spaces_table(report), text=(0, 7))]
     if report.warnings:

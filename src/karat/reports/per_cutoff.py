@@ -9,7 +9,7 @@ from karat.errors import UnknownName
 from karat.report import Report
 from karat.reports.console import console, print_table
 from karat.reports.cutoffs import ByCutoff, by_cutoff
-from karat.reports.table import Table
+from karat.reports.table import Table, legend
 from karat.statistics.estimates import Estimate
 from karat.wording import NOTHING, figure_shown
 
@@ -28,7 +28,7 @@ def cutoff_tables(report: Report) -> list[tuple[str, Table]]:
     with divisor n, is smaller by the factor √((n − 1) / n).
     """
     grid = by_cutoff(report)
-    header = ["k", *(measure.name for measure in grid.measures)]
+    header = ["k", *(measure.both_names for measure in grid.measures)]
     return [(system, (header, _rows(grid, system))) for system in grid.systems]
 
 
@@ -56,6 +56,8 @@ def print_cutoffs(report: Report) -> None:
     screen.print(f"mean±standard deviation over {grid.over}")
     for convention in grid.conventions:
         screen.print(convention)
+    if legend(report):
+        screen.print(legend(report))
 
 
 def _blocks(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[list[int]]:
@@ -74,7 +76,7 @@ def to_cutoff_csv(report: Report, system: str) -> str:
     """One row per cut-off with all digits: ``k,recall_mean,recall_std,recall_ci_low,recall_ci_high,…,n``.
 
     What is unknown is an empty cell. ``n`` is the number of queries averaged; where measures differ in it, it is empty
-    and each has its own (``recall_n``).
+    and each has its own (``recall_n``). A measure that is usually called otherwise says so (``recall_usual_name``).
     """
     grid = by_cutoff(report)
     if system not in grid.systems:
@@ -85,10 +87,12 @@ def to_cutoff_csv(report: Report, system: str) -> str:
     names = (*_FIGURES, "n") if apart else _FIGURES
     text = io.StringIO()
     lines = writer(text, lineterminator="\n")
-    lines.writerow(["k", *(f"{measure.short}_{name}" for measure in grid.measures for name in names), "n"])
+    usual = [f"{measure.short}_usual_name" for measure in grid.measures if measure.usual]
+    lines.writerow(["k", *(f"{measure.short}_{name}" for measure in grid.measures for name in names), "n", *usual])
     for k, estimates in found.items():
         figures = [figure for one in estimates for figure in _figures(one)[: len(names)]]
-        lines.writerow([k, *figures, counts[k].pop() if len(counts[k]) == 1 else ""])
+        called = [f"{measure.usual}@{k}" for measure in grid.measures if measure.usual]
+        lines.writerow([k, *figures, counts[k].pop() if len(counts[k]) == 1 else "", *called])
     return text.getvalue()
 
 

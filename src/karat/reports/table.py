@@ -2,9 +2,19 @@
 
 from karat.report import Report
 from karat.statistics.estimates import Estimate
+from karat.usual import LEGEND
 from karat.wording import estimate_shown, percent
 
-__all__ = ["Table", "by_measure", "by_system", "by_system_only", "caption", "one_by_one", "queries_averaged"]
+__all__ = [
+    "Table",
+    "by_measure",
+    "by_system",
+    "by_system_only",
+    "caption",
+    "legend",
+    "one_by_one",
+    "queries_averaged",
+]
 
 Table = tuple[list[str], list[list[str]]]
 
@@ -16,12 +26,17 @@ def caption(report: Report, *, count_of_queries: bool = False) -> str:
     return f"[{percent(report.level)} interval over {over}]" if found else ""
 
 
+def legend(report: Report) -> str:
+    """What stands beside a measure's name; nothing where no measure has two."""
+    return LEGEND if report.usual_names else ""
+
+
 def by_measure(report: Report) -> Table:
     """Measures down, systems across, and how many queries were averaged."""
     rows = []
     for label in report.labels:
         estimates = [measures[label] for measures in report.estimates.values()]
-        rows.append([label, *map(estimate_shown, estimates), _counts(estimates)])
+        rows.append([report.both_names(label), *map(estimate_shown, estimates), _counts(estimates)])
     return ["measure", *report.systems, "n"], rows
 
 
@@ -31,7 +46,7 @@ def by_system(report: Report) -> Table:
     for name, measures in report.estimates.items():
         estimates = [measures[label] for label in report.labels]
         rows.append([name, *map(estimate_shown, estimates), _counts(estimates)])
-    return ["system", *report.labels, "n"], rows
+    return ["system", *map(report.both_names, report.labels), "n"], rows
 
 
 def by_system_only(report: Report) -> Table:
@@ -51,7 +66,7 @@ def one_by_one(report: Report) -> Table:
     rows = []
     for label in report.labels:
         for name, measures in report.estimates.items():
-            rows.append([name, label, estimate_shown(measures[label]), _counts([measures[label]])])
+            rows.append([name, report.both_names(label), estimate_shown(measures[label]), _counts([measures[label]])])
     return ["system", "measure", "mean", "n"], rows
 
 
