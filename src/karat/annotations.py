@@ -75,7 +75,8 @@ class Annotations:
     def have(self, rows: Ints, codes: Ints) -> Bools:
         """Pair by pair, whether the item of that row has the keyword of that number; no row (−1) has none."""
         words = self.bits[codes, np.maximum(rows, 0) >> 6]
-        return ((words >> (rows & 63).astype(np.uint64)) & np.uint64(1)).astype(bool) & (rows >= 0)
+        has = (words >> (rows & 63).astype(np.uint64)) & np.uint64(1) == 1
+        return np.asarray(has & (rows >= 0), dtype=bool)
 
     def select(self, groups: tuple[str, ...]) -> "Annotations":
         """Only the keywords of these groups."""

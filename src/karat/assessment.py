@@ -153,6 +153,8 @@ def _check_names(names: Sequence[str]) -> None:
 def _restricted(gold: Gold, item_slices: Iterable[Cuts], notes: list[str]) -> Iterator[tuple[Group, Gold]]:
     """The gold with the items of each group only; a group none of whose items is judged is left out."""
     for cuts in item_slices:
+        if gold.lookup is not None:
+            raise UsageError("the gold is too large for slices of items", where=gold.source, hint="Ask fewer queries.")
         items = gold.items.cast(pl.String)
         ids = items.unique().sort()
         for group in cuts.groups(ids, notes):

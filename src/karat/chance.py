@@ -43,6 +43,8 @@ def expected_scores(
     gold: Gold, chance: Chance, asked: Sequence[Asked], *, duplicates: DuplicateRule = "error"
 ) -> Scores:
     """All measures for every query, each the mean over all orders of the query's candidates."""
+    if gold.lookup is not None:
+        raise UsageError("the gold is too large for a random order", where=gold.source, hint="Ask fewer queries.")
     for one in asked:
         if not has_expectation(one.measure):
             raise _no_closed_form(one.measure)

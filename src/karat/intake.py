@@ -79,7 +79,7 @@ def gold_from_frame(
     items = _ids(frame[ITEM])
     if order is not None:
         items, grades = items.gather(order), grades[order]
-    return Gold(queries, starts, items, grades, relevant_from, ordered, source)
+    return Gold(queries, starts, items, grades, relevant_from, ordered, source=source)
 
 
 def ranking_from_frame(

@@ -13,7 +13,7 @@ import polars as pl
 from karat.errors import DataError, UsageError
 from karat.matching import DuplicateRule, Rows, keep_one_of_each, match_rows, without_self_matches
 from karat.ordering import Ordered, TieRule, order_rows
-from karat.types import Bools, Floats, Gold, Ints, Judged, Ranking, Runs, TieGroups, segments_within
+from karat.types import Bools, Floats, Gold, Ints, Judged, Ranking, Runs, TieGroups, gathered, segments_within
 
 __all__ = ["Bench", "DuplicateRule", "TieRule", "judge"]
 
@@ -44,6 +44,7 @@ class Bench:
         self, gold: Gold, ranking: Ranking, *, duplicates: DuplicateRule = "error", may_be_apart: bool = False
     ) -> None:
         """``may_be_apart``: it is no error if gold and ranking have no query in common."""
+        gold = gold.against(ranking)
         self.queries = gold.queries.sort()
         items_of_gold, items = _same_type(gold.items, ranking.items)
         gold_rows = self._known(gold.queries, Rows(np.empty(0, np.int64), gold.starts, items_of_gold, gold.grades))
@@ -136,10 +137,7 @@ class Bench:
         runs = self.gold.counted
         if runs is None:
             return None
-        order = self.gold.queries.arg_sort().to_numpy()
-        lengths = np.diff(runs.starts)[order]
-        starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-        at = np.repeat(runs.starts[:-1][order], lengths) + segments_within(starts)
+        starts, at = gathered(runs.starts, self.gold.queries.arg_sort().to_numpy())
         return Runs(starts, runs.grades[at], runs.counts[at])
 
     @cached_property

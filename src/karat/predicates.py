@@ -1,7 +1,7 @@
 """What is relevant by its keywords: all of the query's, any, at least so many, or graded by the share that it has.
 
-Nothing is done pair by pair: a keyword is a row of bits over the items, and a query's rows are combined whole. Queries with
-the same keywords are looked up once.
+Nothing is done pair by pair: a keyword is a row of bits over the items, and a query's rows are combined whole. Queries
+with the same keywords are looked up once.
 """
 
 import re
@@ -14,7 +14,7 @@ import polars as pl
 
 from karat.annotations import Annotations, Bits, places_of
 from karat.errors import UsageError
-from karat.types import Bools, Floats, Gold, Ints, Ranking, Runs, freeze
+from karat.types import Bools, Floats, Gold, Ints, Ranking, Runs, freeze, gathered
 
 __all__ = ["Match", "Predicates"]
 
@@ -96,13 +96,10 @@ class Predicates:
 
     def met_by(self, rows: Ints, items: Ints) -> Ints:
         """For pairs of a query's row and an item's: how many of the query's keywords the item has."""
-        asked = np.diff(self.starts)[rows]
-        ends = np.cumsum(asked)
-        within = np.arange(int(ends[-1]) if ends.size else 0) - np.repeat(ends - asked, asked)
-        codes = self.codes[np.repeat(self.starts[:-1][rows], asked) + within]
-        has = self.annotations.have(np.repeat(items, asked), codes)
+        starts, at = gathered(self.starts, rows)
+        has = self.annotations.have(np.repeat(items, np.diff(starts)), self.codes[at])
         total = np.concatenate(([0], np.cumsum(has)))
-        return total[ends] - total[ends - asked]
+        return np.asarray(np.diff(total[starts]), dtype=np.int64)
 
     def grades_of(self, rows: Ints, items: Ints) -> Floats:
         """For such pairs the grade, 0 where the item is not relevant, not annotated (−1), or the query itself."""
@@ -149,6 +146,20 @@ class Predicates:
             self.annotations.ids.gather(np.concatenate([np.empty(0, np.int64), *items])),
             np.concatenate([np.empty(0), *grades]),
             complete=True,
+            source=self.source,
+        )
+
+    def gold_by_number(self) -> Gold:
+        """The same where that would be too many: items are looked up when a ranking names them."""
+        none = np.zeros(len(self) + 1, dtype=np.int64)
+        return Gold(
+            self.queries,
+            none,
+            self.annotations.ids[:0],
+            np.empty(0),
+            complete=True,
+            counted=self.levels,
+            lookup=self.gold_for,
             source=self.source,
         )
 

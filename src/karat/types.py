@@ -5,8 +5,8 @@ All are frozen and their arrays read-only. Rows are grouped by query (CSR: the r
 decimal form.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,7 @@ __all__ = [
     "TieGroups",
     "Vectors",
     "freeze",
+    "gathered",
     "segments_within",
 ]
 
@@ -72,6 +73,8 @@ class Gold:
     """Whatever is not listed was looked at, and is not relevant."""
     counted: Runs | None = None
     """How many items of each grade there are in all, where only those are listed that a certain ranking names."""
+    lookup: Callable[["Ranking"], "Gold"] | None = field(default=None, repr=False)
+    """Makes such a gold for a ranking, where there are too many items to list; until then none is listed."""
     source: str = "gold"
 
     def __post_init__(self) -> None:
@@ -82,6 +85,10 @@ class Gold:
 
     def __repr__(self) -> str:
         return f"Gold({self.source}: {len(self):,} queries, {len(self.items):,} judged items)"
+
+    def against(self, ranking: "Ranking") -> "Gold":
+        """With all items listed that matter to this ranking."""
+        return self if self.lookup is None else self.lookup(ranking)
 
     def frame(self) -> pl.DataFrame:
         """The judgments as a Polars frame: query_id, item_id, grade."""
@@ -297,6 +304,13 @@ def segments_within(starts: Ints) -> Ints:
     """For CSR ``starts``: the position (from 0) of each row within its segment."""
     lengths = np.diff(starts)
     return np.arange(int(starts[-1]), dtype=np.int64) - np.repeat(starts[:-1], lengths)
+
+
+def gathered(starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """Some segments one after the other: their CSR starts, and where their entries stand."""
+    lengths = np.diff(starts)[rows]
+    found = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    return found, np.repeat(starts[:-1][rows], lengths) + segments_within(found)
 
 
 def _repeat(queries: pl.Series, starts: Ints) -> pl.Series:

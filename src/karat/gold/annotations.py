@@ -1,10 +1,10 @@
 """Tables of annotations: a row an item, columns whose cells hold keywords, grouped by what they are about.
 
-A cell may hold several values split by a separator, or a list. A column of true and false (or yes and no) is one keyword,
-the column's own name, of the rows where it is true.
+A cell may hold several values split by a separator, or a list. A column of true and false (or yes and no) is one
+keyword, the column's own name, of the rows where it is true.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +36,10 @@ def read_annotations(
     separator: str = SEPARATOR,
     no_value: Sequence[str] = NO_VALUE,
 ) -> Annotations:
-    """Read a CSV, TSV, JSONL or Parquet table. ``groups``: the columns of each; None: every column is one of its own."""
+    """Read a CSV, TSV, JSONL or Parquet table.
+
+    ``groups``: the columns of each; None: every column but that of the ids is a group of its own.
+    """
     frame, ids = read_attributes(str(given), "item", id_column=id_column, as_written=True)
     return annotations_from_frame(
         frame, groups, id_column=ids, separator=separator, no_value=no_value, source=str(given)
@@ -151,18 +154,3 @@ def _assembled(ids: pl.Series, pairs: pl.DataFrame, vocabulary: Vocabulary, sour
     coded = pairs.join(numbers, on=[_GROUP, _NAME]).sort(_ROW, "code")
     starts = np.concatenate(([0], np.cumsum(np.bincount(coded[_ROW].to_numpy(), minlength=len(ids)))))
     return Annotations(ids, vocabulary, starts.astype(np.int64), coded["code"].cast(pl.Int64).to_numpy(), source=source)
-
-
-def unlike(annotations: Annotations, others: pl.Series, what: str) -> Iterator[str]:
-    """What to say where annotated items and others, such as vectors, are not the same: who is only on one side."""
-    others = others.cast(pl.String)
-    lacking = annotations.ids.filter(~annotations.ids.is_in(others.implode()))
-    extra = others.filter(pl.Series(annotations.rows_of(others) < 0))
-    if len(lacking):
-        yield f"{count(len(lacking), 'annotated item has', 'annotated items have')} no {what}: {_some(lacking)}"
-    if len(extra):
-        yield f"{count(len(extra), what + ' is', what + 's are')} of no annotated item: {_some(extra)}"
-
-
-def _some(ids: pl.Series) -> str:
-    return ", ".join(ids[:100]) + (" …" if len(ids) > 100 else "")

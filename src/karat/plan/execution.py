@@ -50,13 +50,14 @@ def run_plan(checked: Checked, steps: Steps | None = None, output: Path | None =
         golds={name: work.gold_of(name) for name in plan.systems},
         how=work.how,
         baseline=plan.baseline,
-        slices=list(_cuts(work, plan.slices, "queries")),
+        slices=[*_cuts(work, plan.slices, "queries"), *_of_keywords(work)],
         item_slices=list(_cuts(work, plan.item_slices, "items")),
         tested=checked.headline,
         duplicates=plan.conventions.duplicates,
         keep_top=max([*checked.cuts, TOP]) if checked.cuts else TOP,
         relative=work.loaded.reference is not None,
     )
+    side = work.loaded.keywords
     report = replace(
         report,
         figures={name: dict(found) for name, found in plan.figures.items()},
@@ -66,6 +67,9 @@ def run_plan(checked: Checked, steps: Steps | None = None, output: Path | None =
         agreements=work.pairs.agreements(work.how, plan.baseline) if work.pairs else {},
         fusions=work.fusions,
         facts=work.facts,
+        partials=work.partials,
+        asked=dict(side.about) | {"show": list(side.show)} if side is not None else {},
+        query_names=dict(side.texts) if side is not None else {},
         warnings=(*report.warnings, *checked.notes, *work.loaded.notes, *work.notes, *notes_of(work.all_spaces)),
         provenance=_provenance(checked),
     )
@@ -82,6 +86,11 @@ def rankings_of(checked: Checked, system: str, steps: Steps | None = None) -> tu
     work = Work(checked, steps or (lambda what, done, of: None))
     needed = checked.plan.systems[system].needs()
     return work.gold_of(system), {name: work.ranking(name) for name in needed}, work.loaded.closed
+
+
+def _of_keywords(work: Work) -> list[Cuts]:
+    cuts = None if work.loaded.keywords is None else work.loaded.keywords.cuts()
+    return [] if cuts is None else [cuts]
 
 
 def _cuts(work: Work, given: str | list[str], of: str) -> Iterable[Cuts]:

@@ -12,6 +12,7 @@ from karat.errors import KaratError, UnknownName, UsageError
 from karat.lab.bench import Bench
 from karat.lab.measuring import equivalence_of, measure
 from karat.plan import SYSTEM_KINDS
+from karat.plan.keyword_side import wanted_queries
 from karat.plan.lab import LabWork
 from karat.plan.tables import Folder, Shop, SystemTable
 from karat.plan.vectors import VectorFiles
@@ -83,7 +84,7 @@ class IndexSystem(VectorFiles, SystemTable):
         return f"left out, as {self.engine} is not installed{install}"
 
     def load(self, shop: Shop) -> Ranking:
-        corpus, asked = self._sides(shop, shop.lab, shop.gold.queries.cast(pl.String).sort())
+        corpus, asked = self._sides(shop, shop.lab, shop.gold.queries.cast(pl.String).sort(), shop)
         bench = self._bench(shop, corpus, asked, shop.lab)
         found = measure(
             bench,
@@ -114,11 +115,14 @@ class IndexSystem(VectorFiles, SystemTable):
         corpus, asked = self._sides(folder, lab, wanted)
         return self._bench(folder, corpus, asked, lab)
 
-    def _sides(self, folder: Folder, lab: LabWork, wanted: pl.Series | None) -> tuple[Vectors, Vectors]:
+    def _sides(
+        self, folder: Folder, lab: LabWork, wanted: pl.Series | None, shop: Shop | None = None
+    ) -> tuple[Vectors, Vectors]:
         if not self.path:
             return lab.ids_alone(wanted)
         corpus, queries = self.read(folder)
         asked = queries if queries is not None else corpus
+        wanted = wanted if shop is None else wanted_queries(shop, corpus, queries)
         asked = asked if wanted is None else those(asked, wanted, "query")
         check_pair(asked, corpus, self.metric)
         return corpus, asked

@@ -12,6 +12,7 @@ from karat.errors import UnknownName, UsageError
 from karat.formats.candidates import read_candidates
 from karat.intake import ranking_from_frame
 from karat.plan import SYSTEM_KINDS
+from karat.plan.keyword_side import wanted_queries
 from karat.plan.tables import Shop, SystemTable
 from karat.plan.vectors import VectorFiles
 from karat.rankers.fusion import METHODS as FUSIONS
@@ -76,14 +77,14 @@ class VectorsSystem(VectorFiles, SystemTable):
         size = len(corpus) if candidates is None else len(candidates)
         usual = None if size <= _FULL_UP_TO else _USUAL_DEPTH
         # One more than the measures look at shows whether the last of them ties with the next.
-        only_order = shop.reference is not None and shop.deepest is not None
+        only_order = shop.reference is not None and shop.deepest is not None and self.threshold is None
         depth = self.depth or (shop.deepest + 1 if only_order and shop.deepest else usual)
         space = rank_vectors(
             corpus,
             queries,
             k=depth,
             metric=self.metric,
-            wanted=shop.gold.queries.cast(pl.String).sort(),
+            wanted=wanted_queries(shop, corpus, queries),
             candidates=candidates,
             cuts=shop.cuts,
             scored=not only_order,
@@ -182,10 +183,18 @@ class RandomSystem(SystemTable):
     ranks = False
     kind: Literal["random"]
     candidates: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="How many candidates a query has; unset: the gold's queries, less one where they are items."
+        None,
+        description="How many candidates a query has; unset: the gold's queries, less one where they are items; of a "
+        "gold of keywords, the annotated items.",
     )
 
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """A random order has no scores."""
+        if self.threshold is not None:
+            yield "threshold", "is for systems that have scores"
+
     def load(self, shop: Shop) -> Chance:
-        if self.candidates is None and not shop.closed:
+        known = shop.keywords.candidates if shop.keywords else len(shop.gold) - 1
+        if self.candidates is None and not (shop.closed or shop.keywords):
             raise UsageError("how many candidates a query has is not known", expected="candidates = NUMBER")
-        return Chance(self.candidates or len(shop.gold) - 1)
+        return Chance(self.candidates or known)

@@ -13,6 +13,7 @@ from karat.hygiene import Hygiene
 from karat.indexed import Equivalence
 from karat.lab.measuring import Measured
 from karat.pairing import ReferenceSide
+from karat.plan.keyword_side import KeywordSide
 from karat.similarities import Similarities
 from karat.statistics.intervals import Resampling
 from karat.types import Floats, Gold, Ranking, Vectors
@@ -42,6 +43,8 @@ class Loaded:
     """To be warned of."""
     spaces: dict[str, Hygiene] = field(default_factory=dict)
     """What is to be known of vectors that the gold is from."""
+    keywords: KeywordSide | None = None
+    """What queries ask for, where the gold is made of keywords."""
 
 
 class Folder(Protocol):
@@ -75,6 +78,7 @@ class Shop(Folder, Protocol):
     """What it will be held against."""
     closed: bool
     reference: ReferenceSide | None
+    keywords: KeywordSide | None
     lab: "LabWork"
     """How indexes are tried."""
     deepest: int | None
@@ -132,6 +136,7 @@ class SystemTable(Table, ABC):
     is_index: ClassVar[bool] = False
     """Whether it is a vector index, which can be swept."""
     gold: str | None = Field(None, description="Which aspect of the gold it is held against, where there are several.")
+    threshold: float | None = Field(None, description="Results that score less are not shown, and do not count.")
 
     @property
     def lacks(self) -> str | None:

@@ -66,7 +66,9 @@ class Trials:
         names = dict(zip(query_set.ids.to_list(), query_set.texts.to_list(), strict=True)) if query_set else {}
         shown = report.labels[0] if chosen is None else chosen.label
         examples = {
-            name: examples_of(report.systems[name], shown, report.top[name], golds[name]) for name in self.stabilities
+            name: examples_of(report.systems[name], shown, report.top[name], golds[name])
+            for name in self.stabilities
+            if golds[name].lookup is None
         }
         provenance = report.provenance | ({"query_set": query_set.as_json()} if query_set is not None else {})
         report = replace(
@@ -75,7 +77,7 @@ class Trials:
             stabilities=self.stabilities,
             fingerprints=self.fingerprints,
             examples=examples,
-            query_names=names,
+            query_names=report.query_names | names,
             figures={**report.figures, **figures},
             provenance=provenance,
         )

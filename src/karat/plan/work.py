@@ -11,10 +11,12 @@ from karat.hygiene import Hygiene
 from karat.indexed import Equivalence
 from karat.lab.measuring import Measured
 from karat.pairing import PairsOfSystems
+from karat.partial import Partial
 from karat.plan.lab import LabWork
 from karat.plan.reading import Checked
 from karat.plan.tables import Loaded
 from karat.plan.trials import Trials
+from karat.rankers.threshold import shown_from
 from karat.similarities import Similarities
 from karat.statistics.intervals import Resampling
 from karat.types import Floats, Gold, Ranking, Vectors
@@ -25,6 +27,8 @@ Steps = Callable[[str, int, int], None]
 """Told what is being done, how many steps of it are done, and of how many."""
 TOP = 10
 """How many of each query are kept where no measure says how deep it looks."""
+_MOST_LOOKED_AT = 50
+"""How many results of a query are looked at keyword by keyword."""
 
 
 class Work:
@@ -38,6 +42,7 @@ class Work:
         self.spaces: dict[str, Hygiene] = {}
         self.fusions: dict[str, dict[str, object]] = {}
         self.facts: dict[str, dict[str, object]] = {}
+        self.partials: dict[str, Partial] = {}
         self.notes: list[str] = []
         self._made: dict[str, Ranking | Chance] = {}
         self._used = {name for table in checked.plan.systems.values() for name in table.needs()}
@@ -132,10 +137,24 @@ class Work:
         self._doing = f"Ranking {name}"
         self.progress(0, 1)
         with self.named_by(name):
-            made = self.checked.plan.systems[name].load(_Bench(self, name))
+            table = self.checked.plan.systems[name]
+            made = table.load(_Bench(self, name))
+            if isinstance(made, Ranking):
+                made = self._shown(name, made, table.threshold)
         if name in self._used:
             self._made[name] = made
         return made
+
+    def _shown(self, name: str, ranking: Ranking, threshold: float | None) -> Ranking:
+        """What a person would see of a ranking; what its results have of the keywords is kept."""
+        side = self.loaded.keywords
+        if side is not None:
+            looked_at = min(max(self.cuts, default=TOP), _MOST_LOOKED_AT)
+            self.partials[name] = side.looked_at(ranking, looked_at, threshold)
+        if threshold is None:
+            return ranking
+        self.facts[name] = self.facts.get(name, {}) | {"threshold": threshold}
+        return shown_from(ranking, threshold)
 
     def is_used(self, name: str) -> bool:
         """Whether another system is made from it."""
@@ -157,7 +176,7 @@ class _Bench:
         self.gold = work.gold_of(name)
         self.closed = work.loaded.closed
         self.cuts, self.gold_cut = work.cuts, work.gold_cut
-        self.reference = work.loaded.reference
+        self.reference, self.keywords = work.loaded.reference, work.loaded.keywords
         self.how, self.lab, self.is_lab, self.scratch = work.how, work.lab, work.is_lab, work.scratch
         self.deepest = None if work.is_used(name) else work.checked.deepest
 

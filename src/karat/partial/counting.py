@@ -1,0 +1,199 @@
+"""Rankings → what their results have and lack, all results at once."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from karat.annotations import Annotations
+from karat.columns import ITEM, QUERY, SCORE
+from karat.partial.value import Alike, Looked, Missed, Partial, Result
+from karat.predicates import Predicates
+from karat.tops import first_rows
+from karat.types import Bools, Floats, Ints, Ranking, gathered
+
+__all__ = ["partial_matches"]
+
+_QUERIES_KEPT = 500
+_INSTEAD_KEPT = 3
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Results as arrays: each with its query's row, its item's row (−1: not annotated), and what it has.
+
+    The keywords that result i's query asks for are ``asked[starts[i]:starts[i + 1]]``.
+    """
+
+    query: Ints
+    item: Ints
+    starts: Ints
+    asked: Ints
+    has: Bools
+    relevant: Bools
+    shown: Bools
+
+    @property
+    def met(self) -> Ints:
+        total = np.concatenate(([0], np.cumsum(self.has)))
+        return np.asarray(np.diff(total[self.starts]), dtype=np.int64)
+
+    def of_result(self) -> Ints:
+        """Which result each entry of ``asked`` is of."""
+        return np.repeat(np.arange(self.query.size), np.diff(self.starts))
+
+
+def partial_matches(
+    predicates: Predicates,
+    ranking: Ranking,
+    k: int,
+    *,
+    threshold: float | None = None,
+    everything: Annotations | None = None,
+) -> Partial:
+    """Look at the first k results of each query; those that score below the threshold are found, but not shown.
+
+    ``everything`` holds the keywords of all groups, where only some of them count.
+    """
+    frame = first_rows(ranking, predicates.queries, k if predicates.own is None else k + 1)
+    pairs, frame = _pairs(predicates, frame, k, threshold)
+    met, asked = pairs.met[pairs.shown], np.diff(pairs.starts)[pairs.shown]
+    whole, none = int((met == asked).sum()), int(((met == 0) & (asked > 0)).sum())
+    keywords = tuple(sorted(_keywords(predicates, pairs), key=lambda one: (-one.lacking, -one.results, one.name)))
+    return Partial(
+        k,
+        threshold,
+        whole,
+        met.size - whole - none,
+        none,
+        keywords,
+        tuple(_groups(predicates, keywords)),
+        tuple(_looked(predicates, pairs, frame, scored=ranking.scores is not None)),
+        None if everything is None else _alike(predicates, pairs, everything),
+    )
+
+
+def _pairs(predicates: Predicates, frame: pl.DataFrame, k: int, threshold: float | None) -> tuple[_Pairs, pl.DataFrame]:
+    numbers = pl.DataFrame({QUERY: predicates.queries.cast(pl.String), "row": np.arange(len(predicates))})
+    frame = frame.join(numbers, on=QUERY, maintain_order="left")
+    query, item = frame["row"].to_numpy(), predicates.annotations.rows_of(frame[ITEM])
+    if predicates.own is not None:
+        others = (item != predicates.own[query]) | (item < 0)
+        frame, query, item = frame.filter(pl.Series(others)), query[others], item[others]
+    frame = frame.with_columns(pl.int_range(1, pl.len() + 1).over(QUERY).alias("rank"))
+    kept = frame["rank"].to_numpy() <= k
+    frame, query, item = frame.filter(pl.Series(kept)), query[kept], item[kept]
+    starts, at = gathered(predicates.starts, query)
+    asked = predicates.codes[at]
+    shown = np.ones(query.size, dtype=bool) if threshold is None else frame[SCORE].to_numpy() >= threshold
+    pairs = _Pairs(
+        query,
+        item,
+        starts,
+        asked,
+        predicates.annotations.have(np.repeat(item, np.diff(starts)), asked),
+        predicates.grades_of(query, item) == 1.0,
+        shown,
+    )
+    return pairs, frame
+
+
+def _keywords(predicates: Predicates, pairs: _Pairs) -> Iterator[Missed]:
+    """Every keyword that a query asks for."""
+    vocabulary = predicates.annotations.vocabulary
+    size = len(vocabulary)
+    of_result = pairs.of_result()
+    shown = pairs.shown[of_result]
+    lacking = shown & ~pairs.has
+    queries = np.bincount(predicates.codes, minlength=size)
+    results = np.bincount(pairs.asked[shown], minlength=size)
+    missed = np.bincount(pairs.asked[lacking], minlength=size)
+    instead = _instead(predicates.annotations, pairs.asked[lacking], pairs.item[of_result][lacking])
+    for code in np.flatnonzero(queries):
+        yield Missed(
+            str(vocabulary.keywords[code]),
+            int(queries[code]),
+            int(results[code]),
+            int(missed[code]),
+            tuple((vocabulary.keywords[other].name, number) for other, number in instead.get(int(code), ())),
+        )
+
+
+def _instead(annotations: Annotations, asked: Ints, items: Ints) -> dict[int, list[tuple[int, int]]]:
+    """By keyword that items lack: what those have of its group, and how many of them."""
+    known = items >= 0
+    asked, items = asked[known], items[known]
+    starts, at = gathered(annotations.starts, items)
+    found = annotations.codes[at]
+    groups = np.array([annotations.vocabulary.groups.index(one.group) for one in annotations.vocabulary.keywords])
+    lacked = np.repeat(asked, np.diff(starts))
+    same = groups[found] == groups[lacked]
+    pairs, numbers = np.unique(np.stack([lacked[same], found[same]], axis=1), axis=0, return_counts=True)
+    by_keyword: dict[int, list[tuple[int, int]]] = {}
+    for (code, other), number in zip(pairs.tolist(), numbers.tolist(), strict=True):
+        by_keyword.setdefault(code, []).append((other, number))
+    return {
+        code: sorted(others, key=lambda one: (-one[1], one[0]))[:_INSTEAD_KEPT] for code, others in by_keyword.items()
+    }
+
+
+def _groups(predicates: Predicates, keywords: tuple[Missed, ...]) -> Iterator[Missed]:
+    vocabulary = predicates.annotations.vocabulary
+    group_of = np.array([vocabulary.groups.index(one.group) for one in vocabulary.keywords])
+    of_query = np.repeat(np.arange(len(predicates)), np.diff(predicates.starts))
+    asking = np.unique(np.stack([of_query, group_of[predicates.codes]], axis=1), axis=0)[:, 1]
+    for number, group in enumerate(vocabulary.groups):
+        own = [one for one in keywords if one.name.partition("=")[0] == group]
+        if own:
+            queries = int((asking == number).sum())
+            yield Missed(group, queries, sum(one.results for one in own), sum(one.lacking for one in own))
+
+
+def _looked(predicates: Predicates, pairs: _Pairs, frame: pl.DataFrame, *, scored: bool) -> Iterator[Looked]:
+    order = predicates.queries.cast(pl.String).arg_sort().to_numpy()[:_QUERIES_KEPT]
+    by_query = np.argsort(pairs.query, kind="stable")
+    bounds = np.searchsorted(pairs.query[by_query], np.arange(len(predicates) + 1))
+    items, ranks, scores = frame[ITEM].to_list(), frame["rank"].to_list(), frame[SCORE].to_list()
+    relevant = predicates.relevant_counts
+    keywords = predicates.annotations.vocabulary.keywords
+    for query in order.tolist():
+        results = [
+            Result(
+                items[at],
+                ranks[at],
+                scores[at] if scored else None,
+                tuple(pairs.has[pairs.starts[at] : pairs.starts[at + 1]].tolist()),
+                bool(pairs.relevant[at]),
+                bool(pairs.shown[at]),
+                bool(pairs.item[at] >= 0),
+            )
+            for at in by_query[bounds[query] : bounds[query + 1]].tolist()
+        ]
+        asked = tuple(keywords[code] for code in predicates.codes_of(query).tolist())
+        yield Looked(str(predicates.queries[query]), asked, int(relevant[query]), tuple(results))
+
+
+def _alike(predicates: Predicates, pairs: _Pairs, everything: Annotations) -> Alike | None:
+    """Shares of the query item's other keywords, averaged over results, and over all items of the same queries."""
+    counted = predicates.annotations.vocabulary.groups
+    groups = tuple(group for group in everything.vocabulary.groups if group not in counted)
+    if predicates.own is None or not groups:
+        return None
+    others = everything.select(groups)
+    starts, at = gathered(others.starts, predicates.own)
+    asking = Predicates(others, predicates.queries, starts, others.codes[at], own=predicates.own)
+    sizes = np.diff(asking.starts)
+    known = pairs.shown & (sizes[pairs.query] > 0) & (pairs.item >= 0)
+    if not known.any():
+        return None
+    shares = asking.met_by(pairs.query[known], pairs.item[known]) / sizes[pairs.query[known]]
+    relevant = pairs.relevant[known]
+    per_keyword = (others.frequencies[asking.codes] - 1) / max(1, len(others) - 1)
+    total = np.concatenate(([0.0], np.cumsum(per_keyword)))
+    by_chance = np.diff(total[asking.starts]) / np.maximum(sizes, 1)
+    return Alike(_mean(shares[relevant]), _mean(shares[~relevant]), float(by_chance[pairs.query[known]].mean()), groups)
+
+
+def _mean(values: Floats) -> float | None:
+    return float(values.mean()) if values.size else None

@@ -1,0 +1,115 @@
+"""What a gold of keywords knows beside its grades: who asks for what, and why."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import polars as pl
+
+from karat.annotations import Annotations
+from karat.columns import QUERY
+from karat.partial import Partial, partial_matches
+from karat.predicates import Predicates
+from karat.slices import Attribute, Cuts
+from karat.types import Gold, Ranking, Vectors
+from karat.vocabulary import Vocabulary
+from karat.wording import count
+
+__all__ = ["KeywordSide", "wanted_queries"]
+
+_MOST_SLICES = 60
+_FEWEST_QUERIES = 2
+_LISTED = 100
+KEYWORD, GROUP = "keyword", "group"
+
+
+@dataclass(frozen=True, eq=False)
+class KeywordSide:
+    """The predicates of the queries, and where these came from."""
+
+    predicates: Predicates
+    everything: Annotations
+    """The keywords of all groups, also of those that do not count."""
+    about: Mapping[str, Any]
+    """How it was made, for the report: groups, match, the mapping of texts and its quality."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """By query."""
+    show: tuple[str, ...] = ()
+    """Queries to be shown whole."""
+
+    @property
+    def candidates(self) -> int:
+        """How many items a query can find."""
+        return len(self.everything) - (self.predicates.own is not None)
+
+    def cuts(self) -> Cuts | None:
+        """The queries by keyword and by group that they ask for; None where no keyword is asked for twice."""
+        vocabulary = self.predicates.annotations.vocabulary
+        asked = [self.predicates.codes_of(query).tolist() for query in range(len(self.predicates))]
+        often = Counter(code for codes in asked for code in codes).most_common(_MOST_SLICES)
+        kept = {code for code, number in often if number >= _FEWEST_QUERIES}
+        if not kept:
+            return None
+        names = _names(vocabulary)
+        table = pl.DataFrame(
+            {
+                QUERY: self.predicates.queries.cast(pl.String),
+                KEYWORD: [[names[code] for code in codes if code in kept] for codes in asked],
+                GROUP: [list(vocabulary.by_group(codes)) for codes in asked],
+            },
+            schema={QUERY: pl.String, KEYWORD: pl.List(pl.String), GROUP: pl.List(pl.String)},
+        )
+        attributes = [(Attribute(name),) for name in (KEYWORD, GROUP)]
+        return Cuts(table, QUERY, "queries", attributes, self.predicates.source)
+
+    def looked_at(self, ranking: Ranking, k: int, threshold: float | None) -> Partial:
+        """What the first k results of a ranking have and lack."""
+        return partial_matches(self.predicates, ranking, k, threshold=threshold, everything=self.everything)
+
+    def askable(self, corpus: Vectors, queries: Vectors | None) -> tuple[pl.Series, list[str]]:
+        """The queries that have a vector, and what is to be told of those, and of items, that have none."""
+        ids = self.predicates.queries.cast(pl.String).sort()
+        asked = corpus if queries is None else queries
+        there = pl.Series(asked.rows_of(ids) >= 0)
+        notes = []
+        lacking = self.everything.ids.filter(pl.Series(corpus.rows_of(self.everything.ids) < 0))
+        extra = corpus.ids.filter(pl.Series(self.everything.rows_of(corpus.ids) < 0))
+        if len(lacking):
+            told = count(len(lacking), "annotated item has", "annotated items have")
+            notes.append(f"{told} no vector, and cannot be found: {_some(lacking)}")
+        if len(extra):
+            told = count(len(extra), "vector is", "vectors are")
+            notes.append(f"{told} of no annotated item, and never relevant: {_some(extra)}")
+        if queries is not None and not there.all():
+            notes.append(
+                f"{count(int((~there).sum()), 'query has', 'queries have')} no vector: {_some(ids.filter(~there))}"
+            )
+        return ids.filter(there), notes
+
+
+class _Shop(Protocol):
+    gold: Gold
+    keywords: KeywordSide | None
+
+    def note(self, text: str) -> None: ...
+
+
+def wanted_queries(shop: _Shop, corpus: Vectors, queries: Vectors | None) -> pl.Series:
+    """Whom to ask: the gold's queries; where it is of keywords, those that have a vector, the others are told of."""
+    if shop.keywords is None:
+        return shop.gold.queries.cast(pl.String).sort()
+    wanted, notes = shop.keywords.askable(corpus, queries)
+    for note in notes:
+        shop.note(note)
+    return wanted
+
+
+def _names(vocabulary: Vocabulary) -> list[str]:
+    """Of each keyword its name, with the group where two groups have it."""
+    often = Counter(one.name for one in vocabulary.keywords)
+    return [one.name if often[one.name] == 1 else f"{one.group}/{one.name}" for one in vocabulary.keywords]
+
+
+def _some(ids: pl.Series) -> str:
+    return ", ".join(ids[:_LISTED]) + (" …" if len(ids) > _LISTED else "")

@@ -1,0 +1,139 @@
+"""The texts of a plan's queries and their keywords: given with them, or mapped, and then how well."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from karat.errors import MissingExtra
+from karat.formats.source import Source
+from karat.plan.tables import Folder, Table
+from karat.text.keywords import Extraction, Settings, map_texts
+from karat.text.keywords.labelled import KEYWORDS, read_labelled
+from karat.text.keywords.measuring import quality, quality_by_group
+from karat.text.queries import read_queries
+from karat.text.records import read_records
+from karat.vocabulary import Vocabulary
+from karat.wording import count
+
+__all__ = ["MappingTable", "Texts", "given_texts", "mapped_texts"]
+
+_NAMED = 5
+
+
+class MappingTable(Table):
+    """How texts are mapped onto the keywords."""
+
+    method: str = Field("exact", description="exact, embedding or keybert.")
+    model: str = Field("wordllama", description="The model of the methods embedding and keybert.")
+    threshold: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None, description="How alike an n-gram and a keyword must be; unset: what is usual for the method."
+    )
+    synonyms: str | None = Field(None, description="A TOML file of phrases that mean a keyword.")
+    check: list[str] = Field(
+        [], description="Further methods whose quality is measured against given keywords, where they are installed."
+    )
+
+    def settings(self, folder: Folder, method: str) -> Settings:
+        """Of a method; any but the chosen one has its usual threshold."""
+        return Settings(
+            method=method,
+            model=self.model,
+            threshold=self.threshold if method == self.method else None,
+            synonyms=None if self.synonyms is None else folder.path(self.synonyms),
+        )
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Queries that are texts, and the numbers of their keywords among those of all groups."""
+
+    ids: Sequence[str] = ()
+    texts: Sequence[str] = ()
+    numbers: Sequence[Sequence[int]] = ()
+    source: str = "queries"
+    about: dict[str, Any] = field(default_factory=dict)
+    """For the report."""
+    notes: tuple[str, ...] = ()
+
+
+def given_texts(path: str, vocabulary: Vocabulary, separator: str, *, needed: bool) -> Texts | None:
+    """The texts with the keywords that stand in their file; None where none does, unless they are ``needed``."""
+    if not needed and not any(KEYWORDS in one.fields for one in read_records(Source.open(path))):
+        return None
+    labelled = read_labelled(path, vocabulary, separator=separator)
+    ids, texts = [one.id for one in labelled], [one.text for one in labelled]
+    return Texts(ids, texts, [sorted(one.numbers) for one in labelled], path, {"keywords": "given"})
+
+
+def mapped_texts(
+    path: str,
+    vocabulary: Vocabulary,
+    table: MappingTable,
+    folder: Folder,
+    groups: Sequence[str],
+    given: Texts | None,
+) -> Texts:
+    """The texts mapped onto the keywords of some groups; where keywords are given as well, with how well it went."""
+    frame = read_queries(path)
+    ids, texts = frame["id"].to_list(), frame["text"].to_list()
+    settings = table.settings(folder, table.method)
+    found = map_texts(texts, vocabulary, settings, folder.progress, groups=groups)
+    about: dict[str, Any] = {"keywords": "mapped", "mapping": _told(settings, ids, found)}
+    notes: list[str] = []
+    if given is not None:
+        judge = _Judge(vocabulary, groups, given.numbers)
+        about["quality"] = {table.method: judge.quality(found)}
+        for method in dict.fromkeys(table.check):
+            if method != table.method:
+                about["quality"] |= _checked(method, texts, vocabulary, table, folder, judge, notes)
+    bare = [name for name, one in zip(ids, found, strict=True) if not one.mapped]
+    if bare:
+        about["unmapped"] = bare
+        named = ", ".join(bare[:_NAMED]) + (" …" if len(bare) > _NAMED else "")
+        notes.append(f"{count(len(bare), 'text maps', 'texts map')} to no keyword by {settings.method}: {named}")
+    return Texts(ids, texts, [one.numbers(vocabulary) for one in found], path, about, tuple(notes))
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Given keywords, of the groups that count."""
+
+    vocabulary: Vocabulary
+    groups: Sequence[str]
+    given: Sequence[Sequence[int]]
+
+    def quality(self, found: Sequence[Extraction]) -> dict[str, Any]:
+        counted = {code for code, one in enumerate(self.vocabulary.keywords) if one.group in self.groups}
+        mine = [counted.intersection(one.numbers(self.vocabulary)) for one in found]
+        theirs = [counted.intersection(one) for one in self.given]
+        by_group = quality_by_group(mine, theirs, self.vocabulary)
+        return quality(mine, theirs).as_json() | {"groups": {name: by_group[name].as_json() for name in self.groups}}
+
+
+def _checked(
+    method: str,
+    texts: Sequence[str],
+    vocabulary: Vocabulary,
+    table: MappingTable,
+    folder: Folder,
+    judge: _Judge,
+    notes: list[str],
+) -> dict[str, Any]:
+    """The quality of another method, where its libraries are installed."""
+    try:
+        found = map_texts(texts, vocabulary, table.settings(folder, method), folder.progress, groups=judge.groups)
+    except MissingExtra as error:
+        notes.append(f"the method {method} was not measured: {error}")
+        return {}
+    return {method: judge.quality(found)}
+
+
+def _told(settings: Settings, ids: Sequence[str], found: Sequence[Extraction]) -> dict[str, Any]:
+    return {
+        "method": settings.method,
+        "model": None if settings.method == "exact" else settings.model,
+        "threshold": settings.threshold,
+        "queries": {name: one.as_json() for name, one in zip(ids, found, strict=True)},
+    }
