@@ -99,7 +99,8 @@ def assess(
     ]
     compared = {name: scores[name].only(tested) for name in comparable}
     signs = signs_for((len(groups) + len(item_groups)) * (len(scores) - 1), how)
-    found = [*break_down(scores, groups, how, baseline, signs, compared)] if groups else []
+    by_chance = [name for name, system in systems.items() if system.by_chance]
+    found = [*break_down(scores, groups, how, baseline, signs, compared, by_chance)] if groups else []
     for number, group in enumerate(item_groups):
         of_items = {name: system.of_items[number] for name, system in systems.items()}
         beside = {name: of_items[name].only(tested) for name in comparable}

@@ -1,6 +1,6 @@
 """Where it fails: every measure in every slice, beside the baseline there or beside the rest of the queries."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -105,10 +105,12 @@ def break_down(
     baseline: str | None,
     signs: int | None = None,
     compared: Mapping[str, Scores] | None = None,
+    expected: Collection[str] = (),
 ) -> Iterator[Slice]:
     """Every system in every group of queries; p-values are not yet corrected.
 
-    ``compared`` are the systems and measures to hold against the baseline; None: all.
+    ``compared`` are the systems and measures to hold against the baseline; None: all. Of systems whose scores are but
+    ``expected``, as those of a random order are, no group is held against the rest.
     """
     beside_it = systems if compared is None else compared
     keys = keys_of(next(iter(systems.values())).queries, how.seed)
@@ -120,7 +122,7 @@ def break_down(
             estimates.setdefault(column.system, {})[column.measure] = estimate
         beside: Iterable[Comparison | Gap]
         if baseline is None:
-            beside = whole.gaps(part, group.members)
+            beside = (gap for gap in whole.gaps(part, group.members) if gap.system not in expected)
         else:
             beside = compare_pairs(pairs_of(beside_it, baseline, group.members), keys[group.members], how, signs=signs)
         rows = tuple(np.flatnonzero(group.members).tolist())

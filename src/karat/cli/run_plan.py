@@ -151,6 +151,11 @@ def show(
         print_comparison(report)
     if report.slices:
         print_slices(report)
+    if report.partials:
+        from karat.reports.partial import print_partial
+
+        print()
+        print_partial(report)
     if report.spaces:
         print()
         print_spaces(report)

@@ -38,9 +38,10 @@ class KeywordGold:
         few = int(self.predicates.relevant_counts.sum()) <= MOST_LISTED
         return self.predicates.gold() if few else self.predicates.gold_by_number()
 
-    def notes(self) -> list[str]:
-        """What is to be told."""
-        return [_skipped_told(self.skipped)] if self.skipped else []
+    def notes(self, known: Sequence[str] = ()) -> list[str]:
+        """What is to be told, save of queries that were told of before."""
+        skipped = [query for query in self.skipped if query not in set(known)]
+        return [_skipped_told(skipped)] if skipped else []
 
 
 def ask_items(

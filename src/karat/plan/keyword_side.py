@@ -19,9 +19,11 @@ from karat.wording import count
 __all__ = ["KeywordSide", "wanted_queries"]
 
 _MOST_SLICES = 60
-_FEWEST_QUERIES = 2
+_FEWEST_QUERIES = 5
 _LISTED = 100
 KEYWORD, GROUP = "keyword", "group"
+_RARE = "(rare)"
+"""Of keywords that few queries ask for, or that are too many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,7 @@ class KeywordSide:
         return len(self.everything) - (self.predicates.own is not None)
 
     def cuts(self) -> Cuts | None:
-        """The queries by keyword and by group that they ask for; None where no keyword is asked for twice."""
+        """The queries by keyword and by group that they ask for; None where all keywords are rare."""
         vocabulary = self.predicates.annotations.vocabulary
         asked = [self.predicates.codes_of(query).tolist() for query in range(len(self.predicates))]
         often = Counter(code for codes in asked for code in codes).most_common(_MOST_SLICES)
@@ -55,7 +57,7 @@ class KeywordSide:
         table = pl.DataFrame(
             {
                 QUERY: self.predicates.queries.cast(pl.String),
-                KEYWORD: [[names[code] for code in codes if code in kept] for codes in asked],
+                KEYWORD: [[names[code] if code in kept else _RARE for code in codes] for codes in asked],
                 GROUP: [list(vocabulary.by_group(codes)) for codes in asked],
             },
             schema={QUERY: pl.String, KEYWORD: pl.List(pl.String), GROUP: pl.List(pl.String)},

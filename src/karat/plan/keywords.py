@@ -69,7 +69,11 @@ class KeywordsGold(GoldTable):
         }
         names = dict(zip(texts.ids, texts.texts, strict=True))
         side = KeywordSide(asked.predicates, everything, about | texts.about, names, tuple(self.show))
-        return Loaded({ONLY_ASPECT: asked.gold()}, notes=(*asked.notes(), *texts.notes), keywords=side)
+        return Loaded(
+            {ONLY_ASPECT: asked.gold()},
+            notes=(*asked.notes(texts.about.get("unmapped", ())), *texts.notes),
+            keywords=side,
+        )
 
     def _texts(self, folder: Folder, path: str, vocabulary: Vocabulary, groups: Sequence[str]) -> Texts:
         given = given_texts(path, vocabulary, self.separator, needed=self.keywords == "given")

@@ -92,7 +92,8 @@ def mapped_texts(
     if bare:
         about["unmapped"] = bare
         named = ", ".join(bare[:_NAMED]) + (" …" if len(bare) > _NAMED else "")
-        notes.append(f"{count(len(bare), 'text maps', 'texts map')} to no keyword by {settings.method}: {named}")
+        told = count(len(bare), "text maps", "texts map")
+        notes.append(f"{told} to no keyword by {settings.method}, left out: {named} (karat keywords TEXT shows why)")
     return Texts(ids, texts, [one.numbers(vocabulary) for one in found], path, about, tuple(notes))
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from karat.report import Report
 from karat.reports import FORMS
 from karat.reports.comparison import changes_table, comparison_table, losses_of, power_lines, slices_table
+from karat.reports.partial import missed_table, notes_of, quality_table, shown_queries
 from karat.reports.spaces import spaces_table
 from karat.reports.table import Table, by_measure, caption, legend
 
@@ -37,11 +38,29 @@ def to_markdown(report: Report) -> str:
             "",
             *markdown_table(header, rows, text=text),
         ]
+    for system in report.partials:
+        lines += _partial(report, system)
+    quality = quality_table(report)
+    if quality is not None:
+        lines += ["", "### Texts mapped onto keywords", "", *markdown_table(*quality)]
     if report.spaces:
         lines += ["", "### Spaces", "", *markdown_table(*spaces_table(report), text=(0, 7))]
     if report.warnings:
         lines += ["", *(f"- warning: {escaped(warning)}" for warning in report.warnings)]
     return "\n".join(lines) + "\n"
+
+
+def _partial(report: Report, system: str) -> Iterator[str]:
+    """What results have and lack of the keywords."""
+    yield from ("", f"### Partial matches of {escaped(system)}")
+    for shown in shown_queries(report, system):
+        yield from ("", f"**{escaped(shown.title)}**", "", *(f"- {escaped(line)}" for line in shown.lines), "")
+        yield from markdown_table(*shown.table, text=range(2, len(shown.table[0])))
+        yield from ("", escaped(shown.scores))
+    header, rows = missed_table(report.partials[system])
+    if rows:
+        yield from ("", "Missed most:", "", *markdown_table(header, rows, text=(0, 1, 5)))
+    yield from ("", *(f"- {escaped(line)}" for line in notes_of(report, system)))
 
 
 def _changed(report: Report) -> Iterator[tuple[str, Table]]:

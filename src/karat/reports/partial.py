@@ -1,0 +1,199 @@
+"""Partial matches as tables: a query's results keyword by keyword, what is missed most, how well texts were mapped."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import isnan
+from typing import Any
+
+from karat.partial import Looked, Missed, Partial, Result
+from karat.report import Report
+from karat.reports.console import print_first_fitting, print_table
+from karat.reports.table import Table
+from karat.wording import count, percent
+
+__all__ = ["Shown", "missed_table", "notes_of", "print_partial", "quality_table", "shown_queries"]
+
+HAS, LACKS = "✓", "✗"
+_KEYWORDS_SHOWN = 8
+_QUERIES_SHOWN = 2
+_INSTEAD_SHOWN = 2
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A query's results: what stands above the table, the table, and what stands below it."""
+
+    title: str
+    lines: tuple[str, ...]
+    table: Table
+    scores: str
+
+
+def print_partial(report: Report) -> None:
+    """Of the last system, a query or two result by result, and what is missed most; how texts were mapped."""
+    system, partial = list(report.partials.items())[-1]
+    for shown in shown_queries(report, system):
+        print(f"{shown.title}")
+        for line in shown.lines:
+            print(f"  {line}")
+        header, rows = shown.table
+        words = ("item", *header[3:])
+        print_first_fitting([shown.table, _without_groups(shown.table)], words)
+        print(f"{shown.scores}\n")
+    if partial.keywords:
+        header, rows = missed_table(partial)
+        print(f"Missed most in the first {partial.k} of {system}")
+        print_table(header, rows[:_KEYWORDS_SHOWN], text=(0, 1, 5), folding=(0, 5))
+        if len(rows) > _KEYWORDS_SHOWN:
+            print(f"… {len(rows) - _KEYWORDS_SHOWN} more: -o report.md or --json")
+    for line in notes_of(report, system):
+        print(line)
+    table = quality_table(report)
+    if table is not None:
+        print("\nTexts mapped onto keywords, held against those that were given")
+        print_table(*table, text=(0,), folding=(0,))
+
+
+def shown_queries(report: Report, system: str) -> Iterator[Shown]:
+    """The queries that the plan wants to be shown, or the worst that found part of what it asked for."""
+    partial = report.partials[system]
+    wanted = list(report.asked.get("show", ())) or _worst(report, system)
+    for query in wanted[:_QUERIES_SHOWN] if not report.asked.get("show") else wanted:
+        looked = partial.of(query)
+        if looked is not None and looked.results:
+            yield _shown(report, system, looked, partial)
+
+
+def _worst(report: Report, system: str) -> list[str]:
+    scores = report.systems[system]
+    values = dict(zip(map(str, scores.queries), scores[scores.labels[-1]].tolist(), strict=True))
+    partly = [
+        one
+        for one in report.partials[system].queries
+        if one.relevant and not isnan(values[one.query]) and any(_is_partial(result) for result in one.results)
+    ]
+    return [one.query for one in sorted(partly, key=lambda one: (values[one.query], one.query))][:_QUERIES_SHOWN]
+
+
+def _is_partial(result: Result) -> bool:
+    return any(result.has) and not all(result.has)
+
+
+def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> Shown:
+    text = report.query_names.get(looked.query)
+    groups = list(dict.fromkeys(one.group for one in looked.keywords))
+    rows = [
+        [
+            str(one.rank),
+            "–" if one.score is None else f"{one.score:.2f}",
+            report.name_of(one.item),
+            *(_marked(looked, one, group) for group in groups),
+            _verdict(one, partial.threshold),
+        ]
+        for one in looked.results
+    ]
+    lines = [f"keywords: {', '.join(one.name for one in looked.keywords)}", *_mapped_by(report, looked.query)]
+    lines.append(f"relevant: {count(looked.relevant, 'item', 'items')}")
+    return Shown(
+        f"{looked.query} “{text}” by {system}" if text else f"{looked.query} by {system}",
+        tuple(lines),
+        (["rank", "score", "item", *groups, "match"], rows),
+        _scores(report, system, looked.query),
+    )
+
+
+def _marked(looked: Looked, result: Result, group: str) -> str:
+    """``✓ bicyclist ✗ child``"""
+    return " ".join(
+        f"{HAS if has else LACKS} {keyword.name}"
+        for keyword, has in zip(looked.keywords, result.has, strict=True)
+        if keyword.group == group
+    )
+
+
+def _verdict(result: Result, threshold: float | None) -> str:
+    if not result.annotated:
+        return "not annotated"
+    found = f"{sum(result.has)}/{len(result.has)}" + (" partial" if _is_partial(result) else "")
+    return found if result.shown else f"{found}, below {threshold:g}: not shown"
+
+
+def _mapped_by(report: Report, query: str) -> Iterator[str]:
+    """From which words of the text the keywords come, where they were mapped."""
+    mapping: Mapping[str, Any] = report.asked.get("mapping", {})
+    told = mapping.get("queries", {}).get(query)
+    if told and told["mapped"]:
+        how = ", ".join(f"{one['keyword']} ← “{one['ngram']}” ({one['score']:.2f})" for one in told["mapped"])
+        yield f"mapped by {mapping['method']}: {how}"
+
+
+def _scores(report: Report, system: str, query: str) -> str:
+    scores = report.systems[system]
+    row = list(map(str, scores.queries)).index(query)
+    values = zip(scores.labels, scores.values[row].tolist(), strict=True)
+    return " · ".join(f"{label}: {'–' if isnan(value) else f'{value:.3f}'}" for label, value in values)
+
+
+def _without_groups(table: Table) -> Table:
+    """Narrower: only what is lacking is told."""
+    header, rows = table
+    lacking = [[part for cell in row[3:-1] for part in cell.split(f"{HAS} ") if LACKS in part] for row in rows]
+    narrow = [
+        [*row[:3], " ".join(part[part.index(LACKS) :].strip() for part in parts), row[-1]]
+        for row, parts in zip(rows, lacking, strict=True)
+    ]
+    return [*header[:3], "lacks", header[-1]], narrow
+
+
+def missed_table(partial: Partial) -> Table:
+    """Keywords that results lack though they were asked for, most first."""
+    rows = [_missed_row(one) for one in partial.keywords if one.lacking]
+    return ["keyword", "group", "queries", "lacking", "share", "instead"], rows
+
+
+def _missed_row(one: Missed) -> list[str]:
+    group, _, name = one.name.partition("=")
+    instead = ", ".join(f"{other} ({number:,})" for other, number in one.instead[:_INSTEAD_SHOWN])
+    return [
+        name,
+        group,
+        f"{one.queries:,}",
+        f"{one.lacking:,} of {one.results:,}",
+        percent(round(one.share, 3)),
+        instead,
+    ]
+
+
+def notes_of(report: Report, system: str) -> Iterator[str]:
+    """What the results of all queries come to, in words."""
+    partial = report.partials[system]
+    total = partial.whole + partial.some + partial.none
+    if total:
+        whole, some, none = (percent(round(one / total, 3)) for one in (partial.whole, partial.some, partial.none))
+        yield f"Of {total:,} results of {system}, {whole} have all keywords of their query, {some} some, {none} none"
+    by_group = ", ".join(f"{one.name} {percent(round(one.share, 3))}" for one in partial.groups if one.results)
+    if by_group:
+        yield f"Lacking by group: {by_group}"
+    alike = partial.alike
+    if alike is not None and alike.others is not None:
+        right = "" if alike.relevant is None else f", relevant ones {percent(round(alike.relevant, 3))}"
+        yield (
+            f"Results that are not relevant share {percent(round(alike.others, 3))} of the query's keywords in groups "
+            f"that do not count ({', '.join(alike.groups)}){right}, any item {percent(round(alike.anything, 3))}"
+        )
+
+
+def quality_table(report: Report) -> Table | None:
+    """How well each method mapped the texts, where it can be told."""
+    found: Mapping[str, Any] = report.asked.get("quality", {})
+    if not found:
+        return None
+    rows = [
+        [method, *(_figure(one[name]) for name in ("precision", "recall", "f1", "exact")), f"{one['n']:,}"]
+        for method, one in found.items()
+    ]
+    return ["method", "precision", "recall", "F1", "wholly right", "texts"], rows
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
