@@ -153,16 +153,27 @@ def _warnings(bench: Bench, judged: Judged, measures: Sequence[Measure]) -> Iter
         )
     if bench.extra_queries:
         yield f"{count(bench.extra_queries, 'retrieved query has', 'retrieved queries have')} no gold: not counted"
-    for rel, policy in dict.fromkeys((m["rel"], m["empty"]) for m in measures if m.metric.needs_relevant):
-        empty = int((relevant_count(judged, cast(float | None, rel)) == 0).sum())
-        if empty:
-            level = "" if rel is None else f" of grade {rel:g} or better"
-            scored = "left out (empty=zero scores 0)" if policy == "skip" else "scored 0 (empty=skip leaves out)"
-            yield f"{count(empty, 'query has', 'queries have')} nothing relevant{level} in the gold: {scored}"
+    yield from _warnings_of_empty(judged, [measure for measure in measures if measure.metric.needs_relevant])
     if bench.dropped:
         yield f"{count(bench.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
     cuts = sorted({measure.k for measure in measures if measure.k is not None})
     yield from _warnings_at_cuts(judged, cuts or [10], closed=bench.gold.ordered or bench.gold.complete)
+
+
+def _warnings_of_empty(judged: Judged, measures: Sequence[Measure]) -> Iterable[str]:
+    """Queries with nothing relevant; where measures treat them differently, by the metrics' names."""
+    levels: dict[tuple[int, str], list[float | None]] = {}
+    for rel, policy in dict.fromkeys((cast(float | None, one["rel"]), str(one["empty"])) for one in measures):
+        empty = int((relevant_count(judged, rel) == 0).sum())
+        if empty:
+            levels.setdefault((empty, policy), []).append(rel)
+    several = len({policy for _, policy in levels}) > 1
+    for (empty, policy), rels in levels.items():
+        level = "" if rels[0] is None else f" of grade {rels[0]:g} or better"
+        scored = "left out (empty=zero scores 0)" if policy == "skip" else "scored 0 (empty=skip leaves out)"
+        names = dict.fromkeys(one.name for one in measures if one["rel"] in rels and str(one["empty"]) == policy)
+        whose = f", for {', '.join(names)}" if several else ""
+        yield f"{count(empty, 'query has', 'queries have')} nothing relevant{level} in the gold: {scored}{whose}"
 
 
 def _warnings_at_cuts(judged: Judged, cuts: Sequence[int], *, closed: bool) -> Iterable[str]:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from karat.cli.common import QuietOption, say, warn
+from karat.cli.grouping import GroupOption, SelectOption, groups_of
 from karat.errors import UsageError
 
 __all__ = ["add_to"]
@@ -20,9 +21,11 @@ _EPILOG = (
     "  karat demo movies\n\n"
     "  karat demo papers -o results\n\n"
     "  karat demo fashion\n\n"
+    "  karat demo driving\n\n"
     "  karat demo papers --data FOLDER\n\n"
+    "  karat demo driving --data clips.csv --group object=objects --group actor=action,crossing --select object\n\n"
     "  karat demo movies --keep karat-movies\n\n"
-    "Without --keep and -o nothing is written."
+    "Without --keep and -o nothing is written, save the reports of driving, which go to karat-driving."
 )
 _FILES = {
     "helpdesk": ("qrels.trec", "bm25.trec", "dense.trec", "queries.jsonl", "documents.jsonl"),
@@ -32,6 +35,7 @@ _FILES = {
         *("karat.toml", "variants.toml", "chunks.toml", "catalogue.jsonl", "queries.jsonl", "queries.pins.json"),
         *("labels.jsonl", "human.jsonl", "vectors.npz"),
     ),
+    "driving": ("karat.toml", "clips.toml", "clips.csv", "queries.jsonl", "synonyms.toml", "vectors.npz"),
 }
 _NEXT = {
     "movies": ("tune", "karat.json"),
@@ -51,6 +55,7 @@ class Sample(StrEnum):
     movies = "movies"
     papers = "papers"
     fashion = "fashion"
+    driving = "driving"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -59,7 +64,7 @@ def add_to(app: typer.Typer) -> None:
 
 def demo_command(
     sample: Annotated[
-        Sample, typer.Argument(metavar="[SAMPLE]", help="helpdesk, movies, papers or fashion.")
+        Sample, typer.Argument(metavar="[SAMPLE]", help="helpdesk, movies, papers, fashion or driving.")
     ] = Sample.helpdesk,
     output: Annotated[
         Path | None,
@@ -71,7 +76,17 @@ def demo_command(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option("--data", metavar="DIR", help="For papers: your own matrices, reference… and candidates."),
+        typer.Option(
+            "--data",
+            metavar="PATH",
+            help="Your own: for papers a folder of matrices, reference… and candidates; for driving a table of "
+            "annotated clips.",
+        ),
+    ] = None,
+    group: GroupOption = None,
+    select: SelectOption = None,
+    vectors: Annotated[
+        str | None, typer.Option("--vectors", metavar="FILE", help="With --data of driving: the clips' vectors.")
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -79,24 +94,52 @@ def demo_command(
 
     helpdesk: two runs on 40 graded questions. movies: 50 movies in three embedding spaces, fused. papers: a small
     model's neighbours of 1,000 abstracts, cut and quantised, against a large one's. fashion: may this index ship?
-    300 items, 80 queries: exact search, FAISS HNSW and, where karat[pgvector] is installed, PostgreSQL.
+    300 items, 80 queries: exact search, FAISS HNSW and, where karat[pgvector] is installed, PostgreSQL. driving: 80
+    texts and 400 clips, each asking for clips with all of its keywords.
     """
     if data is not None:
-        if sample is not Sample.papers or keep is not None:
-            raise UsageError("--data is for karat demo papers, without --keep")
-        _own_papers(data, output, quiet=quiet)
+        _own(sample, data, output, keep, (group, select, vectors), quiet=quiet)
         return
+    if group or select or vectors:
+        raise UsageError("--group, --select and --vectors are for karat demo driving --data clips.csv")
     with as_file(files("karat") / "samples" / sample.value) as folder:
         if output is not None and sample is Sample.helpdesk:
             raise UsageError(
-                "-o is for movies, papers and fashion", hint="--keep DIR copies the files of the help desk."
+                "-o is for movies, papers, fashion and driving", hint="--keep DIR copies the files of the help desk."
             )
         if keep is not None:
             _copy(folder, keep, sample)
         if sample is Sample.helpdesk:
             _helpdesk(folder, keep, quiet=quiet)
+        elif sample is Sample.driving:
+            from karat.cli.demo_driving import DEMO_FOLDER, both_ways
+
+            both_ways(keep or folder, output or keep or DEMO_FOLDER, quiet=quiet)
         else:
             _run_plan(folder, sample, output, keep, quiet=quiet)
+
+
+def _own(
+    sample: Sample,
+    data: Path,
+    output: Path | None,
+    keep: Path | None,
+    how: "tuple[list[str] | None, list[str] | None, str | None]",
+    *,
+    quiet: bool,
+) -> None:
+    """The same job on somebody's own data."""
+    if sample not in (Sample.papers, Sample.driving) or keep is not None:
+        raise UsageError("--data is for karat demo papers and karat demo driving, without --keep")
+    groups, select, vectors = how
+    if sample is Sample.driving:
+        from karat.cli.demo_driving import own_clips
+
+        own_clips(data, groups_of(groups), select or [], vectors, output, quiet=quiet)
+    elif groups or select or vectors:
+        raise UsageError("--group, --select and --vectors are for karat demo driving")
+    else:
+        _own_papers(data, output, quiet=quiet)
 
 
 def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:

@@ -55,11 +55,11 @@ def carry_out(
     strict: bool,
     as_json: bool,
     quiet: bool,
-    next_step: str = "",
+    next_step: str | None = "",
     tell_files: bool = True,
     dsn: str | None = None,
 ) -> None:
-    """Read, run, write and tell."""
+    """Read, run, write and tell; ``next_step`` is said at the end: the usual one where it is empty, none for None."""
     from karat.plan.reading import read_plan
 
     checked = read_plan(plan)
@@ -87,7 +87,7 @@ def _carry_out(
     strict: bool,
     as_json: bool,
     quiet: bool,
-    next_step: str,
+    next_step: str | None,
     tell_files: bool = True,
 ) -> None:
     from dataclasses import replace
@@ -113,7 +113,8 @@ def _carry_out(
         warn([f"nothing was written to {output}: the plan has no outputs"], quiet=quiet)
     if written and tell_files:
         say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
-    say(next_step or _next_step(checked.where, reports_among(checked, written)), quiet=quiet or as_json)
+    if next_step is not None:
+        say(next_step or _next_step(checked.where, reports_among(checked, written)), quiet=quiet or as_json)
     if gate is not None and gate.exit_code:
         raise typer.Exit(gate.exit_code)
 

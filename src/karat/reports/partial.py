@@ -8,6 +8,7 @@ from typing import Any
 from karat.partial import Looked, Missed, Partial, Result
 from karat.report import Report
 from karat.reports.console import print_first_fitting, print_table
+from karat.reports.indexes import without
 from karat.reports.table import Table
 from karat.wording import count, percent
 
@@ -36,22 +37,27 @@ def print_partial(report: Report) -> None:
         print(f"{shown.title}")
         for line in shown.lines:
             print(f"  {line}")
-        header, rows = shown.table
-        words = ("item", *header[3:])
-        print_first_fitting([shown.table, _without_groups(shown.table)], words)
+        print_first_fitting([shown.table, _without_groups(shown.table)], ("item", "lacks", *shown.table[0][3:]))
         print(f"{shown.scores}\n")
-    if partial.keywords:
-        header, rows = missed_table(partial)
-        print(f"Missed most in the first {partial.k} of {system}")
-        print_table(header, rows[:_KEYWORDS_SHOWN], text=(0, 1, 5), folding=(0, 5))
-        if len(rows) > _KEYWORDS_SHOWN:
-            print(f"… {len(rows) - _KEYWORDS_SHOWN} more: -o report.md or --json")
+    _print_missed(partial, system)
     for line in notes_of(report, system):
         print(line)
     table = quality_table(report)
     if table is not None:
         print("\nTexts mapped onto keywords, held against those that were given")
         print_table(*table, text=(0,), folding=(0,))
+
+
+def _print_missed(partial: Partial, system: str) -> None:
+    header, rows = missed_table(partial)
+    if not rows:
+        return
+    print(f"Missed most in the first {partial.k} of {system}")
+    first = (header, rows[:_KEYWORDS_SHOWN])
+    one_instead = (header, [[*row[:-1], row[-1].partition(",")[0]] for row in first[1]])
+    print_first_fitting([first, one_instead, without(one_instead, 1)], ("keyword", "group", "instead"))
+    if len(rows) > _KEYWORDS_SHOWN:
+        print(f"… {len(rows) - _KEYWORDS_SHOWN} more: --json")
 
 
 def shown_queries(report: Report, system: str) -> Iterator[Shown]:

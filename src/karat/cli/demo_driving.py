@@ -1,0 +1,85 @@
+"""karat demo driving: texts and clips against annotated clips, the bundled ones or somebody's own."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from karat.cli.common import steps, warn
+
+__all__ = ["DEMO_FOLDER", "both_ways", "own_clips"]
+
+DEMO_FOLDER = Path("karat-driving")
+_PLANS = ("karat.toml", "clips.toml")
+_MEASURES = ["Recall", "Precision", "NDCG", "MAP"]
+_CUTS = [1, 3, 5]
+
+
+def both_ways(folder: Path, output: Path, *, quiet: bool) -> None:
+    """Text → clip, then clip → clip; each writes its report."""
+    from karat.cli.run_plan import carry_out
+
+    again = "" if folder == output else "karat demo driving --keep driving, then "
+    vocabulary = f"{output if folder == output else 'driving'}/clips.csv"
+    next_steps = (None, f'Next: {again}karat keywords "guy on a bike" --vocabulary {vocabulary}')
+    for name, next_step in zip(_PLANS, next_steps, strict=True):
+        carry_out(str(folder / name), output, strict=False, as_json=False, quiet=quiet, next_step=next_step)
+
+
+def own_clips(
+    data: Path,
+    groups: dict[str, list[str]] | None,
+    select: list[str],
+    vectors: str | None,
+    output: Path | None,
+    *,
+    quiet: bool,
+) -> None:
+    """Clip → clip on a table of annotations; without vectors, clips are embedded by what is said of them."""
+    from karat.cli.run_plan import carry_out_content
+
+    with TemporaryDirectory() as scratch:
+        if vectors is None:
+            vectors = _embedded(data, groups, Path(scratch) / "vectors.npz", quiet=quiet)
+            warn(
+                [
+                    "no vectors were given: clips are embedded by a text rendering of their own annotations, so that "
+                    "the figures show the protocol at work, and not how good any video model is"
+                ],
+                quiet=quiet,
+            )
+        content = _plan(data, groups, select, vectors, write=output is not None)
+        next_step = "" if output else "Next: keep the report with -o results; your own vectors with --vectors FILE"
+        carry_out_content(content, output, as_json=False, quiet=quiet, next_step=next_step)
+
+
+def _plan(
+    data: Path, groups: dict[str, list[str]] | None, select: list[str], vectors: str, *, write: bool
+) -> dict[str, Any]:
+    gold: dict[str, Any] = {"kind": "keywords", "path": str(data), "select": select}
+    if groups is not None:
+        gold["groups"] = groups
+    return {
+        "name": data.stem,
+        "gold": gold,
+        "systems": {"embedding": {"kind": "vectors", "path": vectors}, "random": {"kind": "random"}},
+        "measures": _MEASURES,
+        "cutoffs": _CUTS,
+        "headline": [*(f"Recall@{k}" for k in _CUTS), "Precision@5", "NDCG@5", "MAP@5"],
+        "conventions": {"dialect": "alfa"},
+        "outputs": ["report.json", "report.md"] if write else [],
+    }
+
+
+def _embedded(data: Path, groups: dict[str, list[str]] | None, path: Path, *, quiet: bool) -> str:
+    from karat.formats.vectors.writing import write_vectors
+    from karat.gold.annotations import read_annotations
+    from karat.text.embed import embed
+    from karat.text.models import find_model
+    from karat.text.rendering import rendered
+
+    model = find_model("wordllama")
+    with steps(quiet=quiet) as tell:
+        corpus = rendered(read_annotations(data, groups))
+        vectors = embed(corpus, model, progress=lambda done, of: tell("Embedding the annotations", done, of))
+    write_vectors(path, vectors, {"model": model.name}, dtype="float32")
+    return str(path)
