@@ -7,11 +7,14 @@ from karat._version import __version__
 
 if TYPE_CHECKING:
     from karat.against import agree
+    from karat.annotations import Annotations
     from karat.api import compare, evaluate, gate
     from karat.drift import drift_between
     from karat.engines import ENGINES, Engine
     from karat.errors import DataError, KaratError, MissingExtra, UnknownName, UsageError
     from karat.formats.vectors import read_vectors
+    from karat.gold.annotations import read_annotations
+    from karat.gold.keywords import keyword_gold
     from karat.gold.labels import read_gold
     from karat.gold.ordered import read_ordered
     from karat.intake import as_gold, as_ranking, ordered_gold
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from karat.statistics.estimates import Estimate
     from karat.statistics.intervals import Resampling
     from karat.targets import Target
+    from karat.text.keywords import map_texts
     from karat.text.labels import label
     from karat.text.products import read_catalogue
     from karat.trying import try_index
@@ -35,12 +39,16 @@ if TYPE_CHECKING:
 _HOMES = {
     **dict.fromkeys(("compare", "evaluate", "gate"), "karat.api"),
     **dict.fromkeys(("DataError", "KaratError", "MissingExtra", "UnknownName", "UsageError"), "karat.errors"),
+    "Annotations": "karat.annotations",
     "agree": "karat.against",
     "drift_between": "karat.drift",
     **dict.fromkeys(("ENGINES", "Engine"), "karat.engines"),
     "label": "karat.text.labels",
     "read_catalogue": "karat.text.products",
     "try_index": "karat.trying",
+    "keyword_gold": "karat.gold.keywords",
+    "map_texts": "karat.text.keywords",
+    "read_annotations": "karat.gold.annotations",
     "read_gold": "karat.gold.labels",
     "read_ordered": "karat.gold.ordered",
     "read_vectors": "karat.formats.vectors",
@@ -62,6 +70,7 @@ _HOMES = {
 
 __all__ = [
     "ENGINES",
+    "Annotations",
     "Comparison",
     "DataError",
     "Engine",
@@ -92,10 +101,13 @@ __all__ = [
     "fuse",
     "gate",
     "judge",
+    "keyword_gold",
     "label",
+    "map_texts",
     "metric",
     "ordered_gold",
     "rank_vectors",
+    "read_annotations",
     "read_catalogue",
     "read_gold",
     "read_ordered",

@@ -4,7 +4,7 @@ Queries are items themselves (their own keywords are asked for, and they are not
 with a list of keywords, such as texts that were mapped onto the vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,7 +17,7 @@ from karat.predicates import Match, Predicates
 from karat.types import Bools, Gold, gathered
 from karat.wording import count
 
-__all__ = ["MOST_LISTED", "KeywordGold", "WithoutKeywords", "ask_items", "ask_keywords"]
+__all__ = ["MOST_LISTED", "KeywordGold", "WithoutKeywords", "ask_items", "ask_keywords", "keyword_gold"]
 
 MOST_LISTED = 20_000_000
 """Relevant items of all queries that are held by name; where there are more, only those that a ranking names."""
@@ -42,6 +42,25 @@ class KeywordGold:
         """What is to be told, save of queries that were told of before."""
         skipped = [query for query in self.skipped if query not in set(known)]
         return [_skipped_told(skipped)] if skipped else []
+
+
+def keyword_gold(
+    annotations: Annotations,
+    queries: Mapping[str, Iterable[str]] | None = None,
+    *,
+    match: str = "all",
+    groups: Sequence[str] = (),
+    without: WithoutKeywords = "skip",
+) -> Gold:
+    """The items that have the keywords which each query asks for, by name; without queries the items are these.
+
+    ``match``: all, any, at-least-2 (3 …) or graded. ``groups`` are those that count; none named: all.
+    """
+    counted = annotations.select(tuple(groups)) if groups else annotations
+    if queries is None:
+        return ask_items(counted, None, Match.parse(match), without).gold()
+    numbers = [[counted.vocabulary.find(keyword) for keyword in keywords] for keywords in queries.values()]
+    return ask_keywords(counted, list(queries), numbers, Match.parse(match), without).gold()
 
 
 def ask_items(

@@ -29,8 +29,8 @@ class KeywordsGold(GoldTable):
     kind: Literal["keywords"]
     path: str = Field(description="A table of annotations, a row an item: CSV, TSV, JSONL or Parquet.")
     id: str | None = Field(None, description="Its column of ids, where the name does not tell.")
-    groups: dict[str, str | list[str]] | None = Field(
-        None, description="The columns of each semantic group; unset: every column is a group."
+    groups: list[str] | dict[str, str | list[str]] | None = Field(
+        None, description="The columns of each semantic group, or columns that are one each; unset: every column is."
     )
     select: list[str] = Field([], description="The groups that count; unset: all.")
     separator: str = Field(SEPARATOR, description="What splits several values in a cell.")
@@ -50,7 +50,7 @@ class KeywordsGold(GoldTable):
 
     def load(self, folder: Folder) -> Loaded:
         everything = read_annotations(
-            folder.path(self.path), self.groups, id_column=self.id, separator=self.separator, no_value=self.no_value
+            folder.path(self.path), self._columns, id_column=self.id, separator=self.separator, no_value=self.no_value
         )
         counted = everything.select(tuple(self.select)) if self.select else everything
         match, texts = Match.parse(self.match), Texts()
@@ -74,6 +74,10 @@ class KeywordsGold(GoldTable):
             notes=(*asked.notes(texts.about.get("unmapped", ())), *texts.notes),
             keywords=side,
         )
+
+    @property
+    def _columns(self) -> dict[str, str | list[str]] | None:
+        return {name: name for name in self.groups} if isinstance(self.groups, list) else self.groups
 
     def _texts(self, folder: Folder, path: str, vocabulary: Vocabulary, groups: Sequence[str]) -> Texts:
         given = given_texts(path, vocabulary, self.separator, needed=self.keywords == "given")
