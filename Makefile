@@ -47,7 +47,7 @@ bench: .venv/.core .venv-bench/.done
 
 .venv/.dev: .venv/.core
 	$(BIN)/python -m pip install --quiet --group dev
-	$(BIN)/python scripts/install_engines.py
+	$(BIN)/python scripts/install_extras.py
 	@touch $@
 
 .venv-bench/.done: benchmarks/requirements.txt

@@ -69,29 +69,6 @@ def with_own_registries(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(registry, "_entries", {name: registry.get(name) for name in registry.names()})
 
 
-class KeywordGold(GoldTable):
-    """A video is relevant where it has all keywords of the query, a text or another video."""
-
-    kind: Literal["keywords"]
-    path: str
-    groups: list[str]
-    """The columns of the table that hold keywords."""
-    queries: str | None = None
-
-    def load(self, folder: Folder) -> Loaded:
-        table = pl.read_csv(folder.path(self.path))
-        videos = {row["slice_id"]: {row[group] for group in self.groups} for row in table.iter_rows(named=True)}
-        asked = videos
-        if self.queries is not None:
-            rows = pl.read_csv(folder.path(self.queries)).iter_rows(named=True)
-            asked = {row["query_id"]: set(row["keywords"].split(";")) for row in rows}
-        grades = {
-            query: {video: float(words <= has) for video, has in videos.items() if video != query}
-            for query, words in asked.items()
-        }
-        return Loaded(golds={"gold": karat.as_gold(grades)}, closed=self.queries is None)
-
-
 def split(path: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The first 80 % of the ratings by time, and the last 10 %."""
     ratings = pl.read_csv(path).sort("timestamp", maintain_order=True)

@@ -20,6 +20,7 @@ from karat.cli import (
     explain,
     gate,
     init,
+    keywords,
     label,
     metrics,
     neighbours,
@@ -46,7 +47,7 @@ app = typer.Typer(
 )
 for module in (
     *(run_plan, init, evaluate, compare, gate, drift, sweep, agree, tune, neighbours, embed, vectors, label, pin),
-    *(explain, metrics, engines, convert, schema, demo),
+    *(keywords, explain, metrics, engines, convert, schema, demo),
 ):
     module.add_to(app)
 
@@ -56,7 +57,7 @@ _PARSER_ERROR: Any = next(base for base in typer.BadParameter.__mro__ if base.__
 
 
 _INTERRUPTED = 130
-_MULTIPLY = frozenset(("run", "neighbours", "demo", "tune", "agree", "embed", "sweep"))
+_MULTIPLY = frozenset(("run", "neighbours", "demo", "tune", "agree", "embed", "sweep", "keywords"))
 """Commands that multiply matrices."""
 _WAITING = "14"
 """For how many cycles, as a power of two, OpenBLAS's threads wait for more work on a core that others could use: by

@@ -69,6 +69,7 @@ def print_brief(found: "dict[str, tuple[Mapper, list[Extraction]]]") -> None:
 def print_quality(measured: "dict[str, tuple[Quality, dict[str, Quality], list[Mistake]]]") -> None:
     """How good each method is, whole and by group, and the first texts that it got wrong."""
     from karat.reports.console import console, print_table
+    from karat.wording import count
 
     screen = console()
     header = ["precision", "recall", "F1", "macro F1", "all right", "n"]
@@ -79,7 +80,7 @@ def print_quality(measured: "dict[str, tuple[Quality, dict[str, Quality], list[M
             screen.print(f"\nBy group, {name}")
             print_table(["group", *header], [[group, *_figures(one)] for group, one in by_group.items()])
         if wrong:
-            screen.print(f"\nNot as people did, {name}: {len(wrong):,} texts")
+            screen.print(f"\nNot as people did, {name}: {count(len(wrong), 'text', 'texts')}")
             shown = [[one.text, _names(one.missed), _names(one.wrong)] for one in wrong[:_MISTAKES_SHOWN]]
             print_table(["text", "missed", "wrong"], shown, text=(0, 1, 2), folding=(0, 1, 2))
             if len(wrong) > _MISTAKES_SHOWN:

@@ -67,7 +67,7 @@ class KeywordsGold(GoldTable):
             "vocabulary": len(counted.vocabulary),
             "without_keywords": list(asked.skipped),
         }
-        names = dict(zip(texts.ids, texts.texts, strict=True))
+        names = {name: text for name, text in zip(texts.ids, texts.texts, strict=True) if text}
         side = KeywordSide(asked.predicates, everything, about | texts.about, names, tuple(self.show))
         return Loaded(
             {ONLY_ASPECT: asked.gold()},

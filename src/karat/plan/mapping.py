@@ -11,7 +11,7 @@ from karat.formats.source import Source
 from karat.plan.tables import Folder, Table
 from karat.text.keywords import Extraction, Settings, map_texts
 from karat.text.keywords.labelled import KEYWORDS, read_labelled
-from karat.text.keywords.measuring import quality, quality_by_group
+from karat.text.keywords.measuring import within
 from karat.text.queries import read_queries
 from karat.text.records import read_records
 from karat.vocabulary import Vocabulary
@@ -106,11 +106,9 @@ class _Judge:
     given: Sequence[Sequence[int]]
 
     def quality(self, found: Sequence[Extraction]) -> dict[str, Any]:
-        counted = {code for code, one in enumerate(self.vocabulary.keywords) if one.group in self.groups}
-        mine = [counted.intersection(one.numbers(self.vocabulary)) for one in found]
-        theirs = [counted.intersection(one) for one in self.given]
-        by_group = quality_by_group(mine, theirs, self.vocabulary)
-        return quality(mine, theirs).as_json() | {"groups": {name: by_group[name].as_json() for name in self.groups}}
+        numbers = [frozenset(one.numbers(self.vocabulary)) for one in found]
+        compared = within(numbers, [frozenset(one) for one in self.given], self.vocabulary, self.groups)
+        return compared.whole.as_json() | {"groups": {name: one.as_json() for name, one in compared.by_group.items()}}
 
 
 def _checked(

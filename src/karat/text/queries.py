@@ -18,10 +18,10 @@ _TYPES = ("type", "query_type", "kind")
 _VERSIONS = ("version", "query_set_version", "set_version")
 
 
-def read_queries(given: str | Path) -> pl.DataFrame:
+def read_queries(given: str | Path, *, needs_texts: bool = True) -> pl.DataFrame:
     """``id``, ``text``, ``type``, ``category``, ``brand`` and ``version`` (null where not given) of each.
 
-    A table as .jsonl, .json, .csv, .tsv or .parquet.
+    A table as .jsonl, .json, .csv, .tsv or .parquet. Where texts are not needed, one that is not there is empty.
 
     Of a .txt, a query a line, ids are q1, q2, … by line; lines that begin with # and blank ones do not count.
     """
@@ -32,11 +32,11 @@ def read_queries(given: str | Path) -> pl.DataFrame:
     names = list(dict.fromkeys(name for one in records for name in one.fields))
     ids = find_id_column(names, "query", source.name)
     texts = next((name for name in _TEXTS if name in names and name != ids), None)
-    if texts is None:
+    if texts is None and needs_texts:
         raise DataError(
             f"found the columns {', '.join(names)}; none holds texts", where=source.name, expected=f"{ids} and text"
         )
-    rows = [_row(one, ids, texts) for one in records]
+    rows = [_row(one, ids, texts or _TEXTS[0], needs_texts) for one in records]
     first: dict[str, str] = {}
     for row, record in zip(rows, records, strict=True):
         earlier = first.setdefault(row["id"], record.place)
@@ -56,16 +56,16 @@ def _lines(source: Source) -> list[Record]:
     ]
 
 
-def _row(record: Record, ids: str, texts: str) -> dict[str, Any]:
+def _row(record: Record, ids: str, texts: str, needs_text: bool) -> dict[str, Any]:
     name, text = str(record.fields.get(ids) or "").strip(), as_text(record.fields.get(texts))
     if not name:
         raise DataError(f"no {ids}", where=record.place, expected="an id on every line")
-    if text is None:
+    if text is None and needs_text:
         raise DataError(f"the query {name!r} has no {texts}", where=record.place, expected="a text for every query")
     kind, version = (_first(record, names) for names in (_TYPES, _VERSIONS))
     return {
         "id": name,
-        "text": text,
+        "text": text or "",
         "type": kind,
         "category": as_text(record.fields.get("category")),
         "brand": as_text(record.fields.get("brand")),

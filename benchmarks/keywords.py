@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Measures karat keywords: how good each method of mapping texts onto keywords is, and how fast.
+
+  quality  precision, recall and F1 of each method on a labelled set, with the names of keywords alone and with
+           synonyms; by default the texts of the driving sample over its vocabulary
+  speed    10,000 texts of 8 words onto 500 keywords, the whole command; KeyBERT gets a tenth of the texts
+
+Exit status: 0 if all went well, whatever the figures; 1 if a tool failed; 2 for wrong options.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from harness import (
+    REPOSITORY,
+    Command,
+    Results,
+    measure_process,
+    measure_rounds,
+    render_table,
+    report_progress,
+    run_parts,
+    verdict,
+)
+from options import add_shared_options
+
+SAMPLE = REPOSITORY / "src" / "karat" / "samples" / "driving"
+LABELLED = SAMPLE / "queries.jsonl"
+LOOKED_AT = (
+    "The usual settings of embedding and keybert (threshold, diversity, how many are chosen) were picked on these very "
+    "texts: on others expect an F1 lower by one or two hundredths. Exact matching has nothing to set."
+)
+METHODS = ("exact", "embedding", "keybert")
+TEXTS, WORDS, KEYWORDS = 10_000, 8, 500
+OF_KEYBERT = 10
+MOST_SECONDS = {"exact": 5.0, "embedding": 30.0}
+FIGURES = ("precision", "recall", "f1", "macro_f1", "exact")
+
+
+def run_quality(arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
+    found: Results = {}
+    rows = []
+    for title, extra in (("names", ()), ("names and synonyms", ("--synonyms", str(arguments.synonyms)))):
+        report_progress(f"quality, {title}")
+        options = ["--check", str(arguments.labelled), "--vocabulary", str(arguments.vocabulary), "--json", "--quiet"]
+        methods = [part for name in arguments.methods for part in ("--method", name)]
+        output = measure_process([arguments.karat, "keywords", *options, *methods, *extra]).output
+        found[title] = {name: one["all"] for name, one in json.loads(output)["quality"].items()}
+        rows += [(name, title, *(shown(one[figure]) for figure in FIGURES)) for name, one in found[title].items()]
+    report_progress("")
+    texts = next(iter(found["names"].values()))["n"]
+    table = render_table(("method", "spellings", "precision", "recall", "F1", "macro F1", "all right"), rows)
+    print(f"\n{texts} texts of {arguments.labelled.name}:\n\n{table}", flush=True)
+    if arguments.labelled == LABELLED:
+        print(f"\n{LOOKED_AT}", flush=True)
+    return found, quality_verdicts(found["names and synonyms"]), True
+
+
+def quality_verdicts(found: Results) -> list[str]:
+    """Of recall alone: F1 differs by less than chance would do on so few texts."""
+    if "exact" not in found:
+        return []
+    least = found["exact"]["recall"]
+    return [
+        verdict(
+            one["recall"] > least,
+            f"with synonyms {name} finds more than exact matching: recall {one['recall']:.3f} against {least:.3f}",
+            required=False,
+        )
+        for name, one in found.items()
+        if name != "exact"
+    ]
+
+
+def shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def run_speed(arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
+    many = TEXTS // (20 if arguments.quick else 1)
+    sizes = {name: many // OF_KEYBERT if name == "keybert" else many for name in arguments.methods}
+    with tempfile.TemporaryDirectory() as folder:
+        vocabulary = write_data(Path(folder), sorted(set(sizes.values())))
+        commands: dict[str, Command] = {
+            name: [
+                *(arguments.karat, "keywords", "--file", Path(folder) / f"{size}.txt", "--vocabulary", vocabulary),
+                *("--method", name, "--json", "--quiet"),
+            ]
+            for name, size in sizes.items()
+        }
+        measured = measure_rounds(commands, arguments.rounds)
+    rows = []
+    for name, one in measured.items():
+        each = one.seconds / sizes[name] * 1e3
+        rows.append((name, f"{sizes[name]:,}", f"{one.seconds:.2f}", f"{each:.2f}", f"{one.peak_megabytes:.0f}"))
+    table = render_table(("method", "texts", "seconds", "ms a text", "peak MB"), rows)
+    print(f"\nTexts of {WORDS} words onto {KEYWORDS} keywords, best of {arguments.rounds}:\n\n{table}", flush=True)
+    verdicts = [
+        verdict(
+            measured[name].seconds < most,
+            f"{name}, {sizes[name]:,} texts x {KEYWORDS} keywords in under {most:g} s: {measured[name].seconds:.2f}",
+            required=False,
+        )
+        for name, most in MOST_SECONDS.items()
+        if name in measured
+    ]
+    return {name: one.as_result() for name, one in measured.items()}, verdicts, True
+
+
+def write_data(folder: Path, sizes: list[int]) -> Path:
+    """Texts of the sample's own words in any order, and keywords of two such words."""
+    lines = (SAMPLE / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    words = sorted({word.strip(".,?!").lower() for line in lines for word in json.loads(line)["text"].split()} - {""})
+    chance = random.Random(0)
+    for size in sizes:
+        texts = (" ".join(chance.choice(words) for _ in range(WORDS)) for _ in range(size))
+        (folder / f"{size}.txt").write_text("\n".join(texts), encoding="utf-8")
+    keywords: dict[str, None] = {}
+    while len(keywords) < KEYWORDS:
+        keywords[" ".join(chance.sample(words, 2))] = None
+    rows = [f"c{place},{name}" for place, name in enumerate(keywords)]
+    vocabulary = folder / "clips.csv"
+    vocabulary.write_text("\n".join(["clip,about", *rows]), encoding="utf-8")
+    return vocabulary
+
+
+PARTS = {"quality": run_quality, "speed": run_speed}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=(*PARTS, "all"), default="all", help="what to measure (default: %(default)s)")
+    parser.add_argument("--quick", action="store_true", help="a twentieth of the texts")
+    parser.add_argument("--labelled", type=Path, default=LABELLED, help="texts with their keywords")
+    parser.add_argument("--vocabulary", type=Path, default=SAMPLE / "clips.csv", help="the annotated items")
+    parser.add_argument("--synonyms", type=Path, default=SAMPLE / "synonyms.toml", help="phrases that mean keywords")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, help="which (default: all)")
+    add_shared_options(parser, rounds=3)
+    arguments = parser.parse_args()
+    return run_parts("keywords", PARTS, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

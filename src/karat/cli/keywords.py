@@ -1,0 +1,255 @@
+"""karat keywords: which keywords of a vocabulary a text means, and how well they are found."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from karat.cli.common import QuietOption, check_standard_input, say, steps, warn
+from karat.cli.grouping import GroupOption, SelectOption, groups_of
+from karat.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from karat.text.keywords import Extraction, Mapper, Settings
+    from karat.text.keywords.measuring import Mistake, Quality
+    from karat.vocabulary import Vocabulary
+
+__all__ = ["add_to"]
+
+_EPILOG = (
+    "Examples:\n\n"
+    '  karat keywords "cyclist entering ego lane" --vocabulary clips.csv\n\n'
+    '  karat keywords "a kid on the crosswalk" --vocabulary clips.csv --select object --group object=pv_object_type '
+    "--group scene=pv_scene_type\n\n"
+    "  karat keywords --file queries.txt --vocabulary clips.csv --method exact --synonyms synonyms.toml\n\n"
+    "  karat keywords --check queries.jsonl --vocabulary clips.csv --synonyms synonyms.toml\n\n"
+    "The vocabulary is a table of annotations: a row an item, columns whose cells hold keywords, several of them split "
+    "by --separator. Every n-gram of one to three words means the keyword that it comes nearest to, if that is nearer "
+    "than the threshold; of n-grams that overlap the nearer one stands, and what was dropped is told. Methods: exact "
+    "finds names and synonyms as they stand in the text; embedding compares n-grams and keywords as vectors of a "
+    "model; keybert has KeyBERT choose among the vocabulary first. Without --method it is embedding where its model is "
+    "installed, else exact; --check tries all that are installed. Synonyms are TOML:\n\n"
+    '  ignored = ["video", "show me"]\n\n'
+    "  [synonyms]\n\n"
+    '  bicyclist = ["cyclist", "someone on a bike"]\n\n'
+    "Texts to check have their keywords with them, a line each:\n\n"
+    '  {"query_id": "t1", "text": "cyclist at night", "keywords": ["bicyclist", "night"]}'
+)
+_IN_FULL = 5
+_HINTED = 20
+_SCHEMA = "karat.keywords/1"
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("keywords", epilog=_EPILOG)(keywords_command)
+
+
+def keywords_command(
+    vocabulary: Annotated[
+        str, typer.Option("--vocabulary", metavar="FILE", help="Annotated items: .csv, .tsv, .jsonl or .parquet.")
+    ],
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="[TEXT]...", help="What to map.", show_default=False)
+    ] = None,
+    file: Annotated[
+        str | None, typer.Option("--file", metavar="FILE", help="More texts: .jsonl, .json, .csv, .parquet, .txt.")
+    ] = None,
+    check: Annotated[
+        str | None,
+        typer.Option("--check", metavar="FILE", help="Measure the mapping on texts with keywords given by people."),
+    ] = None,
+    group: GroupOption = None,
+    select: SelectOption = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="The column of ids, where its name does not tell.")
+    ] = None,
+    separator: Annotated[
+        str, typer.Option("--separator", metavar="TEXT", help="What stands between the keywords of a cell.")
+    ] = "|",
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", metavar="METHOD", help="exact, embedding or keybert; repeat it to see several."),
+    ] = None,
+    model: Annotated[
+        str, typer.Option("--model", metavar="NAME", help="wordllama, a model's folder, or module:function.")
+    ] = "wordllama",
+    threshold: Annotated[
+        float | None,
+        typer.Option("--threshold", help="An n-gram has to come nearer than this; usually 0.5.", show_default=False),
+    ] = None,
+    synonyms: Annotated[
+        str | None, typer.Option("--synonyms", metavar="FILE", help="Phrases that mean keywords (TOML).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Find the keywords of a vocabulary that texts mean, each with the words that say so."""
+    check_standard_input([path for path in (vocabulary, file, check, synonyms) if path])
+    if check is not None and (texts or file):
+        raise UsageError("texts beside --check, which brings its own", expected="one of them")
+    if check is None and not texts and file is None:
+        hint = 'karat keywords "cyclist entering ego lane" --vocabulary clips.csv'
+        raise UsageError("no text was given", expected="a text, --file or --check", hint=hint)
+    from karat.gold.annotations import read_annotations
+    from karat.text.keywords import Settings
+
+    columns = groups_of(group)
+    known = read_annotations(vocabulary, columns, id_column=id_column, separator=separator).vocabulary
+    methods = method or _usual_methods(model, every=check is not None, quiet=quiet)
+    settings = [Settings(one, model, threshold, synonyms) for one in dict.fromkeys(methods)]
+    if check is not None:
+        _check(check, known, settings, select, separator, as_json=as_json, quiet=quiet)
+    else:
+        _map([*(texts or ()), *_texts_of(file)], known, settings, select, as_json=as_json, quiet=quiet)
+
+
+def _texts_of(file: str | None) -> list[str]:
+    if file is None:
+        return []
+    from karat.text.queries import read_queries
+
+    return read_queries(file)["text"].to_list()
+
+
+def _usual_methods(model: str, *, every: bool, quiet: bool) -> list[str]:
+    """What is installed: of all methods, or the one that is usual."""
+    from importlib.util import find_spec
+
+    has_model = model != "wordllama" or find_spec("wordllama") is not None
+    if not has_model:
+        say("Only exact matches: pip install 'karat[text]' brings a model for others", quiet=quiet)
+        return ["exact"]
+    if not every:
+        return ["embedding"]
+    return ["exact", "embedding", *(["keybert"] if find_spec("keybert") else [])]
+
+
+def _mapped(
+    texts: "Sequence[str]",
+    vocabulary: "Vocabulary",
+    settings: "Iterable[Settings]",
+    select: list[str] | None,
+    *,
+    quiet: bool,
+) -> "dict[str, tuple[Mapper, list[Extraction]]]":
+    """The texts by each method."""
+    from karat.text.keywords import make_mapper, map_texts
+
+    found = {}
+    with steps(quiet=quiet) as tell:
+        for one in settings:
+            mapper = make_mapper(vocabulary, one)
+            told = _telling(tell, one.method)
+            found[one.method] = mapper, map_texts(texts, vocabulary, one, told, groups=select, mapper=mapper)
+    notes = dict.fromkeys(note for mapper, _ in found.values() for note in mapper.notes)
+    warn(notes, quiet=quiet)
+    return found
+
+
+def _telling(tell: "Callable[[str, int, int], None]", method: str) -> "Callable[[int, int], None]":
+    return lambda done, of: tell(f"Mapping by {method}", done, of)
+
+
+def _map(
+    texts: "Sequence[str]",
+    vocabulary: "Vocabulary",
+    settings: "list[Settings]",
+    select: list[str] | None,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    found = _mapped(texts, vocabulary, settings, select, quiet=quiet)
+    if as_json or len(texts) <= _IN_FULL:
+        found = _hinted(found, vocabulary, select)
+    if as_json:
+        methods = {
+            name: {"threshold": mapper.threshold, "texts": [one.as_json() for one in extractions]}
+            for name, (mapper, extractions) in found.items()
+        }
+        _print_json({"vocabulary": _facts(vocabulary), "methods": methods})
+        return
+    from karat.cli.keyword_tables import print_brief, print_text
+
+    if len(texts) <= _IN_FULL:
+        for place, text in enumerate(texts):
+            print_text(text, {name: (mapper, all_[place]) for name, (mapper, all_) in found.items()}, first=not place)
+    else:
+        print_brief(found)
+    sys.stdout.flush()
+    say("Next: --synonyms teaches it your words · --check measures it on texts whose keywords you know", quiet=quiet)
+
+
+def _hinted(
+    found: "dict[str, tuple[Mapper, list[Extraction]]]", vocabulary: "Vocabulary", select: list[str] | None
+) -> "dict[str, tuple[Mapper, list[Extraction]]]":
+    """The first texts that have no keyword with what comes nearest to them."""
+    from itertools import count
+
+    from karat.text.keywords import with_nearest
+
+    hinted = {}
+    for method, (mapper, extractions) in found.items():
+        bare = count()
+        hinted[method] = (
+            mapper,
+            [
+                one if one.mapped or next(bare) >= _HINTED else with_nearest(one, mapper, vocabulary, method, select)
+                for one in extractions
+            ],
+        )
+    return hinted
+
+
+def _facts(vocabulary: "Vocabulary") -> dict[str, Any]:
+    return {"source": vocabulary.source, "groups": vocabulary.by_group(range(len(vocabulary)))}
+
+
+def _print_json(form: dict[str, Any]) -> None:
+    from json import dumps
+
+    print(dumps({"schema": _SCHEMA, **form}, indent=2, ensure_ascii=False))
+
+
+def _check(
+    path: str,
+    vocabulary: "Vocabulary",
+    settings: "list[Settings]",
+    select: list[str] | None,
+    separator: str,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from karat.text.keywords.labelled import read_labelled
+    from karat.text.keywords.measuring import within
+
+    labelled = read_labelled(path, vocabulary, separator=separator)
+    texts, given = [one.text for one in labelled], [one.numbers for one in labelled]
+    measured = {}
+    for name, (_, extractions) in _mapped(texts, vocabulary, settings, select, quiet=quiet).items():
+        numbers = [frozenset(one.numbers(vocabulary)) for one in extractions]
+        judged = within(numbers, given, vocabulary, select)
+        measured[name] = judged.whole, judged.by_group, judged.mistakes(texts)
+    if as_json:
+        found = {name: _form(*one) for name, one in measured.items()}
+        _print_json({"vocabulary": _facts(vocabulary), "quality": found})
+        return
+    from karat.cli.keyword_tables import print_quality
+
+    print_quality(measured)
+    sys.stdout.flush()
+    say(f"Measured on the {len(texts):,} texts of {path}. Next: --synonyms teaches it your words", quiet=quiet)
+
+
+def _form(whole: "Quality", by_group: "dict[str, Quality]", wrong: "list[Mistake]") -> dict[str, Any]:
+    return {
+        "all": whole.as_json(),
+        "groups": {group: one.as_json() for group, one in by_group.items()},
+        "mistakes": [
+            {"text": one.text, "missed": [str(k) for k in one.missed], "wrong": [str(k) for k in one.wrong]}
+            for one in wrong
+        ],
+    }

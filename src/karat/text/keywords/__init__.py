@@ -1,0 +1,216 @@
+"""From texts to keywords: the n-grams of a text, each mapped onto a fixed vocabulary by one of several methods.
+
+A method (``Mapper``) says which n-grams come near which keyword, and how near; overlaps and doubles among them are
+settled in one place for all methods (``settling``). What is kept says by which n-gram, with what score and by which
+method it was found, and what is dropped says why.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from karat.errors import DataError, UnknownName, UsageError
+from karat.registry import Registry
+from karat.vocabulary import Keyword, Vocabulary
+
+__all__ = [
+    "MAPPERS",
+    "Candidate",
+    "Dropped",
+    "Extraction",
+    "Mapped",
+    "Mapper",
+    "Settings",
+    "make_mapper",
+    "map_texts",
+    "with_nearest",
+]
+
+Progress = Callable[[int, int], None]
+"""Called with how many steps are done, of how many."""
+_MOST_WORDS = 10
+_NEAREST_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A keyword, and why it was found."""
+
+    keyword: Keyword
+    ngram: str
+    """The words of the text, as they were compared."""
+    score: float
+    method: str
+    spelling: str = ""
+    """What the n-gram was compared with: the keyword's name, or a phrase that means it."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "keyword": self.keyword.name,
+            "group": self.keyword.group,
+            "ngram": self.ngram,
+            "score": self.score,
+            "method": self.method,
+            "spelling": self.spelling,
+        }
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """What came near enough, but lost; the reason in plain words."""
+
+    mapped: Mapped
+    reason: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {**self.mapped.as_json(), "reason": self.reason}
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """The keywords of a text in the order of its words."""
+
+    text: str
+    mapped: tuple[Mapped, ...]
+    dropped: tuple[Dropped, ...] = ()
+    nearest: tuple[Mapped, ...] = ()
+    """Of a text without keywords: what came nearest, though not near enough (``with_nearest``)."""
+
+    @property
+    def keywords(self) -> tuple[Keyword, ...]:
+        return tuple(one.keyword for one in self.mapped)
+
+    def numbers(self, vocabulary: Vocabulary) -> tuple[int, ...]:
+        """The keywords by their numbers in a vocabulary, in its order."""
+        return tuple(sorted(vocabulary.number_of[one] for one in self.keywords))
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "text": self.text,
+            "mapped": [one.as_json() for one in self.mapped],
+            "dropped": [one.as_json() for one in self.dropped],
+            "nearest": [one.as_json() for one in self.nearest],
+        }
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How texts are mapped."""
+
+    method: str = "exact"
+    model: str = "wordllama"
+    threshold: float | None = None
+    """An n-gram has to come nearer than this; None is what is usual for the method. What stands literally counts."""
+    synonyms: str | Path | None = None
+    ngrams: tuple[int, int] = (1, 3)
+    diversity: float = 0.2
+    """Of the keywords that KeyBERT chooses: 0 is by similarity alone, 1 by difference alone."""
+    chosen: int = 12
+    """How many spellings of keywords KeyBERT chooses for a text before the threshold is looked at."""
+
+    def __post_init__(self) -> None:
+        low, high = self.ngrams
+        if not 1 <= low <= high <= _MOST_WORDS:
+            found = f"n-grams of {low} to {high} words"
+            raise UsageError(found, where="keywords", expected=f"something like 1 to 3, at most {_MOST_WORDS}")
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
+            raise UsageError(f"a threshold of {self.threshold:g}", where="keywords", expected="0 to 1")
+        if not 0 <= self.diversity <= 1:
+            raise UsageError(f"a diversity of {self.diversity:g}", where="keywords", expected="0 to 1")
+        if self.chosen < 1:
+            raise UsageError(f"{self.chosen} keywords to choose", where="keywords", expected="1 or more")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Words ``start`` to ``end`` of a text came near enough to a keyword."""
+
+    start: int
+    end: int
+    number: int
+    """Of the keyword, in the vocabulary."""
+    score: float
+    ngram: str
+    spelling: str
+    beaten: "tuple[Candidate, ...]" = field(default=(), compare=False)
+    """Other keywords that the same words came near to, though less."""
+    sharing: tuple[int, ...] = ()
+    """Keywords that have these words in common, so that they mean none of them."""
+
+
+class Mapper(Protocol):
+    """A method: finds the n-grams of texts that come near keywords. It settles nothing."""
+
+    about: str
+    """A line for people."""
+    threshold: float
+    """In force: what was asked for, or what is usual for the method."""
+    notes: tuple[str, ...]
+    """What is to be told of the vocabulary and its synonyms."""
+
+    def candidates(self, texts: Sequence[str], progress: Progress) -> list[list[Candidate]]:
+        """Of each text the n-grams above the threshold, each with the keyword that it is nearest to."""
+        ...
+
+    def nearest(self, text: str, count: int) -> list[Candidate]:
+        """The keywords that a text comes nearest to, best first, whatever the threshold."""
+        ...
+
+
+MAPPERS: Registry[Callable[[Vocabulary, Settings], Mapper]] = Registry(
+    "method", home="karat.text.keywords.own", group="karat.keywords"
+)
+"""By the name of the method."""
+
+
+def make_mapper(vocabulary: Vocabulary, settings: Settings) -> Mapper:
+    """The method of that name, ready for a vocabulary."""
+    if not len(vocabulary):
+        raise DataError("the vocabulary is empty", where=vocabulary.source, expected="at least one keyword")
+    return MAPPERS.get(settings.method)(vocabulary, settings)
+
+
+def map_texts(
+    texts: Sequence[str],
+    vocabulary: Vocabulary,
+    settings: Settings | None = None,
+    progress: Progress = lambda done, of: None,
+    *,
+    groups: Sequence[str] | None = None,
+    mapper: Mapper | None = None,
+) -> list[Extraction]:
+    """The keywords of each text.
+
+    ``groups`` are those that count: n-grams are mapped onto the whole vocabulary, and what is of another group is
+    dropped, so that night is not taken for the nearest kind of vehicle. ``mapper`` is for one that was made before.
+    """
+    from karat.text.keywords.settling import settle
+
+    settings = settings or Settings()
+    for group in groups or ():
+        if group not in vocabulary.groups:
+            raise UnknownName("group", group, vocabulary.groups, where=vocabulary.source)
+    mapper = mapper or make_mapper(vocabulary, settings)
+    different = list(dict.fromkeys(texts))
+    candidates = mapper.candidates(different, progress)
+    found = {
+        text: settle(text, near, vocabulary, settings.method, groups)
+        for text, near in zip(different, candidates, strict=True)
+    }
+    return [found[text] for text in texts]
+
+
+def with_nearest(
+    extraction: Extraction, mapper: Mapper, vocabulary: Vocabulary, method: str, groups: Sequence[str] | None = None
+) -> Extraction:
+    """A text without keywords, with those of these groups that came nearest to it; one that has any as it is."""
+    if extraction.mapped:
+        return extraction
+    near = (
+        Mapped(vocabulary.keywords[one.number], one.ngram, one.score, method, one.spelling)
+        for one in mapper.nearest(extraction.text, len(vocabulary))
+        if not one.sharing
+    )
+    fitting = [one for one in near if groups is None or one.keyword.group in groups]
+    return replace(extraction, nearest=tuple(fitting[:_NEAREST_SHOWN]))

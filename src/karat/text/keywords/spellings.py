@@ -1,0 +1,110 @@
+"""How the keywords of a vocabulary may be written: their names, and the phrases that mean them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from karat.errors import DataError
+from karat.text.keywords import Candidate, Settings
+from karat.text.keywords.ngrams import FILLERS, STOP_WORDS, Words, phrase_of, read_words
+from karat.text.keywords.synonyms import read_keyword_synonyms
+from karat.text.words import Phrase, key_of
+from karat.vocabulary import Vocabulary
+
+__all__ = ["Spelling", "Spellings", "spellings_of"]
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """One way to write a keyword."""
+
+    number: int
+    shown: str
+    phrase: Phrase
+
+
+@dataclass(frozen=True, eq=False)
+class Spellings:
+    """Of all keywords: first their names in the order of the vocabulary, then the synonyms, so that names win ties."""
+
+    listed: tuple[Spelling, ...]
+    ignored: frozenset[Phrase] = frozenset()
+    fillers: frozenset[str] = FILLERS
+    notes: tuple[str, ...] = ()
+
+    def read(self, text: str) -> Words:
+        return read_words(text, self.fillers)
+
+    @cached_property
+    def by_key(self) -> dict[str, list[Spelling]]:
+        """The keywords that a key may stand for, each once."""
+        found: dict[str, list[Spelling]] = {}
+        for one in self.listed:
+            same = found.setdefault(key_of(one.phrase), [])
+            if one.number not in {other.number for other in same}:
+                same.append(one)
+        return found
+
+    @cached_property
+    def longest(self) -> int:
+        """Words that may have to be put together: one more than spellings have, for *cross walk* is *crosswalk*."""
+        return max(len(one.phrase) for one in self.listed) + 1
+
+    def literal(self, words: Words) -> Iterator[Candidate]:
+        """The spellings that stand in a text."""
+        for start, end in words.spans(1, self.longest):
+            same = self.by_key.get(words.key(start, end))
+            if same:
+                shown, own = words.phrase(start, end), words.compared[start:end]
+                as_written = sorted(same, key=lambda one: one.phrase != own)
+                first, *others = (Candidate(start, end, one.number, 1.0, shown, one.shown) for one in as_written)
+                yield Candidate(start, end, first.number, 1.0, shown, first.spelling, tuple(others))
+
+    @cached_property
+    def _owners(self) -> dict[Phrase, dict[int, None]]:
+        """The keywords that a phrase is a part of, stop words left aside, without being one of their spellings."""
+        found: dict[Phrase, dict[int, None]] = {}
+        for one in self.listed:
+            own = _telling(one.phrase)
+            for start in range(len(own)):
+                for end in range(start + 1, len(own) + (start > 0)):
+                    found.setdefault(own[start:end], {})[one.number] = None
+        return found
+
+    def sharing(self, words: Words, start: int, end: int) -> tuple[int, ...]:
+        """Keywords that have these words in common, so that they mean none of them: *lane* of *lane change*."""
+        owners = self._owners.get(_telling(words.compared[start:end]), ())
+        return tuple(owners) if len(owners) > 1 else ()
+
+    def closed(self, words: Words) -> frozenset[int]:
+        """The places of words that say nothing."""
+        most = max(map(len, self.ignored), default=0)
+        spans = (span for span in words.spans(1, most) if words.compared[slice(*span)] in self.ignored)
+        return frozenset(place for start, end in spans for place in range(start, end))
+
+
+def _telling(phrase: Phrase) -> Phrase:
+    return tuple(word for word in phrase if word not in STOP_WORDS)
+
+
+def spellings_of(vocabulary: Vocabulary, settings: Settings) -> Spellings:
+    """Names and synonyms; a keyword that has no word at all is noted: no text can mean it."""
+    synonyms = read_keyword_synonyms(settings.synonyms, vocabulary)
+    texts = [(number, one.name) for number, one in enumerate(vocabulary.keywords)]
+    texts += [(number, phrase) for number, phrases in sorted(synonyms.phrases.items()) for phrase in phrases]
+    bare = {word for _, text in texts for word in _only_fillers(text)}
+    fillers = FILLERS - bare
+    listed = tuple(Spelling(number, *phrase_of(text, fillers)) for number, text in texts)
+    written = tuple(one for one in listed if one.phrase)
+    if not written:
+        raise DataError("no keyword has a word", where=vocabulary.source, expected="letters or digits")
+    wordless = [repr(str(vocabulary.keywords[one.number])) for one in listed if not one.phrase]
+    notes = (f"no text can mean {', '.join(wordless)}: there is no word in it",) if wordless else ()
+    ignored = frozenset(phrase_of(text, fillers)[1] for text in synonyms.ignored)
+    return Spellings(written, ignored, fillers, (*synonyms.notes, *notes))
+
+
+def _only_fillers(text: str) -> tuple[str, ...]:
+    """The words of a spelling that has no others: then they count in texts, too."""
+    words = read_words(text, ()).shown
+    return words if all(word in FILLERS for word in words) else ()
