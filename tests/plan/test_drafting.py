@@ -50,6 +50,32 @@ def search_files(folder: Path) -> Path:
     return folder
 
 
+class TestKeywords:
+    CLIPS = "clip,object,behaviour\n" + "".join(
+        f"d{n},{('car', 'bike', 'bike|car')[n % 3]},{('crossing', 'stopped')[n % 2]}\n" for n in range(20)
+    )
+    TEXTS = '{"query_id": "q0", "text": "a bike"}\n{"query_id": "q1", "text": "stopped car"}\n'
+
+    def test_annotated_items_and_vectors(self, tmp_path: Path) -> None:
+        put(tmp_path, clips__csv=self.CLIPS, clips__npz=named(ROWS[:20], "d"))
+        outcome = run(tmp_path, "keywords")
+        assert len(outcome.report.systems["clips"].queries) == 20
+        assert list(outcome.report.labels[:1]) == ["Recall@1"]
+
+    def test_with_texts(self, tmp_path: Path) -> None:
+        put(tmp_path, clips__csv=self.CLIPS, queries__jsonl=self.TEXTS)
+        ids = {"clips_ids": [f"d{n}" for n in range(20)], "queries_ids": ["q0", "q1"]}
+        arrays = {"clips": ROWS[:20], "queries": ROWS[20:22]}
+        put(tmp_path, vectors__npz=arrays | {name: np.array(one) for name, one in ids.items()})
+        outcome = run(tmp_path, "keywords")
+        assert outcome.report.systems["clips"].queries.to_list() == ["q0", "q1"]
+
+    def test_columns_of_many_texts_are_no_keywords(self, tmp_path: Path) -> None:
+        rows = "".join(f"d{n},title {n}|{n},{('car', 'bike')[n % 2]}\n" for n in range(60))
+        put(tmp_path, items__csv="item_id,words,kind\n" + rows, items__npz=named(ROWS[:20], "d"))
+        assert not look(tmp_path).annotated
+
+
 class TestRuns:
     def test_qrels_and_runs(self, tmp_path: Path) -> None:
         found = look(with_runs(tmp_path))

@@ -13,8 +13,8 @@ __all__ = ["add_to"]
 
 _EPILOG = (
     "Kinds: runs (saved runs against labels), spaces or movies (embedding spaces against ordered lists), reference or "
-    "papers (models against a reference model), search or fashion (vectors of queries against labels). Without one, "
-    "the files of the folder decide.\n\n"
+    "papers (models against a reference model), search or fashion (vectors of queries against labels), keywords or "
+    "driving (items that have what a query asks for). Without one, the files of the folder decide.\n\n"
     "Examples:\n\n"
     "  karat init\n\n"
     "  karat init movies -o plans/movies.toml"
@@ -50,7 +50,8 @@ def init_command(
         pass
     read_plan(output)
     say(f"Wrote {output} ({chosen}) and {output.parent / SCHEMA_FILE}", quiet=quiet)
-    named = [*found.golds, *found.ordered, *found.runs, *found.vectors, *found.query_vectors, *found.tables]
+    named = [*found.golds, *found.ordered, *found.runs, *found.vectors, *found.query_vectors, *found.annotated]
+    named += [table for table in found.tables if table not in named]
     if found.anything:
         say(f"Found {', '.join(named[:6])}{' …' if len(named) > 6 else ''}", quiet=quiet)
         say(f"Next: look it over, then karat run{'' if output == Path(PLAN_FILE) else f' {output}'}", quiet=quiet)

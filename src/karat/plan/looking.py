@@ -15,6 +15,7 @@ from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors import VECTOR_SUFFIXES
 from karat.formats.vectors.arrays import ID_NAMES
 from karat.formats.vectors.sniffing import holds_vectors
+from karat.gold.annotations import SEPARATOR
 from karat.gold.ordered import aspects_of
 from karat.slices import Attribute, parse_attributes, suitable_attributes
 
@@ -26,6 +27,9 @@ _MOST_BYTES = 64 << 20
 _GOLD_NAMES = ("qrel", "gold", "label", "judg", "truth")
 _QUERY_NAMES = ("quer", "topic", "question")
 _REFERENCE_NAMES = ("reference", "ref", "teacher", "ada")
+_TEXT = "text"
+_FEW, _SHARE = 20, 4
+"""Keywords of a column: so many, or a row in so many has another."""
 _TITLES = ("title", "name", "label")
 _TEXTS = (".txt", ".trec", ".run", ".qrels", ".csv", ".tsv", ".jsonl", ".json", ".parquet", ".res", ".test")
 
@@ -45,6 +49,10 @@ class Found:
     """With the attributes that group, categories before numbers."""
     item_tables: dict[str, list[str]] = field(default_factory=dict)
     """The same of tables whose ids are called an item's."""
+    annotated: dict[str, list[str]] = field(default_factory=dict)
+    """Tables of items with several keywords in a cell, and the columns that hold keywords."""
+    texts: list[str] = field(default_factory=list)
+    """Tables whose ids are called a query's, with texts."""
     names: str | None = None
     """``FILE:COLUMN`` with what items are called."""
 
@@ -114,8 +122,10 @@ def _sort_in_vectors(path: Path, suffix: str, found: Found) -> None:
         keys = [""]
         if _dimensions(path) != 2:
             return
-    names = [path.name if len(keys) == 1 and alone else f"{path.name}:{key}" for key in keys]
-    (found.query_vectors if _named(path, _QUERY_NAMES) else found.vectors).extend(names)
+    for key in keys:
+        name = path.name if len(keys) == 1 and alone else f"{path.name}:{key}"
+        of_queries = _named(path, _QUERY_NAMES) or (len(keys) > 1 and any(one in key.lower() for one in _QUERY_NAMES))
+        (found.query_vectors if of_queries else found.vectors).append(name)
 
 
 def _matrices(path: Path) -> tuple[list[str], bool]:
@@ -164,8 +174,22 @@ def _sort_in_table(path: Path, suffix: str, found: Found) -> None:
         title = next((name for name in _TITLES if name in table.columns and table[name].dtype == pl.String), None)
         if title is not None and found.names is None:
             found.names = f"{path.name}:{title}"
+        keywords = _keyword_columns(table.drop(id_column)) if is_item_column(id_column) else []
+        if keywords:
+            found.annotated[path.name] = keywords
+        if not is_item_column(id_column) and _TEXT in table.columns:
+            found.texts.append(path.name)
         if attributes:
             (found.item_tables if is_item_column(id_column) else found.tables)[path.name] = attributes
+
+
+def _keyword_columns(table: pl.DataFrame) -> list[str]:
+    """Columns of keywords: few different texts, of which at least one column has several in a cell."""
+    texts = {name: table[name] for name in table.columns if table[name].dtype == pl.String}
+    split = {name: cells.drop_nulls().str.split(SEPARATOR) for name, cells in texts.items()}
+    several = [name for name, lists in split.items() if (lists.list.len() > 1).any()]
+    few = [name for name, lists in split.items() if 0 < lists.explode().n_unique() <= max(_FEW, len(table) // _SHARE)]
+    return few if set(several) & set(few) else []
 
 
 def _can_be_named(attribute: Attribute) -> bool:

@@ -1,0 +1,150 @@
+"""The kinds of plan that can be drafted: the lines of their gold and systems."""
+
+from dataclasses import replace
+
+from karat.gold.reference import measures_for
+from karat.plan.drafting import key_of, name_of, register, text_of, top
+from karat.plan.looking import Found
+
+__all__: list[str] = []
+
+
+@register("runs", "Saved runs against graded labels.")
+def _runs(found: Found) -> list[str]:
+    taken: set[str] = set()
+    runs = {name_of(path, taken): path for path in found.runs or ["bm25.trec", "dense.trec"]}
+    measures = ["ndcg@10", "ap", "rr", "recall@100", "precision@10"]
+    baseline = next(iter(runs)) if len(runs) > 1 else None
+    lines = top(measures, [], baseline, found, ["report.json", "report.md"])
+    lines += ["", "[gold]", 'kind = "labels"', f"path = {text_of(next(iter(found.golds), 'qrels.txt'))}"]
+    lines.append("# relevant_from = 2        # the grade from which an item is relevant")
+    for name, path in runs.items():
+        lines += ["", f"[systems.{key_of(name)}]", 'kind = "run"', f"path = {text_of(path)}"]
+    return lines
+
+
+@register("spaces", "Embedding spaces of one set of items, fused, against ordered lists.")
+def _spaces(found: Found) -> list[str]:
+    gold, aspects = next(iter(found.ordered.items()), ("gold.json", ["overall"]))
+    taken = {"combined", "random"}
+    spaces = {name_of(path, taken): path for path in found.vectors or ["vectors.npz:anchor", "vectors.npz:content"]}
+    lines = top(["ndcg(gain=exp)", "hits", "rr"], [5, 10], next(iter(spaces)), found, ["karat.json", "scores.csv"])
+    lines += ["", "[gold]", 'kind = "ordered"', f"path = {text_of(gold)}", f"# its aspects: {', '.join(aspects)}"]
+    for name, path in spaces.items():
+        aspect = next((one for one in aspects if one.rstrip("s") in name or name.rstrip("s") in one), aspects[0])
+        lines += [
+            "",
+            f"[systems.{key_of(name)}]",
+            'kind = "vectors"',
+            f"path = {text_of(path)}",
+            f"gold = {text_of(aspect)}",
+        ]
+        lines += ['# metric = "cosine"        # or ip, l2'] if name == next(iter(spaces)) else []
+    if len(spaces) > 1:
+        lines += [
+            "",
+            "[systems.combined]",
+            'kind = "fusion"',
+            f"of = [{', '.join(map(text_of, spaces))}]",
+            'method = "rrf"',
+        ]
+        lines += [
+            f"weights = {{ {', '.join(f'{key_of(name)} = 1' for name in spaces)} }}   # karat tune searches better ones"
+        ]
+        lines += [
+            "c = 60",
+            "# depth = 50               # only so many of each list count",
+            f"gold = {text_of(aspects[0])}",
+        ]
+    lines += ["", "[systems.random]          # the exact expectation of a random order", 'kind = "random"']
+    return [*lines, f"gold = {text_of(aspects[0])}"]
+
+
+@register("reference", "Candidate models against a reference model's neighbours.")
+def _reference(found: Found) -> list[str]:
+    vectors = found.vectors or ["reference.npy", "candidate.npy"]
+    reference = found.reference or vectors[0]
+    taken: set[str] = set()
+    candidates = {name_of(path, taken): path for path in vectors if path != reference} or {"candidate": "candidate.npy"}
+    measures = measures_for()
+    baseline = next(iter(candidates)) if len(candidates) > 1 else None
+    lines = top(measures, [10, 1, 3, 5], baseline, found, ["report.json", "metrics_vs_k.png"])
+    lines += ["", "[[output]]", 'file = "{system}_results.csv"', 'form = "cutoffs"         # a row for each k']
+    lines += ["", "[[output]]", 'file = "queries.parquet"', 'form = "queries"         # every query\'s scores']
+    lines += ["", "[gold]", 'kind = "reference"', f"path = {text_of(reference)}"]
+    lines += [
+        "# sample = 500             # ask only so many of the items, drawn by seed and id",
+        '# ids = "items.csv:id"     # ids of the rows',
+        '# ties = "any"             # all that tie with the k-th count, with measures of gold=tied',
+    ]
+    for name, path in candidates.items():
+        lines += ["", f"[systems.{key_of(name)}]", 'kind = "vectors"', f"path = {text_of(path)}"]
+    name, path = next(iter(candidates.items()))
+    lines += [
+        "",
+        f"# [systems.{key_of(f'{name}-int8')}]   # a smaller form of the same matrix",
+        '# kind = "vectors"',
+        f"# path = {text_of(path)}",
+        '# dtype = "int8"           # or float16, binary; truncate = 128 keeps the first dimensions',
+    ]
+    return [*lines, "", "[agreement]                # similarities of pairs, by the reference and by each system",
+            "pairs = 20000"]  # fmt: skip
+
+
+@register("search", "Search by vectors of queries, against graded labels.")
+def _search(found: Found) -> list[str]:
+    taken: set[str] = set()
+    spaces = {name_of(path, taken): path for path in found.vectors or ["items.npz"]}
+    queries = next(iter(found.query_vectors), "queries.npz")
+    measures = ["ndcg(gain=exp)@10", "recall(rel=2)@10", "precision(rel=2)@10", "rr(rel=2)@10"]
+    baseline = next(iter(spaces)) if len(spaces) > 1 else None
+    lines = top(measures, [], baseline, found, ["report.json", "scores.csv"])
+    lines += ["", "[gold]", 'kind = "labels"', f"path = {text_of(next(iter(found.golds), 'labels.jsonl'))}"]
+    for name, path in spaces.items():
+        lines += [
+            "",
+            f"[systems.{key_of(name)}]",
+            'kind = "vectors"',
+            f"path = {text_of(path)}",
+            f"queries = {text_of(queries)}",
+        ]
+    name = next(iter(spaces))
+    return [
+        *lines,
+        "",
+        f"# [figures.{key_of(name)}]       # measured elsewhere, for targets such as latency_p95_ms <= 150",
+        "# latency_p95_ms = 12.5",
+    ]
+
+
+@register("keywords", "Items that have all keywords of a query: of a text, or of another item.")
+def _keywords(found: Found) -> list[str]:
+    table, columns = next(iter(found.annotated.items()), ("clips.csv", ["object_type", "behavior"]))
+    queries = next((name for name in found.texts if name != table), None)
+    vectors = next((one for one in found.query_vectors), None)
+    asks = queries is not None and vectors is not None
+    off = "" if asks else "# "
+    measures = ["Recall", "Precision", "NDCG", "MAP"]
+    bare = replace(found, tables={}, item_tables={}, names=None)
+    lines = top(measures, [5, 1, 3], None, bare, ["report.json", "report.md"])
+    lines += [
+        'conventions.dialect = "alfa"   # Recall divides by K, Precision by all that is relevant',
+        "",
+        "[gold]",
+        'kind = "keywords"',
+        f"path = {text_of(table)}",
+        f'groups = [{", ".join(map(text_of, columns))}]   # columns; or {{ object = ["type", "size"], … }}',
+        f"# select = [{', '.join(map(text_of, columns[:2]))}]   # the groups that count",
+        '# match = "all"            # any, at-least-2, graded',
+        f"{off}queries = {text_of(queries or 'queries.jsonl')}   # texts; without, every item asks",
+        "",
+        f"{off}[gold.mapping]           # texts → keywords, where these are not given",
+        f'{off}method = "exact"          # embedding, keybert: karat keywords shows what they find',
+        '# synonyms = "synonyms.toml"',
+    ]
+    taken = {"random"}
+    for path in found.vectors or ["vectors.npz"]:
+        lines += ["", f"[systems.{key_of(name_of(path, taken))}]", 'kind = "vectors"', f"path = {text_of(path)}"]
+        lines += [f"queries = {text_of(vectors)}"] if asks and vectors else []
+        lines.append("# threshold = 0.15         # what scores less is not shown")
+    return [*lines, "", "[systems.random]          # the exact expectation of a random order", 'kind = "random"']
