@@ -5,6 +5,6 @@ asked for: the look of the scene rather than what happens in it.
 """
 
 from karat.partial.counting import partial_matches
-from karat.partial.value import Alike, Looked, Missed, Partial, Result
+from karat.partial.value import Alike, LookAlike, Looked, Missed, Partial, Result
 
-__all__ = ["Alike", "Looked", "Missed", "Partial", "Result", "partial_matches"]
+__all__ = ["Alike", "LookAlike", "Looked", "Missed", "Partial", "Result", "partial_matches"]

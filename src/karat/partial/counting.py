@@ -8,7 +8,7 @@ import polars as pl
 
 from karat.annotations import Annotations
 from karat.columns import ITEM, QUERY, SCORE
-from karat.partial.value import Alike, Looked, Missed, Partial, Result
+from karat.partial.value import Alike, LookAlike, Looked, Missed, Partial, Result
 from karat.predicates import Predicates
 from karat.tops import first_rows
 from karat.types import Bools, Floats, Ints, Ranking, gathered
@@ -17,6 +17,7 @@ __all__ = ["partial_matches"]
 
 _QUERIES_KEPT = 500
 _INSTEAD_KEPT = 3
+_LOOK_ALIKES_KEPT = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +72,7 @@ def partial_matches(
         tuple(_groups(predicates, keywords)),
         tuple(_looked(predicates, pairs, frame, scored=ranking.scores is not None)),
         None if everything is None else _alike(predicates, pairs, everything),
+        tuple(_look_alikes(predicates, pairs, frame)) if ranking.scores is not None else (),
     )
 
 
@@ -172,6 +174,16 @@ def _looked(predicates: Predicates, pairs: _Pairs, frame: pl.DataFrame, *, score
         ]
         asked = tuple(keywords[code] for code in predicates.codes_of(query).tolist())
         yield Looked(str(predicates.queries[query]), asked, int(relevant[query]), tuple(results))
+
+
+def _look_alikes(predicates: Predicates, pairs: _Pairs, frame: pl.DataFrame) -> Iterator[LookAlike]:
+    wrong = pl.Series(pairs.shown & ~pairs.relevant & (pairs.item >= 0))
+    best = frame.with_row_index("at").filter(wrong).sort(SCORE, QUERY, ITEM, descending=[True, False, False])
+    names = predicates.annotations.vocabulary.keywords
+    for at, query, item, score in best.head(_LOOK_ALIKES_KEPT).select("at", QUERY, ITEM, SCORE).iter_rows():
+        part = slice(pairs.starts[at], pairs.starts[at + 1])
+        lacks = tuple(names[code].name for code in pairs.asked[part][~pairs.has[part]].tolist())
+        yield LookAlike(query, item, score, lacks)
 
 
 def _alike(predicates: Predicates, pairs: _Pairs, everything: Annotations) -> Alike | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from karat.vocabulary import Keyword
 
-__all__ = ["Alike", "Looked", "Missed", "Partial", "Result"]
+__all__ = ["Alike", "LookAlike", "Looked", "Missed", "Partial", "Result"]
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,19 @@ class Missed:
 
 
 @dataclass(frozen=True)
+class LookAlike:
+    """A result that scores high though it lacks what was asked for."""
+
+    query: str
+    item: str
+    score: float
+    lacks: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"query": self.query, "item": self.item, "score": self.score, "lacks": list(self.lacks)}
+
+
+@dataclass(frozen=True)
 class Alike:
     """How much of a query item's other keywords, of groups that do not count, items have on average."""
 
@@ -118,6 +131,8 @@ class Partial:
     queries: tuple[Looked, ...]
     alike: Alike | None = None
     """Of queries that are items with other keywords than those that count."""
+    look_alikes: tuple[LookAlike, ...] = ()
+    """Of those that are not relevant, the results that score highest."""
 
     def of(self, query: str) -> Looked | None:
         return next((one for one in self.queries if one.query == query), None)
@@ -130,5 +145,6 @@ class Partial:
             "keywords": [one.as_json() for one in self.keywords],
             "groups": [one.as_json() for one in self.groups],
             "alike": None if self.alike is None else self.alike.as_json(),
+            "look_alikes": [one.as_json() for one in self.look_alikes],
             "queries": [one.as_json() for one in self.queries],
         }

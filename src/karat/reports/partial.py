@@ -7,7 +7,7 @@ from typing import Any
 
 from karat.partial import Looked, Missed, Partial, Result
 from karat.report import Report
-from karat.reports.console import print_first_fitting, print_table
+from karat.reports.console import console, print_first_fitting, print_table
 from karat.reports.indexes import without
 from karat.reports.table import Table
 from karat.wording import count, percent
@@ -18,6 +18,7 @@ HAS, LACKS = "✓", "✗"
 _KEYWORDS_SHOWN = 8
 _QUERIES_SHOWN = 2
 _INSTEAD_SHOWN = 2
+_LOOK_ALIKES_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -32,19 +33,20 @@ class Shown:
 
 def print_partial(report: Report) -> None:
     """Of the last system, a query or two result by result, and what is missed most; how texts were mapped."""
+    screen = console()
     system, partial = list(report.partials.items())[-1]
     for shown in shown_queries(report, system):
-        print(f"{shown.title}")
+        screen.print(shown.title)
         for line in shown.lines:
-            print(f"  {line}")
+            screen.print(f"  {line}")
         print_first_fitting([shown.table, _without_groups(shown.table)], ("item", "lacks", *shown.table[0][3:]))
-        print(f"{shown.scores}\n")
+        screen.print(f"{shown.scores}\n")
     _print_missed(partial, system)
     for line in notes_of(report, system):
-        print(line)
+        screen.print(line)
     table = quality_table(report)
     if table is not None:
-        print("\nTexts mapped onto keywords, held against those that were given")
+        screen.print("\nTexts mapped onto keywords, held against those that were given")
         print_table(*table, text=(0,), folding=(0,))
 
 
@@ -52,12 +54,13 @@ def _print_missed(partial: Partial, system: str) -> None:
     header, rows = missed_table(partial)
     if not rows:
         return
-    print(f"Missed most in the first {partial.k} of {system}")
+    console().print(f"Missed most in the first {partial.k} of {system}")
+    screen = console()
     first = (header, rows[:_KEYWORDS_SHOWN])
     one_instead = (header, [[*row[:-1], row[-1].partition(",")[0]] for row in first[1]])
     print_first_fitting([first, one_instead, without(one_instead, 1)], ("keyword", "group", "instead"))
     if len(rows) > _KEYWORDS_SHOWN:
-        print(f"… {len(rows) - _KEYWORDS_SHOWN} more: --json")
+        screen.print(f"… {len(rows) - _KEYWORDS_SHOWN} more: --json")
 
 
 def shown_queries(report: Report, system: str) -> Iterator[Shown]:
@@ -180,6 +183,12 @@ def notes_of(report: Report, system: str) -> Iterator[str]:
     by_group = ", ".join(f"{one.name} {percent(round(one.share, 3))}" for one in partial.groups if one.results)
     if by_group:
         yield f"Lacking by group: {by_group}"
+    if partial.look_alikes:
+        told = "; ".join(
+            f"{one.item} to {one.query} ({one.score:.2f}, lacks {', '.join(one.lacks)})"
+            for one in partial.look_alikes[:_LOOK_ALIKES_SHOWN]
+        )
+        yield f"Look-alikes, most alike though not relevant: {told}"
     alike = partial.alike
     if alike is not None and alike.others is not None:
         right = "" if alike.relevant is None else f", relevant ones {percent(round(alike.relevant, 3))}"
