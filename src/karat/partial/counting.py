@@ -1,6 +1,6 @@
 """Rankings → what their results have and lack, all results at once."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,10 +52,12 @@ def partial_matches(
     *,
     threshold: float | None = None,
     everything: Annotations | None = None,
+    kept: Collection[str] = (),
 ) -> Partial:
     """Look at the first k results of each query; those that score below the threshold are found, but not shown.
 
-    ``everything`` holds the keywords of all groups, where only some of them count.
+    ``everything`` holds the keywords of all groups, where only some of them count. Of many queries only some are kept
+    one by one: the first by id, and those of ``kept``.
     """
     frame = first_rows(ranking, predicates.queries, k if predicates.own is None else k + 1)
     pairs, frame = _pairs(predicates, frame, k, threshold)
@@ -70,7 +72,7 @@ def partial_matches(
         none,
         keywords,
         tuple(_groups(predicates, keywords)),
-        tuple(_looked(predicates, pairs, frame, scored=ranking.scores is not None)),
+        tuple(_looked(predicates, pairs, frame, kept, scored=ranking.scores is not None)),
         None if everything is None else _alike(predicates, pairs, everything),
         tuple(_look_alikes(predicates, pairs, frame)) if ranking.scores is not None else (),
     )
@@ -152,14 +154,18 @@ def _groups(predicates: Predicates, keywords: tuple[Missed, ...]) -> Iterator[Mi
             yield Missed(group, queries, sum(one.results for one in own), sum(one.lacking for one in own))
 
 
-def _looked(predicates: Predicates, pairs: _Pairs, frame: pl.DataFrame, *, scored: bool) -> Iterator[Looked]:
-    order = predicates.queries.cast(pl.String).arg_sort().to_numpy()[:_QUERIES_KEPT]
+def _looked(
+    predicates: Predicates, pairs: _Pairs, frame: pl.DataFrame, kept: Collection[str], *, scored: bool
+) -> Iterator[Looked]:
+    ids = predicates.queries.cast(pl.String)
+    place = ids.rank("ordinal").to_numpy()
+    order = [row for row in ids.arg_sort().to_list() if place[row] <= _QUERIES_KEPT or ids[row] in kept]
     by_query = np.argsort(pairs.query, kind="stable")
     bounds = np.searchsorted(pairs.query[by_query], np.arange(len(predicates) + 1))
     items, ranks, scores = frame[ITEM].to_list(), frame["rank"].to_list(), frame[SCORE].to_list()
     relevant = predicates.relevant_counts
     keywords = predicates.annotations.vocabulary.keywords
-    for query in order.tolist():
+    for query in order:
         results = [
             Result(
                 items[at],

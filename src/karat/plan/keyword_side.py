@@ -67,7 +67,9 @@ class KeywordSide:
 
     def looked_at(self, ranking: Ranking, k: int, threshold: float | None) -> Partial:
         """What the first k results of a ranking have and lack."""
-        return partial_matches(self.predicates, ranking, k, threshold=threshold, everything=self.everything)
+        return partial_matches(
+            self.predicates, ranking, k, threshold=threshold, everything=self.everything, kept=self.show
+        )
 
     def askable(self, corpus: Vectors, queries: Vectors | None) -> tuple[pl.Series, list[str]]:
         """The queries that have a vector, and what is to be told of those, and of items, that have none."""

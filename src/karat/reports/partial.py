@@ -54,8 +54,8 @@ def _print_missed(partial: Partial, system: str) -> None:
     header, rows = missed_table(partial)
     if not rows:
         return
-    console().print(f"Missed most in the first {partial.k} of {system}")
     screen = console()
+    screen.print(f"Missed most in the first {partial.k} of {system}")
     first = (header, rows[:_KEYWORDS_SHOWN])
     one_instead = (header, [[*row[:-1], row[-1].partition(",")[0]] for row in first[1]])
     print_first_fitting([first, one_instead, without(one_instead, 1)], ("keyword", "group", "instead"))
@@ -66,8 +66,7 @@ def _print_missed(partial: Partial, system: str) -> None:
 def shown_queries(report: Report, system: str) -> Iterator[Shown]:
     """The queries that the plan wants to be shown, or the worst that found part of what it asked for."""
     partial = report.partials[system]
-    wanted = list(report.asked.get("show", ())) or _worst(report, system)
-    for query in wanted[:_QUERIES_SHOWN] if not report.asked.get("show") else wanted:
+    for query in report.asked.get("show") or _worst(report, system):
         looked = partial.of(query)
         if looked is not None and looked.results:
             yield _shown(report, system, looked, partial)
