@@ -36,6 +36,7 @@ bench: .venv/.core .venv-bench/.done
 	$(BIN)/python benchmarks/neighbours.py --part all --rounds 5
 	$(BIN)/python benchmarks/reference.py --part all --rounds 5
 	$(BIN)/python benchmarks/lab.py --part all --rounds 5
+	$(BIN)/python benchmarks/predicates.py --part all --rounds 3
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -90,9 +90,9 @@ class Annotations:
         return replace(self, vocabulary=chosen, starts=starts, codes=codes[kept])
 
 
-def places_of(bits: Bits) -> Ints:
-    """The places of the bits that are set, ascending; few words are looked into where few are set."""
-    filled = np.flatnonzero(bits)
-    inside = np.unpackbits(bits[filled].astype("<u8").view(np.uint8), bitorder="little").reshape(-1, _WIDTH)
-    word, bit = np.nonzero(inside)
-    return filled[word] * _WIDTH + bit
+def places_of(bits: Bits) -> tuple[Ints, Ints]:
+    """The rows and places of the bits that are set, ascending; few words are looked into where few are set."""
+    row, word = np.nonzero(bits)
+    inside = np.unpackbits(bits[row, word].astype("<u8").view(np.uint8), bitorder="little").reshape(-1, _WIDTH)
+    at, bit = np.nonzero(inside)
+    return row[at], word[at] * _WIDTH + bit

@@ -14,12 +14,13 @@ import polars as pl
 
 from karat.annotations import Annotations, Bits, places_of
 from karat.errors import UsageError
-from karat.types import Bools, Floats, Gold, Ints, Ranking, Runs, freeze, gathered
+from karat.types import Floats, Gold, Ints, Ranking, Runs, freeze, gathered
 
 __all__ = ["Match", "Predicates"]
 
 _ITEMS_PER_WORD = 64
 _PAIRS_AT_ONCE = 1 << 19
+_WORDS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -115,15 +116,18 @@ class Predicates:
     def levels(self) -> Runs:
         """How many relevant items of each grade every query has, best grade first."""
         sets, which = self._alike
-        counts = [np.array([self._number(bits) for bits in self._levels(codes)], dtype=np.int64) for codes in sets]
-        grades = [self._grades(codes.size) for codes in sets]
-        lengths = np.array([one.size for one in counts], dtype=np.int64)[which]
-        starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-        numbers = np.concatenate([np.empty(0, np.int64), *(counts[one] for one in which)])
+        counts = [np.zeros(self._grades(codes.size).size, dtype=np.int64) for codes in sets]
+        for members, codes in self._blocks():
+            for level, bits in enumerate(self._levels(codes)):
+                for member, number in zip(members, np.bitwise_count(bits).sum(axis=1, dtype=np.int64), strict=True):
+                    counts[member][level] = number
+        lengths = np.array([one.size for one in counts], dtype=np.int64)
+        starts, at = gathered(np.concatenate(([0], np.cumsum(lengths))), which)
+        numbers = np.concatenate([np.empty(0, np.int64), *counts])[at]
+        grades = np.concatenate([np.empty(0), *(self._grades(codes.size) for codes in sets)])[at]
         if self.own is not None:  # an item has all keywords of its own: it is of the best grade
-            firsts = starts[:-1][self.own >= 0]
-            numbers[firsts] -= 1
-        return Runs(starts, np.concatenate([np.empty(0), *(grades[one] for one in which)]), numbers)
+            numbers[starts[:-1][self.own >= 0]] -= 1
+        return Runs(starts, grades, numbers)
 
     @cached_property
     def relevant_counts(self) -> Ints:
@@ -133,18 +137,18 @@ class Predicates:
 
     def gold(self) -> Gold:
         """Every relevant item of every query by name."""
-        sets, which = self._alike
-        found = [self._relevant(codes) for codes in sets]
-        items = [found[one][0] for one in which]
-        kept = [self._others(query, places) for query, places in enumerate(items)]
-        grades = [found[one][1][held] for one, held in zip(which, kept, strict=True)]
-        items = [places[held] for places, held in zip(items, kept, strict=True)]
-        starts = np.concatenate(([0], np.cumsum([one.size for one in items]))).astype(np.int64)
+        of_set, places, grades = self._relevant()
+        starts, at = gathered(of_set, self._alike[1])
+        places, grades = places[at], grades[at]
+        if self.own is not None:
+            others = places != np.repeat(self.own, np.diff(starts))
+            starts = np.concatenate(([0], np.cumsum(others)))[starts]
+            places, grades = places[others], grades[others]
         return Gold(
             self.queries,
             starts,
-            self.annotations.ids.gather(np.concatenate([np.empty(0, np.int64), *items])),
-            np.concatenate([np.empty(0), *grades]),
+            self.annotations.ids.gather(places),
+            grades,
             complete=True,
             source=self.source,
         )
@@ -188,17 +192,29 @@ class Predicates:
             source=self.source,
         )
 
-    def _others(self, query: int, places: Ints) -> Bools:
-        own = -1 if self.own is None else self.own[query]
-        return np.asarray(places != own, dtype=bool)
+    def _relevant(self) -> tuple[Ints, Ints, Floats]:
+        """For each set of keywords the rows of the relevant items, ascending, and their grades (CSR)."""
+        found: list[tuple[Ints, Ints, Floats]] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+        for members, codes in self._blocks():
+            for grade, bits in zip(self._grades(codes.shape[1]), self._levels(codes), strict=True):
+                row, place = places_of(bits)
+                found.append((members[row], place, np.full(place.size, grade)))
+        member, places, grades = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        order = np.lexsort((places, member))
+        sizes = np.bincount(member, minlength=len(self._alike[0]))
+        return np.concatenate(([0], np.cumsum(sizes))), places[order], grades[order]
 
-    def _relevant(self, codes: Ints) -> tuple[Ints, Floats]:
-        """The rows of the relevant items, ascending, and their grades."""
-        by_level = [places_of(bits) for bits in self._levels(codes)]
-        places = np.concatenate(by_level)
-        grades = np.repeat(self._grades(codes.size), [one.size for one in by_level])
-        order = np.argsort(places, kind="stable")
-        return places[order], grades[order]
+    def _blocks(self) -> Iterator[tuple[Ints, Ints]]:
+        """Sets of equally many keywords, some at a time: which they are, and their keywords, a row a set."""
+        sets = self._alike[0]
+        sizes = np.array([codes.size for codes in sets], dtype=np.int64)
+        words = max(1, self.annotations.bits.shape[1])
+        for size in np.unique(sizes):
+            members = np.flatnonzero(sizes == size)
+            step = max(1, _WORDS_AT_ONCE // (words * max(1, int(size))))
+            for first in range(0, members.size, step):
+                some = members[first : first + step]
+                yield some, np.array([sets[one] for one in some], dtype=np.int64).reshape(some.size, int(size))
 
     def _grades(self, asked: int) -> Floats:
         """The grades that there are for so many keywords, best first."""
@@ -207,23 +223,22 @@ class Predicates:
         return np.arange(asked, self.match.needed(asked) - 1, -1) / asked
 
     def _levels(self, codes: Ints) -> Iterator[Bits]:
-        """Who is of each grade, best first: as bits."""
-        if not codes.size:
-            yield self._everyone
+        """Who is of each grade, best first: as bits, a row a set."""
+        asked = codes.shape[1]
+        if not asked:
+            yield np.repeat(self._everyone[None], len(codes), axis=0)
             return
         rows = self.annotations.bits[codes]
-        needed = self.match.needed(codes.size)
-        if needed == codes.size:
-            yield np.bitwise_and.reduce(rows, axis=0)
+        needed = self.match.needed(asked)
+        if needed == asked:
+            yield np.bitwise_and.reduce(rows, axis=1)
         elif needed == 1 and not self.match.graded:
-            yield np.bitwise_or.reduce(rows, axis=0)
+            yield np.bitwise_or.reduce(rows, axis=1)
+        elif not self.match.graded:
+            yield _reached(rows)[needed - 1]
         else:
-            reached = _reached(rows)
-            if not self.match.graded:
-                yield reached[needed - 1]
-                return
-            above = np.zeros_like(rows[0])
-            for bits in reached[::-1]:
+            above = np.zeros_like(rows[:, 0])
+            for bits in _reached(rows)[::-1]:
                 yield bits & ~above
                 above = bits
 
@@ -235,19 +250,17 @@ class Predicates:
             bits[-1] = np.uint64((1 << rest) - 1)
         return bits
 
-    @staticmethod
-    def _number(bits: Bits) -> int:
-        return int(np.bitwise_count(bits).sum(dtype=np.int64))
-
 
 def _slices(size: int) -> Iterator[slice]:
     return (slice(first, first + _PAIRS_AT_ONCE) for first in range(0, size, _PAIRS_AT_ONCE))
 
 
 def _reached(rows: Bits) -> Bits:
-    """Row j: who has more than j of these keywords."""
-    reached = np.zeros_like(rows)
-    for number, row in enumerate(rows):
+    """Level j, a row a set: who has more than j of the set's keywords."""
+    sets, asked, words = rows.shape
+    reached = np.zeros((asked, sets, words), dtype=np.uint64)
+    for number in range(asked):
+        row = rows[:, number]
         for level in range(number, 0, -1):
             reached[level] |= reached[level - 1] & row
         reached[0] |= row

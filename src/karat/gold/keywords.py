@@ -19,7 +19,7 @@ from karat.wording import count
 
 __all__ = ["MOST_LISTED", "KeywordGold", "WithoutKeywords", "ask_items", "ask_keywords", "keyword_gold"]
 
-MOST_LISTED = 20_000_000
+MOST_LISTED = 5_000_000
 """Relevant items of all queries that are held by name; where there are more, only those that a ranking names."""
 _NAMED = 5
 WithoutKeywords = Literal["skip", "all", "error"]
