@@ -113,7 +113,8 @@ def _keywords(predicates: Predicates, pairs: _Pairs) -> Iterator[Missed]:
     queries = np.bincount(predicates.codes, minlength=size)
     results = np.bincount(pairs.asked[shown], minlength=size)
     missed = np.bincount(pairs.asked[lacking], minlength=size)
-    instead = _instead(predicates.annotations, pairs.asked[lacking], pairs.item[of_result][lacking])
+    results_lacking = of_result[lacking]
+    instead = _instead(predicates, pairs.asked[lacking], pairs.query[results_lacking], pairs.item[results_lacking])
     for code in np.flatnonzero(queries):
         yield Missed(
             str(vocabulary.keywords[code]),
@@ -124,15 +125,19 @@ def _keywords(predicates: Predicates, pairs: _Pairs) -> Iterator[Missed]:
         )
 
 
-def _instead(annotations: Annotations, asked: Ints, items: Ints) -> dict[int, list[tuple[int, int]]]:
-    """By keyword that items lack: what those have of its group, and how many of them."""
+def _instead(predicates: Predicates, asked: Ints, queries: Ints, items: Ints) -> dict[int, list[tuple[int, int]]]:
+    """By keyword that items lack: what those have of its group, unless that was asked for too, and how many have it."""
+    annotations = predicates.annotations
     known = items >= 0
-    asked, items = asked[known], items[known]
+    asked, queries, items = asked[known], queries[known], items[known]
     starts, at = gathered(annotations.starts, items)
     found = annotations.codes[at]
     groups = np.array([annotations.vocabulary.groups.index(one.group) for one in annotations.vocabulary.keywords])
     lacked = np.repeat(asked, np.diff(starts))
-    same = groups[found] == groups[lacked]
+    size = len(annotations.vocabulary)
+    of_query = np.repeat(np.arange(len(predicates)), np.diff(predicates.starts))
+    wanted = np.isin(np.repeat(queries, np.diff(starts)) * size + found, of_query * size + predicates.codes)
+    same = (groups[found] == groups[lacked]) & ~wanted
     pairs, numbers = np.unique(np.stack([lacked[same], found[same]], axis=1), axis=0, return_counts=True)
     by_keyword: dict[int, list[tuple[int, int]]] = {}
     for (code, other), number in zip(pairs.tolist(), numbers.tolist(), strict=True):
