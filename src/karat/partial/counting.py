@@ -121,6 +121,7 @@ def _keywords(predicates: Predicates, pairs: _Pairs) -> Iterator[Missed]:
             int(queries[code]),
             int(results[code]),
             int(missed[code]),
+            vocabulary.keywords[code].group,
             tuple((vocabulary.keywords[other].name, number) for other, number in instead.get(int(code), ())),
         )
 
@@ -153,7 +154,7 @@ def _groups(predicates: Predicates, keywords: tuple[Missed, ...]) -> Iterator[Mi
     of_query = np.repeat(np.arange(len(predicates)), np.diff(predicates.starts))
     asking = np.unique(np.stack([of_query, group_of[predicates.codes]], axis=1), axis=0)[:, 1]
     for number, group in enumerate(vocabulary.groups):
-        own = [one for one in keywords if one.name.partition("=")[0] == group]
+        own = [one for one in keywords if one.group == group]
         if own:
             queries = int((asking == number).sum())
             yield Missed(group, queries, sum(one.results for one in own), sum(one.lacking for one in own))
@@ -168,7 +169,7 @@ def _looked(
     by_query = np.argsort(pairs.query, kind="stable")
     bounds = np.searchsorted(pairs.query[by_query], np.arange(len(predicates) + 1))
     items, ranks, scores = frame[ITEM].to_list(), frame["rank"].to_list(), frame[SCORE].to_list()
-    relevant = predicates.relevant_counts
+    relevant = predicates.levels.counts[predicates.levels.starts[:-1]]  # of the best grade, as results are marked
     keywords = predicates.annotations.vocabulary.keywords
     for query in order:
         results = [

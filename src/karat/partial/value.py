@@ -63,6 +63,8 @@ class Missed:
     results: int
     """How many results those have; of a group, once for each keyword asked for."""
     lacking: int
+    group: str = ""
+    """Of a keyword."""
     instead: tuple[tuple[str, int], ...] = ()
     """Other keywords of the group that those results have, the most frequent first."""
 

@@ -72,8 +72,11 @@ def _known_keys(path: lines.Path, content: dict[str, Any], model: type[BaseModel
     table: Any = content
     for part in path:
         table = table[part]
+    kind: Any
     if path[:1] == ("gold",):
-        kind = GOLD_KINDS.get(table["kind"])
+        kind = GOLD_KINDS.get(content["gold"]["kind"])
+        for part in path[1:]:
+            kind = kind.model_fields[part].annotation
     elif path[:1] == ("systems",) and len(path) == 2:
         kind = SYSTEM_KINDS.get(table["kind"])
     else:

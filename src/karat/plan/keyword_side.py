@@ -9,6 +9,7 @@ import polars as pl
 
 from karat.annotations import Annotations
 from karat.columns import QUERY
+from karat.errors import DataError
 from karat.partial import Partial, partial_matches
 from karat.predicates import Predicates
 from karat.slices import Attribute, Cuts
@@ -21,6 +22,7 @@ __all__ = ["KeywordSide", "wanted_queries"]
 _MOST_SLICES = 60
 _FEWEST_QUERIES = 5
 _LISTED = 100
+_FEW = 3
 KEYWORD, GROUP = "keyword", "group"
 _RARE = "(rare)"
 """Of keywords that few queries ask for, or that are too many."""
@@ -71,6 +73,11 @@ class KeywordSide:
             self.predicates, ranking, k, threshold=threshold, everything=self.everything, kept=self.show
         )
 
+    def notes(self) -> list[str]:
+        """Queries that were to be shown, but are none."""
+        known = set(self.predicates.queries.cast(pl.String))
+        return [f"show names {query}, which is no query, or was left out" for query in self.show if query not in known]
+
     def askable(self, corpus: Vectors, queries: Vectors | None) -> tuple[pl.Series, list[str]]:
         """The queries that have a vector, and what is to be told of those, and of items, that have none."""
         ids = self.predicates.queries.cast(pl.String).sort()
@@ -104,6 +111,15 @@ def wanted_queries(shop: _Shop, corpus: Vectors, queries: Vectors | None) -> pl.
     if shop.keywords is None:
         return shop.gold.queries.cast(pl.String).sort()
     wanted, notes = shop.keywords.askable(corpus, queries)
+    if not len(wanted):
+        asked = corpus if queries is None else queries
+        known = shop.keywords.predicates.queries.cast(pl.String).sort()
+        raise DataError(
+            f"no query has a vector: asked are {_some(known, _FEW)}; the vectors are of {_some(asked.ids, _FEW)}",
+            where=asked.source,
+            expected="vectors with the queries' ids",
+            hint="Check prefixes, leading zeros, and that these files belong together.",
+        )
     for note in notes:
         shop.note(note)
     return wanted
@@ -115,5 +131,5 @@ def _names(vocabulary: Vocabulary) -> list[str]:
     return [one.name if often[one.name] == 1 else f"{one.group}/{one.name}" for one in vocabulary.keywords]
 
 
-def _some(ids: pl.Series) -> str:
-    return ", ".join(ids[:_LISTED]) + (" …" if len(ids) > _LISTED else "")
+def _some(ids: pl.Series, most: int = _LISTED) -> str:
+    return ", ".join(ids[:most]) + (" …" if len(ids) > most else "")

@@ -71,7 +71,7 @@ class KeywordsGold(GoldTable):
         side = KeywordSide(asked.predicates, everything, about | texts.about, names, tuple(self.show))
         return Loaded(
             {ONLY_ASPECT: asked.gold()},
-            notes=(*asked.notes(texts.about.get("unmapped", ())), *texts.notes),
+            notes=(*asked.notes(texts.about.get("unmapped", ())), *texts.notes, *side.notes()),
             keywords=side,
         )
 
@@ -80,10 +80,12 @@ class KeywordsGold(GoldTable):
         return {name: name for name in self.groups} if isinstance(self.groups, list) else self.groups
 
     def _texts(self, folder: Folder, path: str, vocabulary: Vocabulary, groups: Sequence[str]) -> Texts:
-        given = given_texts(path, vocabulary, self.separator, needed=self.keywords == "given")
-        if given is not None and self.keywords != "mapped":
+        mapped = self.keywords == "mapped"
+        given = given_texts(path, vocabulary, self.separator, needed=self.keywords == "given", partly=mapped)
+        if given is not None and not mapped:
             return given
-        return mapped_texts(path, vocabulary, self.mapping, folder, groups, given)
+        skipped = self.without_keywords != "all"
+        return mapped_texts(path, vocabulary, self.mapping, folder, groups, given, skipped=skipped)
 
     def _asked(self, texts: Texts, everything: Annotations, counted: Annotations, match: Match) -> KeywordGold:
         numbers = counted.vocabulary.number_of

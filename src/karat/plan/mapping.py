@@ -1,6 +1,6 @@
 """The texts of a plan's queries and their keywords: given with them, or mapped, and then how well."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -9,7 +9,7 @@ from pydantic import Field
 from karat.errors import MissingExtra
 from karat.formats.source import Source
 from karat.plan.tables import Folder, Table
-from karat.text.keywords import Extraction, Settings, map_texts
+from karat.text.keywords import Extraction, Settings, make_mapper, map_texts
 from karat.text.keywords.labelled import KEYWORDS, read_labelled
 from karat.text.keywords.measuring import within
 from karat.text.queries import read_queries
@@ -58,11 +58,16 @@ class Texts:
     notes: tuple[str, ...] = ()
 
 
-def given_texts(path: str, vocabulary: Vocabulary, separator: str, *, needed: bool) -> Texts | None:
-    """The texts with the keywords that stand in their file; None where none does, unless they are ``needed``."""
+def given_texts(
+    path: str, vocabulary: Vocabulary, separator: str, *, needed: bool, partly: bool = False
+) -> Texts | None:
+    """The texts with the keywords that stand in their file; None where none does, unless they are ``needed``.
+
+    ``partly``: only those that have any.
+    """
     if not needed and not any(KEYWORDS in one.fields for one in read_records(Source.open(path))):
         return None
-    labelled = read_labelled(path, vocabulary, separator=separator)
+    labelled = read_labelled(path, vocabulary, separator=separator, partly=partly)
     ids, texts = [one.id for one in labelled], [one.text for one in labelled]
     return Texts(ids, texts, [sorted(one.numbers) for one in labelled], path, {"keywords": "given"})
 
@@ -74,16 +79,22 @@ def mapped_texts(
     folder: Folder,
     groups: Sequence[str],
     given: Texts | None,
+    *,
+    skipped: bool = True,
 ) -> Texts:
-    """The texts mapped onto the keywords of some groups; where keywords are given as well, with how well it went."""
+    """The texts mapped onto the keywords of some groups; where keywords are given as well, with how well it went.
+
+    ``skipped``: what becomes of those that map to none, to be told.
+    """
     frame = read_queries(path)
     ids, texts = frame["id"].to_list(), frame["text"].to_list()
     settings = table.settings(folder, table.method)
-    found = map_texts(texts, vocabulary, settings, folder.progress, groups=groups)
+    mapper = make_mapper(vocabulary, settings)
+    found = map_texts(texts, vocabulary, settings, folder.progress, groups=groups, mapper=mapper)
     about: dict[str, Any] = {"keywords": "mapped", "mapping": _told(settings, ids, found)}
-    notes: list[str] = []
+    notes = list(mapper.notes)
     if given is not None:
-        judge = _Judge(vocabulary, groups, given.numbers)
+        judge = _Judge(vocabulary, groups, ids, dict(zip(given.ids, given.numbers, strict=True)))
         about["quality"] = {table.method: judge.quality(found)}
         for method in dict.fromkeys(table.check):
             if method != table.method:
@@ -93,7 +104,8 @@ def mapped_texts(
         about["unmapped"] = bare
         named = ", ".join(bare[:_NAMED]) + (" …" if len(bare) > _NAMED else "")
         told = count(len(bare), "text maps", "texts map")
-        notes.append(f"{told} to no keyword by {settings.method}, left out: {named} (karat keywords TEXT shows why)")
+        so = "left out" if skipped else "every item is relevant"
+        notes.append(f"{told} to no keyword by {settings.method}, {so}: {named} (karat keywords TEXT shows why)")
     return Texts(ids, texts, [one.numbers(vocabulary) for one in found], path, about, tuple(notes))
 
 
@@ -103,11 +115,14 @@ class _Judge:
 
     vocabulary: Vocabulary
     groups: Sequence[str]
-    given: Sequence[Sequence[int]]
+    ids: Sequence[str]
+    given: Mapping[str, Sequence[int]]
+    """By text, of those that have any."""
 
     def quality(self, found: Sequence[Extraction]) -> dict[str, Any]:
-        numbers = [frozenset(one.numbers(self.vocabulary)) for one in found]
-        compared = within(numbers, [frozenset(one) for one in self.given], self.vocabulary, self.groups)
+        judged = [(one, self.given[name]) for name, one in zip(self.ids, found, strict=True) if name in self.given]
+        mine = [frozenset(one.numbers(self.vocabulary)) for one, _ in judged]
+        compared = within(mine, [frozenset(numbers) for _, numbers in judged], self.vocabulary, self.groups)
         return compared.whole.as_json() | {"groups": {name: one.as_json() for name, one in compared.by_group.items()}}
 
 

@@ -13,12 +13,13 @@ from karat.indexed import Equivalence
 from karat.lab.fingerprints import fingerprint, fingerprint_ids
 from karat.lab.loss import loss_of, measure_of_loss
 from karat.lab.measuring import Measured
+from karat.rankers.threshold import shown_from
 from karat.report import Report
 from karat.saved import Saved
 from karat.similarity import norms_of
 from karat.stability import Stability, stability_of
 from karat.statistics.intervals import Resampling
-from karat.types import Floats, Gold, Vectors
+from karat.types import Floats, Gold, Ranking, Vectors
 
 if TYPE_CHECKING:
     from karat.plan.lab import LabWork
@@ -58,7 +59,7 @@ class Trials:
             loss = (
                 None
                 if chosen is None or not known
-                else loss_of(golds[name], one.exact, report.systems[name], chosen, how)
+                else loss_of(golds[name], _as_shown(one.exact, report, name), report.systems[name], chosen, how)
             )
             indexes[name] = replace(one.indexed, loss=loss, equivalence=self.same.get(name))
         figures = {name: {**report.figures.get(name, {}), **one.figures()} for name, one in indexes.items()}
@@ -94,3 +95,9 @@ class Trials:
                 drifts[name] = drift_between(saved, old, system=name, allowed=self.lab.table.allowed_drift)
         figures = {name: {**report.figures.get(name, {}), **one.figures()} for name, one in drifts.items()}
         return replace(report, drifts=drifts, figures={**report.figures, **figures})
+
+
+def _as_shown(exact: Ranking, report: Report, system: str) -> Ranking:
+    """What exact search would show under the system's threshold: what that takes away is no loss of the index."""
+    threshold = report.facts.get(system, {}).get("threshold")
+    return exact if threshold is None else shown_from(exact, float(threshold))

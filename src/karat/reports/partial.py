@@ -160,11 +160,10 @@ def missed_table(partial: Partial) -> Table:
 
 
 def _missed_row(one: Missed) -> list[str]:
-    group, _, name = one.name.partition("=")
     instead = ", ".join(f"{other} ({number:,})" for other, number in one.instead[:_INSTEAD_SHOWN])
     return [
-        name,
-        group,
+        one.name.removeprefix(f"{one.group}="),
+        one.group,
         f"{one.queries:,}",
         f"{one.lacking:,} of {one.results:,}",
         percent(round(one.share, 3)),

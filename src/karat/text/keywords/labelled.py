@@ -26,14 +26,20 @@ class Labelled:
     numbers: frozenset[int]
 
 
-def read_labelled(given: str | Path, vocabulary: Vocabulary, *, separator: str = "|") -> list[Labelled]:
-    """From .jsonl, .json, .csv or .parquet; keywords are a list, or a text in which they are split by a separator."""
+def read_labelled(
+    given: str | Path, vocabulary: Vocabulary, *, separator: str = "|", partly: bool = False
+) -> list[Labelled]:
+    """From .jsonl, .json, .csv or .parquet; keywords are a list, or a text in which they are split by a separator.
+
+    ``partly``: texts without any are left out, instead of being refused.
+    """
     if str(given) == "-" or plain_suffix(str(given)) == ".txt":
         raise DataError(f"no {KEYWORDS}", where=str(given), expected=f"a file of texts, each with {_EXPECTED}")
     queries, records = read_queries(given, needs_texts=False), read_records(Source.open(given))
     return [
         Labelled(name, text, frozenset(vocabulary.find(one, where=record.place) for one in _names(record, separator)))
         for name, text, record in zip(queries["id"], queries["text"], records, strict=True)
+        if not partly or record.fields.get(KEYWORDS) is not None
     ]
 
 
