@@ -1,101 +1,40 @@
-"""Plans whose gold is made of keywords: every key of the gold and of its mapping, thresholds of every kind of system,
-slices, samples, and what the report says.
-"""
+"""Plans whose gold is made of keywords: every key of the gold and of its mapping, and slices."""
 
-import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from karat.errors import DataError, UsageError
-from karat.plan.api import run_plan as run_file
-from karat.plan.execution import Outcome
+from karat.errors import DataError
 from karat.plan.keywords import KeywordsGold
 from karat.plan.mapping import MappingTable
-from karat.report import Report
 
-from . import carried_out, checked, means, plan_in, put
-
-CLIPS = {
-    "c1": ("car|van", "turning", "city"),
-    "c2": ("car", "turning|braking", "city"),
-    "c3": ("bike", "braking", ""),
-    "c4": ("bike", "turning", "rural"),
-    "c5": ("van", "", "city"),
-    "c6": ("", "braking", "rural"),
-}
-TABLE = "clip,thing,act,place\n" + "".join(f"{clip},{','.join(cells)}\n" for clip, cells in CLIPS.items())
-TEXTS = (
-    {"query_id": "t1", "text": "show me an automobile in a turn", "keywords": ["car", "turning"]},
-    {"query_id": "t2", "text": "bikes", "keywords": ["bike"]},
-    {"query_id": "t3", "text": "a van in the city", "keywords": ["thing=van", "city"]},
+from . import carried_out, means, put
+from .keyword_plans import (
+    CLIPS,
+    GOLD,
+    HEAD,
+    MAPPED,
+    ON_CLIPS,
+    ON_TEXTS,
+    TABLE,
+    TEXTS,
+    WITH_TEXTS,
+    asked,
+    groups_of,
+    lines,
+    many,
+    ran,
+    relevant,
+    scores,
+    warned,
+    written,
 )
-SYNONYMS = """
-ignored = ["show me", "a", "an", "in", "the"]
-[synonyms]
-car = ["automobile"]
-"act=turning" = ["turn"]
-bike = ["bikes", "bicycle"]
-"""
-SIMILARITIES = (0.9, 0.7, 0.5, 0.3, 0.1, -0.1)
-"""Of c1 to c6 to every text."""
-HEAD = 'measures = ["Recall@1", "Recall@3", "Precision@3", "NDCG@3", "MAP"]\nconventions.dialect = "alfa"\n'
-GOLD = 'gold.kind = "keywords"\ngold.path = "clips.csv"\n'
-WITH_TEXTS = 'gold.queries = "texts.jsonl"\n'
-ON_CLIPS = 'systems.s = { kind = "vectors", path = "vectors.npz:clips" }\n'
-ON_TEXTS = 'systems.s = { kind = "vectors", path = "vectors.npz:clips", queries = "vectors.npz:texts" }\n'
-
-
-def at(similarity: float) -> list[float]:
-    return [similarity, float(np.sqrt(1 - similarity**2))]
-
-
-def lines(rows: Sequence[Mapping[str, Any]]) -> str:
-    return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Annotations, texts, synonyms, vectors, and a run with the same similarities."""
-    ids = [one["query_id"] for one in TEXTS]
-    arrays = {
-        "clips": np.array([at(one) for one in SIMILARITIES]),
-        "clips_ids": np.array(list(CLIPS)),
-        "texts": np.array([[1.0, 0.0]] * len(ids)),
-        "texts_ids": np.array(ids),
-    }
-    rows = (f"{query} Q0 {clip} 1 {one} x\n" for query in ids for clip, one in zip(CLIPS, SIMILARITIES, strict=True))
-    put(tmp_path, clips__csv=TABLE, texts__jsonl=lines(TEXTS), synonyms__toml=SYNONYMS, vectors__npz=arrays)
-    put(tmp_path, run__trec="".join(rows))
-    return tmp_path
-
-
-def ran(folder: Path, *parts: str, system: str = ON_CLIPS) -> Outcome:
-    return carried_out(folder, "".join([HEAD, GOLD, *parts, system]))
-
-
-def relevant(outcome: Outcome) -> dict[str, int]:
-    return {one.query: one.relevant for one in outcome.report.partials["s"].queries}
-
-
-def asked(outcome: Outcome) -> dict[str, set[str]]:
-    return {one.query: {keyword.name for keyword in one.keywords} for one in outcome.report.partials["s"].queries}
-
-
-def groups_of(outcome: Outcome) -> set[str]:
-    return {keyword.group for one in outcome.report.partials["s"].queries for keyword in one.keywords}
-
-
-def scores(report: Report, label: str, system: str = "s") -> dict[str, float]:
-    found = report.systems[system]
-    return dict(zip(found.queries.to_list(), found[label].tolist(), strict=True))
-
-
-def warned(outcome: Outcome, *words: str) -> bool:
-    return any(all(word in warning for word in words) for warning in outcome.report.warnings)
+    return written(tmp_path)
 
 
 def test_every_key_is_tried_here() -> None:
@@ -259,7 +198,6 @@ class TestWithoutKeywords:
 class TestKeywordsOfTexts:
     """queries, keywords, mapping."""
 
-    MAPPED = WITH_TEXTS + 'gold.keywords = "mapped"\ngold.mapping.synonyms = "synonyms.toml"\n'
     ALL = {"t1": {"car", "turning"}, "t2": {"bike"}, "t3": {"van", "city"}}
 
     def bare(self, folder: Path) -> None:
@@ -272,7 +210,7 @@ class TestKeywordsOfTexts:
         assert outcome.report.asked["keywords"] == "given" and "mapping" not in outcome.report.asked
 
     def test_mapped(self, folder: Path) -> None:
-        outcome = ran(folder, self.MAPPED, system=ON_TEXTS)
+        outcome = ran(folder, MAPPED, system=ON_TEXTS)
         assert asked(outcome) == self.ALL
         told = outcome.report.asked["mapping"]
         assert (told["method"], told["model"]) == ("exact", None)
@@ -301,7 +239,7 @@ class TestKeywordsOfTexts:
         assert told == ["1 text maps to no keyword by exact, left out: t2 (karat keywords TEXT shows why)"], "told once"
 
     def test_only_selected_groups_are_mapped_onto(self, folder: Path) -> None:
-        outcome = ran(folder, self.MAPPED, 'gold.select = ["thing"]\n', system=ON_TEXTS)
+        outcome = ran(folder, MAPPED, 'gold.select = ["thing"]\n', system=ON_TEXTS)
         assert asked(outcome) == {"t1": {"car"}, "t2": {"bike"}, "t3": {"van"}}
         assert set(outcome.report.asked["quality"]["exact"]["groups"]) == {"thing"}
         assert outcome.report.asked["quality"]["exact"]["f1"] == 1.0
@@ -325,7 +263,7 @@ class TestKeywordsOfTexts:
         assert found("") >= found(", threshold = 1.0"), "unset is what is usual"
 
     def test_check(self, folder: Path) -> None:
-        outcome = ran(folder, self.MAPPED, 'gold.mapping.check = ["embedding", "exact"]\n', system=ON_TEXTS)
+        outcome = ran(folder, MAPPED, 'gold.mapping.check = ["embedding", "exact"]\n', system=ON_TEXTS)
         quality = outcome.report.asked["quality"]
         assert list(quality) == ["exact", "embedding"]
         assert all(0 <= one["f1"] <= 1 and one["n"] == 3 for one in quality.values())
@@ -338,14 +276,12 @@ class TestKeywordsOfTexts:
 
     def test_synonyms_of_an_unknown_keyword_are_told(self, folder: Path) -> None:
         put(folder, synonyms__toml='[synonyms]\nbikes = ["bicycle"]\n')
-        assert warned(
-            ran(folder, self.MAPPED, system=ON_TEXTS), "synonyms.toml", "the vocabulary has no 'bikes' (bike?)"
-        )
+        assert warned(ran(folder, MAPPED, system=ON_TEXTS), "synonyms.toml", "the vocabulary has no 'bikes' (bike?)")
 
     def test_mapped_where_only_some_are_given(self, folder: Path) -> None:
         """They are not needed, only measured against."""
         put(folder, texts__jsonl=lines([TEXTS[0], {"query_id": "t2", "text": "bikes"}]))
-        outcome = ran(folder, self.MAPPED, system=ON_TEXTS)
+        outcome = ran(folder, MAPPED, system=ON_TEXTS)
         assert asked(outcome) == {"t1": {"car", "turning"}, "t2": {"bike"}}
         assert outcome.report.asked["quality"]["exact"]["n"] == 1
 
@@ -368,15 +304,6 @@ class TestSample:
         outcome = ran(folder, "gold.sample = 1\n")
         (looked,) = outcome.report.partials["s"].queries
         assert {one.item for one in looked.results} <= set(CLIPS) - {looked.query} and len(looked.results) == 3
-
-
-def many(folder: Path, number: int = 12) -> None:
-    """Clips, half of them cars, of which every other is in a city; one is a tram."""
-    rows = [("tram" if n == 1 else ("car", "bus")[n % 2], ("city", "")[n // 2 % 2]) for n in range(number)]
-    put(folder, clips__csv="clip,thing,place\n" + "".join(f"c{n:03},{a},{b}\n" for n, (a, b) in enumerate(rows)))
-    chance = np.random.default_rng(5)
-    ids = np.array([f"c{n:03}" for n in range(number)])
-    put(folder, vectors__npz={"clips": chance.normal(size=(number, 4)), "clips_ids": ids})
 
 
 class TestSlices:
@@ -426,254 +353,3 @@ class TestSlices:
         put(folder, kinds__csv="query_id,kind\n" + "".join(f"c{n:03},{'ab'[n % 2]}\n" for n in range(12)))
         names = {part.name for part in ran(folder, 'slices = "kinds.csv:kind"\n').report.slices}
         assert {"kind=a", "kind=b", "keyword=car", "group=thing"} <= names
-
-
-def found_by_vector(query: Any, k: int) -> list[tuple[str, float]]:
-    """A service that is asked with a vector and returns similarities."""
-    pairs = [(clip, float(np.dot(query, at(one)))) for clip, one in zip(CLIPS, SIMILARITIES, strict=True)]
-    return sorted(pairs, key=lambda pair: -pair[1])[:k]
-
-
-def ids_by_vector(query: Any, k: int) -> list[str]:
-    """One that returns ids alone."""
-    return [clip for clip, _ in found_by_vector(query, k)]
-
-
-INDEX = '[systems.s]\nkind = "index"\npath = "vectors.npz:clips"\nqueries = "vectors.npz:texts"\n'
-LAB = "[lab]\nrounds = 0\nk = 5\nwarm_up = 0\n"
-ENGINES = {
-    "exact": 'engine = "exact"\n',
-    "hnsw": 'engine = "faiss-hnsw"\n',
-    "endpoint": f'engine = "endpoint"\nopen = {{ call = "{__name__}:found_by_vector" }}\n',
-}
-SYSTEMS = {
-    "run": '[systems.s]\npath = "run.trec"\nthreshold = 0.5\n',
-    "vectors": ON_TEXTS.replace(" }", ", threshold = 0.5 }"),
-    **{name: f"targets = []\n{INDEX}{text}threshold = 0.5\n{LAB}" for name, text in ENGINES.items()},
-}
-
-
-class TestThreshold:
-    """Of 0.5: three of six results are shown, the third exactly at it."""
-
-    @pytest.mark.parametrize("kind", SYSTEMS)
-    def test_every_kind_of_system(self, folder: Path, kind: str) -> None:
-        outcome = ran(folder, WITH_TEXTS, system=SYSTEMS[kind].replace("0.5", "0.4999"))
-        report = outcome.report
-        assert [scores(report, "Recall@3")[query] for query in ("t1", "t2", "t3")] == [2 / 3, 1 / 3, 1 / 3]
-        assert [scores(report, "MAP")[query] for query in ("t1", "t2")] == pytest.approx([1.0, 1 / 6])
-        looked = report.partials["s"].of("t2")
-        assert looked is not None and [one.shown for one in looked.results] == [True] * 3
-        assert report.facts["s"]["threshold"] == report.partials["s"].threshold == 0.4999
-
-    @pytest.mark.parametrize("kind", SYSTEMS)
-    def test_what_is_below_it_does_not_count(self, folder: Path, kind: str) -> None:
-        """c3 and c4, the bikes, are below: t2 has found nothing, and K is still 3."""
-        outcome = ran(folder, WITH_TEXTS, system=SYSTEMS[kind].replace("0.5", "0.6"))
-        assert [scores(outcome.report, "Recall@3")[query] for query in ("t1", "t2", "t3")] == [2 / 3, 0.0, 1 / 3]
-        partial = outcome.report.partials["s"]
-        looked = partial.of("t2")
-        assert looked is not None and [one.shown for one in looked.results] == [True, True, False]
-        assert partial.whole + partial.some + partial.none == 6, "results that are shown"
-
-    def test_it_is_shown_from_it_on(self, folder: Path) -> None:
-        put(folder, run__trec="t2 Q0 c3 1 0.5 x\nt2 Q0 c4 2 0.49999 x\n")
-        assert scores(ran(folder, WITH_TEXTS, system=SYSTEMS["run"]).report, "Recall@3")["t2"] == 1 / 3
-
-    def test_a_query_with_nothing_left_has_found_nothing(self, folder: Path) -> None:
-        """It is in the ranking: nothing is said of missing queries."""
-        outcome = ran(folder, WITH_TEXTS, system=SYSTEMS["vectors"].replace("0.5", "2"))
-        assert set(scores(outcome.report, "Recall@3").values()) == {0.0} and not warned(outcome, "missing")
-
-    def test_of_a_fusion(self, folder: Path) -> None:
-        """By the fused scores; what it is made of is not held to it."""
-        both = 'systems.a = "run.trec"\n' + ON_TEXTS.replace("systems.s", "systems.b")
-        fused = (
-            '[systems.s]\nkind = "fusion"\nof = ["a", "b"]\nmethod = "combsum"\nnormalise = "none"\nthreshold = 1.2\n'
-        )
-        outcome = ran(folder, WITH_TEXTS, system=both + fused)
-        assert scores(outcome.report, "Recall@3")["t1"] == 2 / 3 and scores(outcome.report, "Recall@3")["t2"] == 0.0
-        assert scores(outcome.report, "Recall@3", "a")["t2"] == 1 / 3
-        assert outcome.report.facts["s"] == {"threshold": 1.2} and "a" not in outcome.report.facts
-
-    def test_a_fusion_is_of_what_is_shown(self, folder: Path) -> None:
-        one = '[systems.a]\npath = "run.trec"\nthreshold = 0.8\n[systems.s]\nkind = "fusion"\nof = ["a"]\n'
-        looked = ran(folder, WITH_TEXTS, system=one).report.partials["s"].of("t1")
-        assert looked is not None and [one.item for one in looked.results] == ["c1"]
-
-    def test_a_random_order_has_no_scores(self, folder: Path) -> None:
-        with pytest.raises(UsageError, match=r"systems\.s\.threshold: is for systems that have scores"):
-            checked(folder, HEAD + GOLD + 'systems.s = { kind = "random", threshold = 0.1 }\n')
-
-    @pytest.mark.parametrize("form", ["csv", "json"])
-    def test_ranks_are_no_scores(self, folder: Path, form: str) -> None:
-        put(folder, run__csv="query_id,item_id,rank\nt1,c1,1\nt1,c2,2\n", run__json='{"t1": ["c1", "c2"]}')
-        with pytest.raises(UsageError, match="a threshold, but the ranking has no scores"):
-            ran(folder, WITH_TEXTS, system=SYSTEMS["run"].replace("run.trec", f"run.{form}"))
-
-    def test_a_service_that_tells_no_scores(self, folder: Path) -> None:
-        text = SYSTEMS["endpoint"].replace("found_by_vector", "ids_by_vector")
-        with pytest.raises(UsageError, match="a threshold, but the ranking has no scores"):
-            ran(folder, WITH_TEXTS, system=text)
-
-    def test_no_loss_of_the_index(self, folder: Path) -> None:
-        """An exact index loses nothing."""
-        head = HEAD.replace('"NDCG@3"', '"NDCG@5"')
-        text = f"{head}{GOLD}{WITH_TEXTS}{SYSTEMS['exact'].replace('0.5', '0.6')}"
-        loss = carried_out(folder, text).report.indexes["s"].loss
-        assert loss is not None and loss.as_json()["index_loss"]["mean"] == 0.0
-
-
-class TestRandom:
-    RANDOM = 'systems.s = { kind = "random" }\n'
-
-    def test_of_clips(self, folder: Path) -> None:
-        """All clips but the query's own: one of five is relevant to c5."""
-        found = scores(ran(folder, system=self.RANDOM).report, "Recall@3")
-        assert found["c5"] == pytest.approx(1 / 5) and found["c1"] == 0.0
-
-    def test_of_texts(self, folder: Path) -> None:
-        """All clips; two of six are relevant to each text."""
-        found = scores(ran(folder, WITH_TEXTS, system=self.RANDOM).report, "Recall@3")
-        assert found == pytest.approx({"t1": 2 / 6, "t2": 2 / 6, "t3": 2 / 6})
-
-    def test_as_many_as_are_said(self, folder: Path) -> None:
-        text = 'systems.s = { kind = "random", candidates = 20 }\n'
-        assert scores(ran(folder, WITH_TEXTS, system=text).report, "Recall@3")["t1"] == pytest.approx(2 / 20)
-
-    def test_it_has_no_partial_matches(self, folder: Path) -> None:
-        report = ran(folder, system=self.RANDOM + ON_CLIPS.replace("systems.s", "systems.v")).report
-        assert set(report.partials) == {"v"} and "partial_matches" not in report.as_json()["systems"]["s"]
-
-
-class TestShow:
-    def shown(self, outcome: Outcome) -> list[str]:
-        from karat.reports.partial import shown_queries
-
-        return [one.title.split()[0] for one in shown_queries(outcome.report, "s")]
-
-    def test_these(self, folder: Path) -> None:
-        assert self.shown(ran(folder, WITH_TEXTS, 'gold.show = ["t3", "t1"]\n', system=ON_TEXTS)) == ["t3", "t1"]
-
-    def test_the_worst_that_found_a_part(self, folder: Path) -> None:
-        """t1 finds all or nothing of its keywords; t2 asks for one, which cannot be met in part."""
-        assert self.shown(ran(folder, WITH_TEXTS, system=ON_TEXTS)) == ["t3"]
-
-    @pytest.mark.parametrize("query", ["t9", "t2"])
-    def test_one_that_there_is_not(self, folder: Path, query: str) -> None:
-        """Neither a query, nor one that was left out."""
-        outcome = ran(
-            folder, WITH_TEXTS, f'gold.show = ["t1", "{query}"]\ngold.select = ["act", "place"]\n', system=ON_TEXTS
-        )
-        assert warned(outcome, "show", query)
-
-    def test_one_of_many(self, folder: Path) -> None:
-        many(folder, 520)
-        assert self.shown(ran(folder, 'gold.show = ["c510"]\n')) == ["c510"]
-
-
-class TestReport:
-    OUTPUTS = 'outputs = ["report.json", "report.md"]\n'
-
-    @pytest.fixture
-    def written(self, folder: Path) -> Path:
-        text = f"statistics.resamples = 100\n{self.OUTPUTS}{HEAD}{GOLD}{TestKeywordsOfTexts.MAPPED}"
-        more = 'gold.select = ["thing", "place"]\ngold.show = ["t3"]\nnames = "names.csv:title"\n'
-        put(folder, names__csv="clip,title\nc1,First | clip\nc2,Second clip\n")
-        run_file(plan_in(folder, text + more + SYSTEMS["vectors"]), output=folder / "out")
-        return folder / "out"
-
-    def test_json(self, written: Path) -> None:
-        form = json.loads((written / "report.json").read_text("utf-8"))
-        keywords = form["keywords"]
-        assert (keywords["match"], keywords["groups"]) == ("all", ["thing", "place"])
-        assert (keywords["items"], keywords["vocabulary"]) == (6, 5)
-        assert (keywords["keywords"], keywords["show"], keywords["without_keywords"]) == ("mapped", ["t3"], [])
-        assert keywords["quality"]["exact"]["n"] == 3 and set(keywords["mapping"]["queries"]) == {"t1", "t2", "t3"}
-
-    def test_partial_matches_in_json(self, written: Path) -> None:
-        system = json.loads((written / "report.json").read_text("utf-8"))["systems"]["s"]
-        assert system["facts"] == {"threshold": 0.5}
-        partial = system["partial_matches"]
-        assert (partial["k"], partial["threshold"], partial["alike"]) == (3, 0.5, None)
-        (looked,) = [one for one in partial["queries"] if one["query"] == "t3"]
-        assert (looked["keywords"], looked["relevant"]) == (["thing=van", "place=city"], 2)
-        first, second, third = looked["results"]
-        assert (first["item"], first["rank"], first["relevant"], first["shown"]) == ("c1", 1, True, True)
-        assert (first["has"], first["lacks"]) == (["thing=van", "place=city"], [])
-        assert (second["has"], second["lacks"], second["relevant"]) == (["place=city"], ["thing=van"], False)
-        assert third["score"] == pytest.approx(0.5) and third["has"] == []
-        by_name = {one["name"]: one for one in partial["keywords"]}
-        assert by_name["thing=van"]["lacking"] == by_name["thing=van"]["results"] - 1
-        assert {"keyword": "car", "results": 1} in by_name["thing=van"]["instead"]
-        groups = {one["name"]: one for one in partial["groups"]}
-        assert (groups["thing"]["queries"], groups["place"]["queries"]) == (3, 1)
-
-    def test_both_names(self, written: Path) -> None:
-        measures = json.loads((written / "report.json").read_text("utf-8"))["systems"]["s"]["measures"]
-        usual = {label: one.get("usual_name") for label, one in measures.items()}
-        assert usual == {"Recall@1": "precision@1", "Recall@3": "precision@3", "Precision@3": "recall@3",
-                         "NDCG@3": None, "MAP": None}  # fmt: skip
-        text = (written / "report.md").read_text("utf-8")
-        assert "| Recall@3 = precision@3 |" in text and "| Precision@3 = recall@3 |" in text
-
-    def test_markdown(self, written: Path) -> None:
-        text = (written / "report.md").read_text("utf-8")
-        assert "### Partial matches of s" in text and "**t3 “a van in the city” by s**" in text
-        assert "- keywords: van, city" in text and "- relevant: 2 items" in text
-        assert "- mapped by exact: van ← “van” (1.00), city ← “city” (1.00)" in text
-        assert "| rank | score | item | thing | place | match |" in text
-        assert "| 1 | 0.90 | First \\| clip | ✓ van | ✓ city | 2/2 |" in text
-        assert "| 2 | 0.70 | Second clip | ✗ van | ✓ city | 1/2 partial |" in text
-        assert "Missed most:" in text and "Lacking by group: thing " in text
-        assert "### Texts mapped onto keywords" in text and "| exact | 1.000 | 1.000 | 1.000 | 1.000 | 3 |" in text
-
-    def test_a_result_below_the_threshold_and_one_without_annotations(self, folder: Path) -> None:
-        put(folder, run__trec="t3 Q0 zz 1 0.9 x\nt3 Q0 c1 2 0.2 x\n")
-        text = HEAD + GOLD + WITH_TEXTS + 'gold.show = ["t3"]\n' + self.OUTPUTS + SYSTEMS["run"]
-        run_file(plan_in(folder, "statistics.resamples = 100\n" + text), output=folder / "out")
-        found = (folder / "out" / "report.md").read_text("utf-8")
-        assert "| 1 | 0.90 | zz | ✗ van | ✗ city | not annotated |" in found
-        assert "| 2 | 0.20 | c1 | ✓ van | ✓ city | 2/2, below 0.5: not shown |" in found
-
-    def test_a_system_each(self, folder: Path) -> None:
-        report = ran(folder, WITH_TEXTS, system=ON_TEXTS + 'systems.other = "run.trec"\n').report
-        assert list(report.partials) == ["s", "other"]
-        assert report.partials["s"].as_json()["results"] == report.partials["other"].as_json()["results"]
-
-    def test_nothing_of_it_with_another_gold(self, folder: Path) -> None:
-        put(folder, gold__qrels="t1 0 c1 1\nt2 0 c3 1\n")
-        form = carried_out(folder, 'gold = "gold.qrels"\nmeasures = ["rr"]\n' + ON_TEXTS).report.as_json()
-        assert "keywords" not in form and "partial_matches" not in form["systems"]["s"]
-
-
-class TestVectors:
-    """Clips without a vector, vectors without a clip, queries without a vector: all are named."""
-
-    def with_ids(self, folder: Path, clips: Sequence[str], texts: Sequence[str]) -> None:
-        arrays = {"clips": np.array([at(one) for one in SIMILARITIES]), "clips_ids": np.array(clips)}
-        put(folder, vectors__npz=arrays | {"texts": np.array([[1.0, 0.0]] * 3), "texts_ids": np.array(texts)})
-
-    @pytest.mark.parametrize("system", [ON_TEXTS, SYSTEMS["exact"]])
-    def test_clips(self, folder: Path, system: str) -> None:
-        self.with_ids(folder, ["c1", "c2", "c3", "c4", "z8", "z9"], ["t1", "t2", "t3"])
-        outcome = ran(folder, WITH_TEXTS, system=system)
-        assert warned(outcome, "s: 2 annotated items have no vector, and cannot be found: c5, c6")
-        assert warned(outcome, "s: 2 vectors are of no annotated item, and never relevant: z8, z9")
-
-    @pytest.mark.parametrize("system", [ON_TEXTS, SYSTEMS["exact"]])
-    def test_texts(self, folder: Path, system: str) -> None:
-        self.with_ids(folder, list(CLIPS), ["t1", "t2", "t9"])
-        outcome = ran(folder, WITH_TEXTS, system=system)
-        assert warned(outcome, "s: 1 query has no vector: t3") and scores(outcome.report, "Recall@3")["t3"] == 0.0
-
-    def test_clips_that_ask(self, folder: Path) -> None:
-        self.with_ids(folder, ["c1", "c2", "c3", "c4", "z8", "c6"], ["t1", "t2", "t3"])
-        outcome = ran(folder)
-        assert warned(outcome, "1 annotated item has no vector", "c5") and warned(outcome, "missing", "c5")
-        assert scores(outcome.report, "Recall@3")["c5"] == 0.0
-
-    def test_none_of_the_queries(self, folder: Path) -> None:
-        self.with_ids(folder, list(CLIPS), ["x1", "x2", "x3"])
-        with pytest.raises(DataError, match=r"no query has a vector.*t1, t2, t3.*x1, x2, x3"):
-            ran(folder, WITH_TEXTS, system=ON_TEXTS)
