@@ -15,7 +15,7 @@ from karat.statistics.corrections import is_shown
 from karat.statistics.estimates import Estimate, Pooled, estimate_pooled, off_scale, onto_scale, pool, summarise
 from karat.statistics.fixed import Fixed, to_fixed
 from karat.statistics.intervals import Bounds, Resampling, interval
-from karat.statistics.paired import welch_test
+from karat.statistics.paired import apart_test
 from karat.statistics.streams import Keys, keys_of
 from karat.types import Bools, Floats
 
@@ -44,7 +44,7 @@ class Gap:
     difference: float
     ci: Bounds | None
     p: float | None
-    """Welch's test's."""
+    """The larger of Welch's test's and Student's."""
     lower_is_better: bool = False
     p_holm: float | None = None
     p_bh: float | None = None
@@ -228,7 +228,7 @@ class _Prepared:
                 values = self.values[place]
                 mean, others = (summarise(values[which], column.aggregate).mean for which in (members, ~members))
                 ci = _interval_between(inside, rest, column.aggregate, self.how)
-                p = welch_test(_known(self.scaled[place][members]), _known(self.scaled[place][~members]))
+                p = apart_test(_known(self.scaled[place][members]), _known(self.scaled[place][~members]))
                 difference, p_value = mean - others, None if np.isnan(p) else p
                 yield Gap(column.system, column.measure, difference, ci, p_value, column.lower_is_better)
 

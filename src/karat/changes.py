@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
-from karat.types import Floats, Gold, Ints, Judged
+from karat.types import Floats, Gold, Judged
 
 __all__ = ["Change", "Move", "Trace", "changes_between"]
 
@@ -67,23 +68,23 @@ class Trace:
     gold: Gold
     """The gold that ``judged.gold_index`` points into."""
 
-    def ranks_of(self, row: int) -> dict[int, int]:
-        """The rank of each retrieved gold item of a query, by its place in the gold."""
+    def ranks_of(self, row: int) -> dict[str, int]:
+        """The rank of each retrieved gold item of a query."""
         first, last = np.searchsorted(self.judged.row, [row, row + 1])
-        return dict(
-            zip(self.judged.gold_index[first:last].tolist(), self.judged.rank[first:last].tolist(), strict=True)
-        )
+        items = self.gold.items.gather(self.judged.gold_index[first:last]).cast(pl.String)
+        return dict(zip(items, self.judged.rank[first:last].tolist(), strict=True))
 
-    def relevant_of(self, query: str, rel: float | None) -> Ints:
-        """The places in the gold of a query's relevant items."""
+    def relevant_of(self, query: str, rel: float | None) -> dict[str, float]:
+        """The grades of a query's relevant items; of a gold too large to list, of those that were retrieved."""
         at = self.gold.queries.index_of(query)
         if at is None:
-            return np.empty(0, dtype=np.int64)
+            return {}
         rows = np.arange(self.gold.starts[at], self.gold.starts[at + 1])
         grades = self.gold.grades[rows]
         limit = rel if rel is not None else self.gold.relevant_from
         relevant = grades > 0 if limit is None else grades >= limit
-        return rows[relevant]
+        items = self.gold.items.gather(rows[relevant]).cast(pl.String)
+        return dict(zip(items, grades[relevant].tolist(), strict=True))
 
 
 def changes_between(
@@ -107,9 +108,7 @@ def changes_between(
     for row in (*worse, *better):
         query = queries[row]
         old, new = trace.ranks_of(row), other.ranks_of(row)
-        moves = [
-            Move(str(trace.gold.items[at]), float(trace.gold.grades[at]), old.get(at), new.get(at))
-            for at in trace.relevant_of(query, rel).tolist()
-        ]
+        relevant = other.relevant_of(query, rel) | trace.relevant_of(query, rel)
+        moves = [Move(item, grade, old.get(item), new.get(item)) for item, grade in relevant.items()]
         moves.sort(key=lambda move: (-move.grade, move.item))
         yield Change(system, measure, str(query), float(ours[row]), float(theirs[row]), tuple(moves), lower_is_better)

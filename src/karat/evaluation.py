@@ -106,11 +106,8 @@ def cut_gold(judged: Judged, measure: Measure) -> Judged:
 
 def measure_values(judged: Judged, measure: Measure, source: str = "ranking") -> Floats:
     """One measure for every query, its policies on empty and missing queries applied; the gold is already cut."""
-    return np.concatenate([_part_values(part, measure, source) for part in judged.parts()])
-
-
-def _part_values(judged: Judged, measure: Measure, source: str) -> Floats:
-    values = measure.metric.function(judged, measure.k, **measure.own_options())
+    options = measure.own_options()
+    values = np.concatenate([measure.metric.function(part, measure.k, **options) for part in judged.parts()])
     if measure.metric.needs_relevant:
         rel = cast(float | None, measure["rel"])
         empty = relevant_count(judged, rel) == 0

@@ -97,7 +97,9 @@ class _Explainer:
         for option in self.base.metric.all_options:
             choices: Sequence[Value] = [choice for choice in option.choices if choice != "error"]
             if option.name == "rel":
-                grades = np.unique(self.evaluation.judged(self.base).gold_grades)
+                judged = self.evaluation.judged(self.base)
+                runs = judged.counted
+                grades = np.unique(judged.gold_grades if runs is None else runs.grades[runs.counts > 0])
                 choices = [float(grade) for grade in grades if grade > 0][-_MOST_GRADES:]
             if option.name == "gold" and self.base.k is None:
                 continue

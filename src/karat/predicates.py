@@ -180,7 +180,8 @@ class Predicates:
             [np.empty(0), *(self.grades_of(rows[at[part]], items[part]) for part in _slices(at.size))]
         )
         kept = np.flatnonzero(grades)
-        order = kept[np.argsort(rows[at[kept]], kind="stable")]
+        pairs = rows[at[kept]] * len(self.annotations) + items[kept]
+        order = kept[np.unique(pairs, return_index=True)[1]]  # by query; what a ranking names twice is here once
         starts = np.concatenate(([0], np.cumsum(np.bincount(rows[at[order]], minlength=len(self)))))
         return Gold(
             self.queries,
@@ -238,7 +239,7 @@ class Predicates:
             yield _reached(rows)[needed - 1]
         else:
             above = np.zeros_like(rows[:, 0])
-            for bits in _reached(rows)[::-1]:
+            for bits in _reached(rows)[needed - 1 :][::-1]:
                 yield bits & ~above
                 above = bits
 

@@ -279,6 +279,8 @@ class Judged:
 
         ``tied``: against all whose grade is the k-th's or better. Else equal grades go by id.
         """
+        if tied and self.counted is not None:
+            return self._cut_counted(k, self.counted)
         if tied:
             lowest = self._kth_grades(k)
             held, kept = self.grade >= lowest[self.row], self.gold_grades >= lowest[self.gold_rows]
@@ -292,6 +294,19 @@ class Judged:
         }
         starts = np.concatenate(([0], np.cumsum(kept)))[self.gold_starts]
         return replace(self, **per_hit, gold_starts=starts, gold_grades=self.gold_grades[kept])
+
+    def _cut_counted(self, k: int, runs: Runs) -> "Judged":
+        """The same where grades are told by number: runs that begin behind the k-th item count none."""
+        total, lengths = np.concatenate(([0], np.cumsum(runs.counts))), np.diff(runs.starts)
+        query = np.repeat(np.arange(len(self)), lengths)
+        before = total[:-1] - np.repeat(total[runs.starts[:-1]], lengths)
+        reached = (before < k) & (runs.counts > 0)
+        lowest = np.full(len(self), np.inf)
+        np.minimum.at(lowest, query[reached], runs.grades[reached])
+        hits = np.flatnonzero(self.grade >= lowest[self.row])
+        per_hit: dict[str, Any] = {name: getattr(self, name).take(hits) for name in _PER_HIT if name != "place"}
+        counts = np.where(runs.grades >= lowest[query], runs.counts, 0)
+        return replace(self, **per_hit, counted=Runs(runs.starts, runs.grades, counts))
 
     def _kth_grades(self, k: int) -> Floats:
         """The grade of each query's k-th gold item, or of its last; infinite where it has none."""

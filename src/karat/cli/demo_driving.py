@@ -20,7 +20,8 @@ def both_ways(folder: Path, output: Path, *, quiet: bool) -> None:
 
     again = "" if folder == output else "karat demo driving --keep driving, then "
     vocabulary = f"{output if folder == output else 'driving'}/clips.csv"
-    next_steps = (None, f'Next: {again}karat keywords "guy on a bike" --vocabulary {vocabulary}')
+    told = f'karat keywords "guy on a bike" --vocabulary {vocabulary}'
+    next_steps = (None, f"Next: {again}{told} --synonyms {vocabulary.replace('clips.csv', 'synonyms.toml')}")
     for name, next_step in zip(_PLANS, next_steps, strict=True):
         carry_out(str(folder / name), output, strict=False, as_json=False, quiet=quiet, next_step=next_step)
 

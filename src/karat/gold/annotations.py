@@ -58,10 +58,9 @@ def annotations_from_frame(
     """The same of a table in memory."""
     if not separator:
         raise UsageError("the separator is empty", expected=f"such as {SEPARATOR!r}")
-    ids = frame[id_column].cast(pl.String).str.strip_chars()
-    _check_ids(ids, source)
+    ids = _ids(frame, id_column, source)
     columns = _columns_of(frame, id_column, groups, source)
-    absent = [one.strip().lower() for one in no_value]
+    absent = ["", *(one.strip().lower() for one in no_value)]
     parts = [
         _values(frame[column], column, separator, absent, source).with_columns(pl.lit(group).alias(_GROUP))
         for group, names in columns.items()
@@ -70,6 +69,24 @@ def annotations_from_frame(
     pairs = pl.concat(parts).unique()
     vocabulary = _vocabulary(pairs, columns, source, asked=groups is not None)
     return _assembled(ids, pairs, vocabulary, source)
+
+
+def _ids(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
+    if column not in frame.columns:
+        raise UnknownName("column", column, frame.columns, where=source)
+    if _is_no_text(frame[column].dtype):
+        raise DataError(f"{column} is of type {frame[column].dtype}", where=source, expected="ids")
+    ids = frame[column].cast(pl.String).str.strip_chars()
+    blank = (ids.is_null() | (ids == "")).arg_true()
+    if len(blank):
+        raise DataError(f"row {blank[0] + 1:,} has no {column}", where=source, expected="an id in every row")
+    _check_ids(ids, source)
+    return ids
+
+
+def _is_no_text(dtype: pl.DataType) -> bool:
+    """Whether there is no way to write such values down as texts."""
+    return dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration)
 
 
 def _check_ids(ids: pl.Series, source: str) -> None:
@@ -88,6 +105,8 @@ def _check_ids(ids: pl.Series, source: str) -> None:
 
 def _columns_of(frame: pl.DataFrame, id_column: str, groups: Groups | None, source: str) -> dict[str, tuple[str, ...]]:
     known = [name for name in frame.columns if name != id_column]
+    if not known:
+        raise DataError(f"found no column but {id_column}", where=source, expected="at least one attribute")
     if groups is None:
         return {name: (name,) for name in known}
     found = {group: (names,) if isinstance(names, str) else tuple(names) for group, names in groups.items()}
@@ -119,10 +138,12 @@ def _as_lists(cells: pl.Series, separator: str, source: str) -> pl.Series:
     if isinstance(dtype, pl.Array):
         cells, dtype = cells.arr.to_list(), pl.List(dtype.inner)
     if isinstance(dtype, pl.List):
-        if pl.Series([], dtype=dtype.inner).dtype.is_nested():
+        inner = pl.Series([], dtype=dtype.inner).dtype
+        if _is_no_text(inner):
             raise DataError(f"{cells.name} is of type {dtype}", where=source, expected="texts, or lists of texts")
-        return cells.cast(pl.List(pl.String))
-    if dtype.is_nested():
+        texts = cells.cast(pl.List(pl.String))
+        return texts.list.eval(pl.element().str.strip_suffix(".0")) if inner.is_float() else texts
+    if _is_no_text(dtype):
         raise DataError(f"{cells.name} is of type {dtype}", where=source, expected="texts, or lists of texts")
     if dtype.is_float():
         return cells.cast(pl.String).str.strip_suffix(".0").str.split(separator)

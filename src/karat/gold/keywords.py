@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from karat.annotations import Annotations
-from karat.errors import DataError
+from karat.errors import DataError, UsageError
 from karat.predicates import Match, Predicates
 from karat.types import Bools, Gold, gathered
 from karat.wording import count
@@ -59,6 +59,9 @@ def keyword_gold(
     counted = annotations.select(tuple(groups)) if groups else annotations
     if queries is None:
         return ask_items(counted, None, Match.parse(match), without).gold()
+    for name, keywords in queries.items():
+        if isinstance(keywords, str):
+            raise UsageError(f"the keywords of {name!r} are the text {keywords!r}", expected=f"a list: [{keywords!r}]")
     numbers = [[counted.vocabulary.find(keyword) for keyword in keywords] for keywords in queries.values()]
     return ask_keywords(counted, list(queries), numbers, Match.parse(match), without).gold()
 
@@ -73,8 +76,9 @@ def ask_items(
     rows = np.arange(len(annotations)) if wanted is None else annotations.rows_of(wanted)
     if (rows < 0).any():
         unknown = wanted.filter(pl.Series(rows < 0)) if wanted is not None else annotations.ids[:0]
+        named = ", ".join(map(str, unknown[:_NAMED]))
         raise DataError(
-            f"{count(len(unknown), 'query is', 'queries are')} no annotated item: {', '.join(unknown[:_NAMED])}",
+            f"{count(len(unknown), 'query is', 'queries are')} no annotated item: {named}",
             where=annotations.source,
             expected="annotated items",
         )
@@ -110,6 +114,7 @@ def ask_keywords(
 
 def _settled(predicates: Predicates, without: WithoutKeywords) -> KeywordGold:
     """Every item would be relevant to a query without keywords: it is left out, unless that is what is wanted."""
+    _check_queries(predicates)
     bare = np.diff(predicates.starts) == 0
     if not bare.any() or without == "all":
         return KeywordGold(predicates)
@@ -122,6 +127,17 @@ def _settled(predicates: Predicates, without: WithoutKeywords) -> KeywordGold:
             hint="Select more groups, or lower the threshold of the mapping.",
         )
     return KeywordGold(_those(predicates, ~bare), skipped)
+
+
+def _check_queries(predicates: Predicates) -> None:
+    twice = predicates.queries.filter(predicates.queries.is_duplicated()).unique(maintain_order=True)
+    if len(twice):
+        raise DataError(
+            f"{count(len(twice), 'query stands', 'queries stand')} more than once: "
+            f"{', '.join(map(repr, twice[:_NAMED]))}",
+            where=predicates.source,
+            expected="each query once",
+        )
 
 
 def _those(predicates: Predicates, kept: Bools) -> Predicates:

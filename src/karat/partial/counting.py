@@ -2,12 +2,14 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from math import fsum
 
 import numpy as np
 import polars as pl
 
 from karat.annotations import Annotations
 from karat.columns import ITEM, QUERY, SCORE
+from karat.errors import UsageError
 from karat.partial.value import Alike, LookAlike, Looked, Missed, Partial, Result
 from karat.predicates import Predicates
 from karat.tops import first_rows
@@ -59,6 +61,10 @@ def partial_matches(
     ``everything`` holds the keywords of all groups, where only some of them count. Of many queries only some are kept
     one by one: the first by id, and those of ``kept``.
     """
+    if threshold is not None and ranking.scores is None:
+        raise UsageError(
+            "a threshold, but the ranking has no scores", where=ranking.source, expected="scores to hold it against"
+        )
     frame = first_rows(ranking, predicates.queries, k if predicates.own is None else k + 1)
     pairs, frame = _pairs(predicates, frame, k, threshold)
     met, asked = pairs.met[pairs.shown], np.diff(pairs.starts)[pairs.shown]
@@ -214,10 +220,12 @@ def _alike(predicates: Predicates, pairs: _Pairs, everything: Annotations) -> Al
     shares = asking.met_by(pairs.query[known], pairs.item[known]) / sizes[pairs.query[known]]
     relevant = pairs.relevant[known]
     per_keyword = (others.frequencies[asking.codes] - 1) / max(1, len(others) - 1)
-    total = np.concatenate(([0.0], np.cumsum(per_keyword)))
-    by_chance = np.diff(total[asking.starts]) / np.maximum(sizes, 1)
-    return Alike(_mean(shares[relevant]), _mean(shares[~relevant]), float(by_chance[pairs.query[known]].mean()), groups)
+    by_chance = np.zeros(sizes.size)
+    asked = np.flatnonzero(sizes)
+    by_chance[asked] = np.add.reduceat(per_keyword, asking.starts[asked]) / sizes[asked]
+    anything = by_chance[pairs.query[known]]
+    return Alike(_mean(shares[relevant]), _mean(shares[~relevant]), fsum(anything) / anything.size, groups)
 
 
 def _mean(values: Floats) -> float | None:
-    return float(values.mean()) if values.size else None
+    return fsum(values) / values.size if values.size else None

@@ -51,8 +51,9 @@ class KeywordSide:
         """The queries by keyword and by group that they ask for; None where all keywords are rare."""
         vocabulary = self.predicates.annotations.vocabulary
         asked = [self.predicates.codes_of(query).tolist() for query in range(len(self.predicates))]
-        often = Counter(code for codes in asked for code in codes).most_common(_MOST_SLICES)
-        kept = {code for code, number in often if number >= _FEWEST_QUERIES}
+        often = Counter(code for codes in asked for code in codes)
+        first = sorted(often, key=lambda code: (-often[code], code))[:_MOST_SLICES]
+        kept = {code for code in first if often[code] >= _FEWEST_QUERIES}
         if not kept:
             return None
         names = _names(vocabulary)

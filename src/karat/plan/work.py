@@ -16,6 +16,7 @@ from karat.plan.lab import LabWork
 from karat.plan.reading import Checked
 from karat.plan.tables import Loaded
 from karat.plan.trials import Trials
+from karat.rankers.others import without_own
 from karat.rankers.threshold import shown_from
 from karat.similarities import Similarities
 from karat.statistics.intervals import Resampling
@@ -148,6 +149,8 @@ class Work:
     def _shown(self, name: str, ranking: Ranking, threshold: float | None) -> Ranking:
         """What a person would see of a ranking; what its results have of the keywords is kept."""
         side = self.loaded.keywords
+        if side is not None and side.predicates.own is not None:
+            ranking = without_own(ranking)
         if side is not None:
             looked_at = min(max(self.cuts, default=TOP), _MOST_LOOKED_AT)
             self.partials[name] = side.looked_at(ranking, looked_at, threshold)

@@ -1,6 +1,7 @@
 """Which of a text's candidates stand: words mean one thing, a keyword is found once, and whoever lost is told why."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from karat.text.keywords import Candidate, Dropped, Extraction, Mapped
 from karat.vocabulary import Vocabulary
@@ -22,7 +23,7 @@ def settle(
     standing: list[Candidate] = []
     kept: dict[int, Candidate] = {}
     dropped: list[tuple[Candidate, str]] = []
-    for one in sorted(candidates, key=_order):
+    for one in sorted((_counting(one, vocabulary, groups) for one in candidates), key=_order):
         if one.sharing:
             dropped.append((one, _shared(one, vocabulary)))
             continue
@@ -46,6 +47,17 @@ def settle(
         tuple(_mapped(one, vocabulary, method) for one in in_place),
         tuple(Dropped(_mapped(one, vocabulary, method), reason) for one, reason in lost),
     )
+
+
+def _counting(one: Candidate, vocabulary: Vocabulary, groups: Sequence[str] | None) -> Candidate:
+    """Of keywords that the same words mean equally well, one of a group that counts."""
+    if groups is None or vocabulary.keywords[one.number].group in groups:
+        return one
+    for other in one.beaten:
+        if other.score == one.score and vocabulary.keywords[other.number].group in groups:
+            rest = tuple(third for third in one.beaten if third is not other)
+            return replace(other, beaten=(replace(one, beaten=()), *rest))
+    return one
 
 
 def best_first(candidates: Iterable[Candidate], count: int) -> list[Candidate]:
@@ -85,10 +97,11 @@ def _overlapping(one: Candidate, winner: Candidate, vocabulary: Vocabulary) -> s
 def _beaten(kept: dict[int, Candidate], vocabulary: Vocabulary) -> Iterator[tuple[Candidate, str]]:
     """Keywords that the words of another came near to as well."""
     for winner in kept.values():
-        name = vocabulary.keywords[winner.number].name
         for one in winner.beaten:
             if one.number in kept:
                 continue
+            mine, other = vocabulary.keywords[winner.number], vocabulary.keywords[one.number]
+            name = mine.name if mine.name != other.name else str(mine)
             how = "is nearer to" if winner.score > one.score else "may as well mean"
             yield one, f"{winner.ngram!r} {how} {name} ({winner.score:.2f})"
 
