@@ -26,6 +26,8 @@ class Annotations:
     starts: Ints
     codes: Ints
     source: str = "annotations"
+    notes: tuple[str, ...] = ()
+    """What is odd about the table that they are from."""
 
     def __post_init__(self) -> None:
         freeze(self)

@@ -64,12 +64,14 @@ def assess(
     duplicates: DuplicateRule = "error",
     keep_top: int = 0,
     relative: bool = False,
+    progress: Callable[[str, int, int], None] = lambda what, done, of: None,
 ) -> Report:
     """Score every ranking; with ``how``, say how far to trust it; with ``baseline``, compare with that system.
 
     ``golds`` are of systems that are held against another gold than ``gold``, over the same queries; only systems with
     the baseline's gold are compared with it, under the measures ``tested`` (None: all). ``keep_top`` keeps so many of
     every query's items in the report; ``relative`` also tells differences as shares of the baseline's mean.
+    ``progress`` is told what is done once all are scored, how many steps of it, and of how many.
     """
     golds = {name: (golds or {}).get(name, gold) for name in rankings}
     _check_request(golds, rankings, how, baseline)
@@ -85,12 +87,15 @@ def assess(
     for name, load in rankings.items():
         parts = [part for _, part in restricted[id(golds[name])]]
         systems[name] = _score(golds[name], load(), asked, parts, duplicates, baseline is not None, keep_top)
+    progress("Resampling", 0, 1)
     scores = {name: system.scores for name, system in systems.items()}
     estimates = _estimates(scores, how)
     for name, system in systems.items():
         if system.by_chance:  # exact: nothing was drawn that an interval could be about
             estimates[name] = {label: replace(one, ci=None) for label, one in estimates[name].items()}
-    report = Report(scores, estimates, how, baseline, top=_tops(systems) if keep_top else {})
+    by_chance = frozenset(name for name, system in systems.items() if system.by_chance)
+    tops = _tops(systems) if keep_top else {}
+    report = Report(scores, estimates, how, baseline, top=tops, by_chance=by_chance)
     warnings = [f"{name}: {warning}" for name, one in scores.items() for warning in one.warnings] + notes
     if how is None:
         return replace(report, warnings=tuple(warnings))
@@ -99,8 +104,11 @@ def assess(
     ]
     compared = {name: scores[name].only(tested) for name in comparable}
     signs = signs_for((len(groups) + len(item_groups)) * (len(scores) - 1), how)
-    by_chance = [name for name, system in systems.items() if system.by_chance]
-    found = [*break_down(scores, groups, how, baseline, signs, compared, by_chance)] if groups else []
+    found = []
+    if groups:
+        for part in break_down(scores, groups, how, baseline, signs, compared, by_chance):
+            found.append(part)
+            progress("Breaking down", len(found), len(groups))
     for number, group in enumerate(item_groups):
         of_items = {name: system.of_items[number] for name, system in systems.items()}
         beside = {name: of_items[name].only(tested) for name in comparable}

@@ -4,7 +4,7 @@ Every query has n candidates, all of its judged items among them, and its rankin
 likely as the others. Conventions, cut-offs and policies are those of the measures.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -43,8 +43,6 @@ def expected_scores(
     gold: Gold, chance: Chance, asked: Sequence[Asked], *, duplicates: DuplicateRule = "error"
 ) -> Scores:
     """All measures for every query, each the mean over all orders of the query's candidates."""
-    if gold.lookup is not None:
-        raise UsageError("the gold is too large for a random order", where=gold.source, hint="Ask fewer queries.")
     for one in asked:
         if not has_expectation(one.measure):
             raise _no_closed_form(one.measure)
@@ -53,8 +51,11 @@ def expected_scores(
     bench = Bench(gold, itself, duplicates=duplicates)
     candidates = _candidates(bench, chance)
     rules = {str(one.measure["self"]) for one in asked}
-    judgings = {rule: _judged(bench, candidates, rule) for rule in rules}
-    columns = [_expected(judgings[str(one.measure["self"])], one.measure, chance.source) for one in asked]
+    judgings = {rule: _judged(bench, candidates, rule) for rule in rules if bench.gold.counted is None}
+    columns = []
+    for one in asked:
+        parts = _laid_out(bench, candidates) if not judgings else [judgings[str(one.measure["self"])]]
+        columns.append(np.concatenate([_expected(part, one.measure, chance.source) for part in parts]))
     return Scores(
         queries=bench.queries,
         labels=tuple(one.label for one in asked),
@@ -84,6 +85,24 @@ def _judged(bench: Bench, candidates: Ints, self_matches: str) -> Judged:
     return replace(judged, depth=candidates - dropped)
 
 
+def _laid_out(bench: Bench, candidates: Ints) -> Iterator[Judged]:
+    """The same for some queries at a time, of a gold that tells its grades by number: the query itself is not in it."""
+    first = 0
+    for part in bench.judge().parts():
+        ranks = part.gold_places
+        yield replace(
+            part,
+            row=part.gold_rows,
+            rank=ranks,
+            tie_first=ranks,
+            tie_last=ranks,
+            grade=part.gold_grades,
+            gold_index=np.zeros_like(ranks),
+            depth=candidates[first : first + len(part)],
+        )
+        first += len(part)
+
+
 def _candidates(bench: Bench, chance: Chance) -> Ints:
     """How many candidates each query has, checked to be enough for its judged items."""
     if isinstance(chance.candidates, Mapping):
@@ -93,7 +112,8 @@ def _candidates(bench: Bench, chance: Chance) -> Ints:
         candidates = np.array(given, dtype=np.int64)
     else:
         candidates = np.full(len(bench.queries), chance.candidates, dtype=np.int64)
-    judged = bench.judge().depth
+    whole = bench.judge()
+    judged = whole.depth if whole.counted is None else relevant_count(whole, 0.0).astype(np.int64)
     short = candidates < judged
     if short.any():
         at = int(np.argmax(short))

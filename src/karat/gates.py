@@ -108,12 +108,13 @@ def check_targets(targets: Sequence[Target], report: Saved, baseline: Saved | st
 
 
 def _systems(target: Target, report: Saved, baseline: str | None) -> list[str]:
-    """The system that the target names; else all but the baseline."""
+    """The system that the target names; else all that rank, but the baseline."""
     if target.system is not None:
         if target.system not in report.systems:
             raise UnknownName("system", target.system, report.systems, where=f"{report.source}, {target.title}")
         return [target.system]
-    return [name for name in report.systems if name != baseline] or list(report.systems)
+    ranking = [name for name, found in report.systems.items() if not found.get("by_chance")]
+    return [name for name in ranking if name != baseline] or ranking or list(report.systems)
 
 
 def _verdict(target: Target, system: str, figure: Figure) -> Verdict:

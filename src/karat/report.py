@@ -72,6 +72,8 @@ class Report:
     """By system, what moved since an earlier report."""
     hints: tuple[Kept, ...] = ()
     """What a pattern among the figures suggests to do."""
+    by_chance: frozenset[str] = frozenset()
+    """Systems whose scores are expectations of a random order."""
     partials: Mapping[str, Partial] = field(default_factory=dict)
     """By system, which of the queries' keywords its results have and lack, where the gold is made of keywords."""
     asked: Mapping[str, Any] = field(default_factory=dict)
@@ -188,6 +190,7 @@ class Report:
             measures[label] |= {"usual_name": usual[label]} if label in usual else {}
         beside = {
             "gold": self.golds.get(name),
+            "by_chance": name in self.by_chance,
             "fusion": self.fusions.get(name),
             "space": self.spaces[name].as_json() if name in self.spaces else None,
             "agreement": self.agreements[name].as_json() if name in self.agreements else None,

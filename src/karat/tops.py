@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 
 from karat.columns import ITEM, QUERY, SCORE
+from karat.ordering import TieRule
 from karat.types import Floats, Ints, Ranking, segments_within
 
 __all__ = ["first_items", "first_rows", "first_scores"]
@@ -16,8 +17,8 @@ def first_items(ranking: Ranking, queries: pl.Series, k: int) -> tuple[tuple[str
     return tuple(found.get(str(query), ()) for query in queries)
 
 
-def first_rows(ranking: Ranking, queries: pl.Series, k: int | None) -> pl.DataFrame:
-    """The same as rows of query_id, item_id and score, by query; ids as strings. None: all."""
+def first_rows(ranking: Ranking, queries: pl.Series, k: int | None, ties: TieRule = "id") -> pl.DataFrame:
+    """The same as rows of query_id, item_id and score, by query; ids as strings. None: all. ``ties``: equal scores."""
     rows: Ints = np.repeat(np.arange(len(ranking)), np.diff(ranking.starts))
     frame = pl.DataFrame(
         {
@@ -27,7 +28,10 @@ def first_rows(ranking: Ranking, queries: pl.Series, k: int | None) -> pl.DataFr
         }
     )
     frame = frame.filter(pl.col(QUERY).is_in(queries.cast(pl.String).implode()))
-    ordered = frame.sort(QUERY, SCORE, ITEM, descending=[False, True, False])
+    last = [] if ties == "order" else [ITEM]
+    ordered = frame.sort(
+        QUERY, SCORE, *last, descending=[False, True, ties == "id-desc"][: 2 + len(last)], maintain_order=True
+    )
     first = ordered.unique([QUERY, ITEM], keep="first", maintain_order=True)
     return first if k is None else first.group_by(QUERY, maintain_order=True).head(k)
 

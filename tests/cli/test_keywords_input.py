@@ -280,7 +280,8 @@ def test_given_without_any_given(karat: Karat, name: str) -> None:
 def test_a_text_that_maps_to_nothing(karat: Karat) -> None:
     texts({"query_id": "t1", "text": "a car"}, {"query_id": "t2", "text": "elephants"})
     outcome = run(karat, MAPPED, ON_TEXTS)
-    check_warned(outcome, "1 text maps to no keyword by exact, left out: t2 (karat keywords TEXT shows why)")
+    how = "karat keywords TEXT --vocabulary clips.csv --method exact --synonyms synonyms.toml"
+    check_warned(outcome, f"1 text maps to no keyword by exact, left out: t2 ({how} shows why)")
     assert sum("t2" in line for line in outcome.warnings) == 1, "told once"
 
 

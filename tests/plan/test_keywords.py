@@ -236,7 +236,10 @@ class TestKeywordsOfTexts:
         outcome = ran(folder, WITH_TEXTS, system=ON_TEXTS)
         assert asked(outcome) == {"t1": {"car"}} and outcome.report.asked["unmapped"] == ["t2"]
         told = [warning for warning in outcome.report.warnings if "t2" in warning]
-        assert told == ["1 text maps to no keyword by exact, left out: t2 (karat keywords TEXT shows why)"], "told once"
+        assert told == [
+            "1 text maps to no keyword by exact, left out: t2 "
+            "(karat keywords TEXT --vocabulary clips.csv --method exact shows why)"
+        ], "told once"
 
     def test_only_selected_groups_are_mapped_onto(self, folder: Path) -> None:
         outcome = ran(folder, MAPPED, 'gold.select = ["thing"]\n', system=ON_TEXTS)
@@ -315,7 +318,7 @@ class TestSlices:
             "keyword=bus",
             "keyword=car",
             "keyword=city",
-            "keyword=(rare)",
+            "keyword=(others)",
             "group=place",
             "group=thing",
         }
@@ -323,7 +326,7 @@ class TestSlices:
             "keyword=bus": 5,
             "keyword=car": 6,
             "keyword=city": 6,
-            "keyword=(rare)": 1,
+            "keyword=(others)": 1,
             "group=place": 6,
             "group=thing": 12,
         }
@@ -343,7 +346,7 @@ class TestSlices:
         """It comes with its group."""
         put(folder, clips__csv="clip,a,b\n" + "".join(f"c{n},x,x\n" for n in range(1, 7)))
         slices = {part.name for part in ran(folder).report.slices}
-        assert {"keyword=a/x", "keyword=b/x"} <= slices and "keyword=x" not in slices
+        assert {"keyword=a=x", "keyword=b=x"} <= slices and "keyword=x" not in slices
 
     def test_none_where_all_are_rare(self, folder: Path) -> None:
         assert ran(folder, WITH_TEXTS, system=ON_TEXTS).report.slices == ()

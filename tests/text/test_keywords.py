@@ -121,12 +121,18 @@ def test_the_longer_of_two_stands() -> None:
     assert found.dropped[0].reason == "overlaps 'turning left', which is longer, and means turning left"
 
 
+def test_of_one_name_in_two_groups_that_of_the_selected_group_stands() -> None:
+    both = Vocabulary.of({"actor": ["stationary"], "ego": ["stationary"]})
+    (found,) = map_texts(["stationary"], both, Settings(), groups=["ego"])
+    assert [str(one) for one in found.keywords] == ["ego=stationary"]
+
+
 def test_one_name_in_two_groups_is_settled_openly() -> None:
     both = Vocabulary.of({"actor": ["stationary"], "ego": ["stationary"]})
     found = exact("stationary", vocabulary=both)
     assert [str(one) for one in found.keywords] == ["actor=stationary"]
     assert [(str(one.mapped.keyword), one.reason) for one in found.dropped] == [
-        ("ego=stationary", "'stationary' may as well mean stationary (1.00)")
+        ("ego=stationary", "'stationary' may as well mean actor=stationary (1.00)")
     ]
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from karat.cli.common import QuietOption, say, warn
-from karat.cli.grouping import GroupOption, SelectOption, groups_of
+from karat.cli.grouping import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, Table, groups_of
 from karat.errors import UsageError
 
 __all__ = ["add_to"]
@@ -85,6 +85,8 @@ def demo_command(
     ] = None,
     group: GroupOption = None,
     select: SelectOption = None,
+    id_column: IdOption = None,
+    separator: SeparatorOption = SEPARATOR,
     vectors: Annotated[
         str | None, typer.Option("--vectors", metavar="FILE", help="With --data of driving: the clips' vectors.")
     ] = None,
@@ -98,7 +100,8 @@ def demo_command(
     texts and 400 clips, each asking for clips with all of its keywords.
     """
     if data is not None:
-        _own(sample, data, output, keep, (group, select, vectors), quiet=quiet)
+        table = Table(data, groups_of(group), tuple(select or ()), id_column, separator)
+        _own(sample, table, vectors, output, keep, quiet=quiet)
         return
     if group or select or vectors:
         raise UsageError("--group, --select and --vectors are for karat demo driving --data clips.csv")
@@ -120,26 +123,19 @@ def demo_command(
 
 
 def _own(
-    sample: Sample,
-    data: Path,
-    output: Path | None,
-    keep: Path | None,
-    how: "tuple[list[str] | None, list[str] | None, str | None]",
-    *,
-    quiet: bool,
+    sample: Sample, table: Table, vectors: str | None, output: Path | None, keep: Path | None, *, quiet: bool
 ) -> None:
     """The same job on somebody's own data."""
     if sample not in (Sample.papers, Sample.driving) or keep is not None:
         raise UsageError("--data is for karat demo papers and karat demo driving, without --keep")
-    groups, select, vectors = how
     if sample is Sample.driving:
         from karat.cli.demo_driving import own_clips
 
-        own_clips(data, groups_of(groups), select or [], vectors, output, quiet=quiet)
-    elif groups or select or vectors:
+        own_clips(table, vectors, output, quiet=quiet)
+    elif table.groups or table.select or vectors:
         raise UsageError("--group, --select and --vectors are for karat demo driving")
     else:
-        _own_papers(data, output, quiet=quiet)
+        _own_papers(table.path, output, quiet=quiet)
 
 
 def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:

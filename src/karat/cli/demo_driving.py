@@ -5,6 +5,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from karat.cli.common import steps, warn
+from karat.cli.grouping import Table
 
 __all__ = ["DEMO_FOLDER", "both_ways", "own_clips"]
 
@@ -26,21 +27,13 @@ def both_ways(folder: Path, output: Path, *, quiet: bool) -> None:
         carry_out(str(folder / name), output, strict=False, as_json=False, quiet=quiet, next_step=next_step)
 
 
-def own_clips(
-    data: Path,
-    groups: dict[str, list[str]] | None,
-    select: list[str],
-    vectors: str | None,
-    output: Path | None,
-    *,
-    quiet: bool,
-) -> None:
+def own_clips(table: Table, vectors: str | None, output: Path | None, *, quiet: bool) -> None:
     """Clip → clip on a table of annotations; without vectors, clips are embedded by what is said of them."""
     from karat.cli.run_plan import carry_out_content
 
     with TemporaryDirectory() as scratch:
         if vectors is None:
-            vectors = _embedded(data, groups, Path(scratch) / "vectors.npz", quiet=quiet)
+            vectors = _embedded(table, Path(scratch) / "vectors.npz", quiet=quiet)
             warn(
                 [
                     "no vectors were given: clips are embedded by a text rendering of their own annotations, so that "
@@ -48,19 +41,22 @@ def own_clips(
                 ],
                 quiet=quiet,
             )
-        content = _plan(data, groups, select, vectors, write=output is not None)
+        content = _plan(table, vectors, write=output is not None)
         next_step = "" if output else "Next: keep the report with -o results; your own vectors with --vectors FILE"
         carry_out_content(content, output, as_json=False, quiet=quiet, next_step=next_step)
 
 
-def _plan(
-    data: Path, groups: dict[str, list[str]] | None, select: list[str], vectors: str, *, write: bool
-) -> dict[str, Any]:
-    gold: dict[str, Any] = {"kind": "keywords", "path": str(data), "select": select}
-    if groups is not None:
-        gold["groups"] = groups
+def _plan(table: Table, vectors: str, *, write: bool) -> dict[str, Any]:
+    gold = {
+        "kind": "keywords",
+        "path": str(table.path),
+        "id": table.id_column,
+        "groups": table.groups,
+        "select": list(table.select),
+        "separator": table.separator,
+    }
     return {
-        "name": data.stem,
+        "name": table.path.stem,
         "gold": gold,
         "systems": {"embedding": {"kind": "vectors", "path": vectors}, "random": {"kind": "random"}},
         "measures": _MEASURES,
@@ -71,7 +67,7 @@ def _plan(
     }
 
 
-def _embedded(data: Path, groups: dict[str, list[str]] | None, path: Path, *, quiet: bool) -> str:
+def _embedded(table: Table, path: Path, *, quiet: bool) -> str:
     from karat.formats.vectors.writing import write_vectors
     from karat.gold.annotations import read_annotations
     from karat.text.embed import embed
@@ -79,8 +75,10 @@ def _embedded(data: Path, groups: dict[str, list[str]] | None, path: Path, *, qu
     from karat.text.rendering import rendered
 
     model = find_model("wordllama")
+    annotations = read_annotations(table.path, table.groups, id_column=table.id_column, separator=table.separator)
     with steps(quiet=quiet) as tell:
-        corpus = rendered(read_annotations(data, groups))
-        vectors = embed(corpus, model, progress=lambda done, of: tell("Embedding the annotations", done, of))
+        vectors = embed(
+            rendered(annotations), model, progress=lambda done, of: tell("Embedding the annotations", done, of)
+        )
     write_vectors(path, vectors, {"model": model.name}, dtype="float32")
     return str(path)

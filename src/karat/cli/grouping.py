@@ -1,12 +1,16 @@
 """Options by which the columns of an annotated table are put into semantic groups."""
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from karat.errors import UsageError
 
-__all__ = ["GroupOption", "SelectOption", "groups_of"]
+__all__ = ["SEPARATOR", "GroupOption", "IdOption", "SelectOption", "SeparatorOption", "Table", "groups_of"]
+
+SEPARATOR = "|"
 
 GroupOption = Annotated[
     list[str] | None,
@@ -20,6 +24,24 @@ SelectOption = Annotated[
     list[str] | None,
     typer.Option("--select", metavar="GROUP", help="A group that counts; repeat it. Without it all do."),
 ]
+
+IdOption = Annotated[
+    str | None, typer.Option("--id", metavar="COLUMN", help="The column of ids, where its name does not tell.")
+]
+SeparatorOption = Annotated[
+    str, typer.Option("--separator", metavar="TEXT", help="What stands between the keywords of a cell.")
+]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of annotations, and how it is to be read."""
+
+    path: Path
+    groups: dict[str, list[str]] | None
+    select: tuple[str, ...]
+    id_column: str | None
+    separator: str
 
 
 def groups_of(given: list[str] | None) -> dict[str, list[str]] | None:

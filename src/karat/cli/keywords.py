@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from karat.cli.common import QuietOption, check_standard_input, say, steps, warn
-from karat.cli.grouping import GroupOption, SelectOption, groups_of
+from karat.cli.grouping import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, groups_of
 from karat.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,12 +62,8 @@ def keywords_command(
     ] = None,
     group: GroupOption = None,
     select: SelectOption = None,
-    id_column: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="The column of ids, where its name does not tell.")
-    ] = None,
-    separator: Annotated[
-        str, typer.Option("--separator", metavar="TEXT", help="What stands between the keywords of a cell.")
-    ] = "|",
+    id_column: IdOption = None,
+    separator: SeparatorOption = SEPARATOR,
     method: Annotated[
         list[str] | None,
         typer.Option("--method", metavar="METHOD", help="exact, embedding or keybert; repeat it to see several."),
@@ -96,7 +92,9 @@ def keywords_command(
     from karat.text.keywords import Settings
 
     columns = groups_of(group)
-    known = read_annotations(vocabulary, columns, id_column=id_column, separator=separator).vocabulary
+    annotations = read_annotations(vocabulary, columns, id_column=id_column, separator=separator)
+    warn(annotations.notes, quiet=quiet)
+    known = annotations.vocabulary
     methods = method or _usual_methods(model, every=check is not None, quiet=quiet)
     settings = [Settings(one, model, threshold, synonyms) for one in dict.fromkeys(methods)]
     if check is not None:

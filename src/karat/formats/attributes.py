@@ -85,4 +85,4 @@ def _read_delimited(source: Source, header: str, kind: str, id_column: str | Non
         )
     except pl.exceptions.PolarsError as error:
         raise delimited.misfit(source, separator, []) or delimited.unreadable(source, error) from error
-    return frame
+    return frame.filter(~pl.all_horizontal(pl.all().is_null()))  # a blank line is no row

@@ -4,7 +4,9 @@ A cell may hold several values split by a separator, or a list. A column of true
 keyword, the column's own name, of the rows where it is true.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,8 @@ NO_VALUE = ("", "n/a", "nan", "null")
 _TRUE, _FALSE = ("true", "yes"), ("false", "no")
 _ROW, _NAME, _GROUP = "row", "name", "group"
 _LISTED = 5
+_OTHER_SEPARATORS = (";", "|", ",")
+_MANY = 0.2
 
 Groups = Mapping[str, str | Sequence[str]]
 
@@ -68,7 +72,8 @@ def annotations_from_frame(
     ]
     pairs = pl.concat(parts).unique()
     vocabulary = _vocabulary(pairs, columns, source, asked=groups is not None)
-    return _assembled(ids, pairs, vocabulary, source)
+    notes = tuple(_separators([frame[name] for names in columns.values() for name in names], separator))
+    return replace(_assembled(ids, pairs, vocabulary, source), notes=notes)
 
 
 def _ids(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
@@ -145,9 +150,38 @@ def _as_lists(cells: pl.Series, separator: str, source: str) -> pl.Series:
         return texts.list.eval(pl.element().str.strip_suffix(".0")) if inner.is_float() else texts
     if _is_no_text(dtype):
         raise DataError(f"{cells.name} is of type {dtype}", where=source, expected="texts, or lists of texts")
+    texts = cells.cast(pl.String)
     if dtype.is_float():
-        return cells.cast(pl.String).str.strip_suffix(".0").str.split(separator)
-    return cells.cast(pl.String).str.split(separator)
+        return texts.str.strip_suffix(".0").str.split(separator)
+    listed = texts.str.strip_chars().str.starts_with("[") & texts.str.strip_chars().str.ends_with("]")
+    if listed.any():  # a list in some rows, a text in others
+        return pl.Series(cells.name, [_split(text, separator) for text in texts], dtype=pl.List(pl.String))
+    return texts.str.split(separator)
+
+
+def _split(text: str | None, separator: str) -> list[str] | None:
+    if text is None:
+        return None
+    try:
+        values = json.loads(text) if text.strip().startswith("[") else None
+    except ValueError:
+        values = None
+    if isinstance(values, list) and not any(isinstance(one, list | dict) for one in values):
+        return [one if isinstance(one, str) else json.dumps(one) for one in values if one is not None]
+    return text.split(separator)
+
+
+def _separators(cells: Iterable[pl.Series], separator: str) -> Iterator[str]:
+    """Where nothing is split, what seems to stand between values instead."""
+    texts = {one.name: one.drop_nulls() for one in cells if one.dtype == pl.String}
+    if any(one.str.contains(separator, literal=True).any() for one in texts.values()):
+        return
+    for name, one in texts.items():
+        for other in _OTHER_SEPARATORS:
+            share = one.str.contains(other, literal=True).mean() if len(one) else 0.0
+            if other != separator and isinstance(share, float) and share >= _MANY:
+                yield f"{name}: no cell holds {separator!r}, but many hold {other!r}: is that the separator?"
+                break
 
 
 def _vocabulary(pairs: pl.DataFrame, columns: Mapping[str, Sequence[str]], source: str, *, asked: bool) -> Vocabulary:

@@ -4,15 +4,16 @@ Queries are items themselves (their own keywords are asked for, and they are not
 with a list of keywords, such as texts that were mapped onto the vocabulary.
 """
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import polars as pl
 
 from karat.annotations import Annotations
-from karat.errors import DataError, UsageError
+from karat.errors import DataError, UnknownName, UsageError
 from karat.predicates import Match, Predicates
 from karat.types import Bools, Gold, gathered
 from karat.wording import count
@@ -58,12 +59,19 @@ def keyword_gold(
     """
     counted = annotations.select(tuple(groups)) if groups else annotations
     if queries is None:
-        return ask_items(counted, None, Match.parse(match), without).gold()
+        return _told(ask_items(counted, None, Match.parse(match), without))
     for name, keywords in queries.items():
         if isinstance(keywords, str):
             raise UsageError(f"the keywords of {name!r} are the text {keywords!r}", expected=f"a list: [{keywords!r}]")
     numbers = [[counted.vocabulary.find(keyword) for keyword in keywords] for keywords in queries.values()]
-    return ask_keywords(counted, list(queries), numbers, Match.parse(match), without).gold()
+    return _told(ask_keywords(counted, list(queries), numbers, Match.parse(match), without))
+
+
+def _told(asked: KeywordGold) -> Gold:
+    """A script has no other place to be told."""
+    for note in asked.notes():
+        warnings.warn(note, stacklevel=3)
+    return asked.gold()
 
 
 def ask_items(
@@ -114,11 +122,13 @@ def ask_keywords(
 
 def _settled(predicates: Predicates, without: WithoutKeywords) -> KeywordGold:
     """Every item would be relevant to a query without keywords: it is left out, unless that is what is wanted."""
+    if without not in get_args(WithoutKeywords):
+        raise UnknownName("way with queries without keywords", without, get_args(WithoutKeywords))
     _check_queries(predicates)
     bare = np.diff(predicates.starts) == 0
     if not bare.any() or without == "all":
         return KeywordGold(predicates)
-    skipped = tuple(predicates.queries.filter(pl.Series(bare)).to_list())
+    skipped = tuple(predicates.queries.filter(pl.Series(bare)).sort().to_list())
     if without == "error" or bare.all():
         raise DataError(
             _skipped_told(skipped).replace(", left out", ""),

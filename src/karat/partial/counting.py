@@ -10,6 +10,7 @@ import polars as pl
 from karat.annotations import Annotations
 from karat.columns import ITEM, QUERY, SCORE
 from karat.errors import UsageError
+from karat.ordering import TieRule
 from karat.partial.value import Alike, LookAlike, Looked, Missed, Partial, Result
 from karat.predicates import Predicates
 from karat.tops import first_rows
@@ -55,17 +56,18 @@ def partial_matches(
     threshold: float | None = None,
     everything: Annotations | None = None,
     kept: Collection[str] = (),
+    ties: TieRule = "id",
 ) -> Partial:
     """Look at the first k results of each query; those that score below the threshold are found, but not shown.
 
     ``everything`` holds the keywords of all groups, where only some of them count. Of many queries only some are kept
-    one by one: the first by id, and those of ``kept``.
+    one by one: the first by id, and those of ``kept``. ``ties`` says how equal scores are ordered.
     """
     if threshold is not None and ranking.scores is None:
         raise UsageError(
             "a threshold, but the ranking has no scores", where=ranking.source, expected="scores to hold it against"
         )
-    frame = first_rows(ranking, predicates.queries, k if predicates.own is None else k + 1)
+    frame = first_rows(ranking, predicates.queries, k if predicates.own is None else k + 1, ties)
     pairs, frame = _pairs(predicates, frame, k, threshold)
     met, asked = pairs.met[pairs.shown], np.diff(pairs.starts)[pairs.shown]
     whole, none = int((met == asked).sum()), int(((met == 0) & (asked > 0)).sum())

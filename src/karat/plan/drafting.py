@@ -26,7 +26,7 @@ def kind_for(found: Found) -> str:
         return "runs"
     if found.golds and found.vectors:
         return "search"
-    if found.annotated and found.vectors and found.reference is None:
+    if found.annotated and not found.golds and found.reference is None:
         return "keywords"
     if len(found.vectors) > 1:
         return "reference"

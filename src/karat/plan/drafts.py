@@ -122,7 +122,7 @@ def _keywords(found: Found) -> list[str]:
     table, columns = next(iter(found.annotated.items()), ("clips.csv", ["object_type", "behavior"]))
     queries = next((name for name in found.texts if name != table), None)
     vectors = next((one for one in found.query_vectors), None)
-    asks = queries is not None and vectors is not None
+    asks = queries is not None and (vectors is not None or (bool(found.runs) and not found.vectors))
     off = "" if asks else "# "
     measures = ["Recall", "Precision", "NDCG", "MAP"]
     bare = replace(found, tables={}, item_tables={}, names=None)
@@ -143,8 +143,10 @@ def _keywords(found: Found) -> list[str]:
         '# synonyms = "synonyms.toml"',
     ]
     taken = {"random"}
-    for path in found.vectors or ["vectors.npz"]:
+    for path in found.vectors or ([] if found.runs else ["vectors.npz"]):
         lines += ["", f"[systems.{key_of(name_of(path, taken))}]", 'kind = "vectors"', f"path = {text_of(path)}"]
         lines += [f"queries = {text_of(vectors)}"] if asks and vectors else []
         lines.append("# threshold = 0.15         # what scores less is not shown")
+    for path in found.runs:
+        lines += ["", f"[systems.{key_of(name_of(path, taken))}]", 'kind = "run"', f"path = {text_of(path)}"]
     return [*lines, "", "[systems.random]          # the exact expectation of a random order", 'kind = "random"']

@@ -56,6 +56,7 @@ def run_plan(checked: Checked, steps: Steps | None = None, output: Path | None =
         duplicates=plan.conventions.duplicates,
         keep_top=max([*checked.cuts, TOP]) if checked.cuts else TOP,
         relative=work.loaded.reference is not None,
+        progress=work.steps,
     )
     side = work.loaded.keywords
     report = replace(
@@ -70,7 +71,14 @@ def run_plan(checked: Checked, steps: Steps | None = None, output: Path | None =
         partials=work.partials,
         asked=dict(side.about) | {"show": list(side.show)} if side is not None else {},
         query_names=dict(side.texts) if side is not None else {},
-        warnings=(*report.warnings, *checked.notes, *work.loaded.notes, *work.notes, *notes_of(work.all_spaces)),
+        warnings=(
+            *report.warnings,
+            *checked.notes,
+            *work.loaded.notes,
+            *plan.gold.cautions(checked.asked),
+            *work.notes,
+            *notes_of(work.all_spaces),
+        ),
         provenance=_provenance(checked),
     )
     if work.trials.stabilities:
@@ -89,7 +97,8 @@ def rankings_of(checked: Checked, system: str, steps: Steps | None = None) -> tu
 
 
 def _of_keywords(work: Work) -> list[Cuts]:
-    cuts = None if work.loaded.keywords is None else work.loaded.keywords.cuts()
+    named = {target.slice for target in work.checked.targets if target.slice is not None}
+    cuts = None if work.loaded.keywords is None else work.loaded.keywords.cuts(named)
     return [] if cuts is None else [cuts]
 
 

@@ -1,15 +1,17 @@
 """What a gold of keywords knows beside its grades: who asks for what, and why."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
 import polars as pl
 
 from karat.annotations import Annotations
 from karat.columns import QUERY
 from karat.errors import DataError
+from karat.ordering import TieRule
 from karat.partial import Partial, partial_matches
 from karat.predicates import Predicates
 from karat.slices import Attribute, Cuts
@@ -24,8 +26,8 @@ _FEWEST_QUERIES = 5
 _LISTED = 100
 _FEW = 3
 KEYWORD, GROUP = "keyword", "group"
-_RARE = "(rare)"
-"""Of keywords that few queries ask for, or that are too many."""
+_OTHERS = "(others)"
+"""Keywords that few queries ask for, or that are too many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,20 +49,24 @@ class KeywordSide:
         """How many items a query can find."""
         return len(self.everything) - (self.predicates.own is not None)
 
-    def cuts(self) -> Cuts | None:
-        """The queries by keyword and by group that they ask for; None where all keywords are rare."""
+    def cuts(self, named: Collection[str] = ()) -> Cuts | None:
+        """The queries by keyword and by group that they ask for; None where all keywords are rare.
+
+        Keywords that few queries ask for, or that are too many, are put together, save those of the slices ``named``.
+        """
         vocabulary = self.predicates.annotations.vocabulary
         asked = [self.predicates.codes_of(query).tolist() for query in range(len(self.predicates))]
         often = Counter(code for codes in asked for code in codes)
+        names = _names(vocabulary)
         first = sorted(often, key=lambda code: (-often[code], code))[:_MOST_SLICES]
         kept = {code for code in first if often[code] >= _FEWEST_QUERIES}
+        kept |= {code for code in often if f"{KEYWORD}={names[code]}" in named}
         if not kept:
             return None
-        names = _names(vocabulary)
         table = pl.DataFrame(
             {
                 QUERY: self.predicates.queries.cast(pl.String),
-                KEYWORD: [[names[code] if code in kept else _RARE for code in codes] for codes in asked],
+                KEYWORD: [[names[code] if code in kept else _OTHERS for code in codes] for codes in asked],
                 GROUP: [list(vocabulary.by_group(codes)) for codes in asked],
             },
             schema={QUERY: pl.String, KEYWORD: pl.List(pl.String), GROUP: pl.List(pl.String)},
@@ -68,16 +74,23 @@ class KeywordSide:
         attributes = [(Attribute(name),) for name in (KEYWORD, GROUP)]
         return Cuts(table, QUERY, "queries", attributes, self.predicates.source)
 
-    def looked_at(self, ranking: Ranking, k: int, threshold: float | None) -> Partial:
+    def looked_at(self, ranking: Ranking, k: int, threshold: float | None, ties: TieRule = "id") -> Partial:
         """What the first k results of a ranking have and lack."""
         return partial_matches(
-            self.predicates, ranking, k, threshold=threshold, everything=self.everything, kept=self.show
+            self.predicates, ranking, k, threshold=threshold, everything=self.everything, kept=self.show, ties=ties
         )
 
     def notes(self) -> list[str]:
-        """Queries that were to be shown, but are none."""
+        """Queries that were to be shown, but are none; keywords that have no slice though many ask for them."""
         known = set(self.predicates.queries.cast(pl.String))
-        return [f"show names {query}, which is no query, or was left out" for query in self.show if query not in known]
+        found = [f"show names {query}, which is no query, or was left out" for query in self.show if query not in known]
+        often = int((np.bincount(self.predicates.codes) >= _FEWEST_QUERIES).sum())
+        if often > _MOST_SLICES:
+            found.append(
+                f"slices are of the {_MOST_SLICES} keywords that most queries ask for, of {often:,}: the rest is "
+                f"{KEYWORD}={_OTHERS}; a target's slice is always there"
+            )
+        return found
 
     def askable(self, corpus: Vectors, queries: Vectors | None) -> tuple[pl.Series, list[str]]:
         """The queries that have a vector, and what is to be told of those, and of items, that have none."""
@@ -129,7 +142,7 @@ def wanted_queries(shop: _Shop, corpus: Vectors, queries: Vectors | None) -> pl.
 def _names(vocabulary: Vocabulary) -> list[str]:
     """Of each keyword its name, with the group where two groups have it."""
     often = Counter(one.name for one in vocabulary.keywords)
-    return [one.name if often[one.name] == 1 else f"{one.group}/{one.name}" for one in vocabulary.keywords]
+    return [one.name if often[one.name] == 1 else str(one) for one in vocabulary.keywords]
 
 
 def _some(ids: pl.Series, most: int = _LISTED) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from karat.annotations import Annotations
+from karat.dialects import Asked
 from karat.errors import KaratError, UnknownName
 from karat.gold.annotations import NO_VALUE, SEPARATOR, read_annotations
 from karat.gold.keywords import KeywordGold, WithoutKeywords, ask_items, ask_keywords
@@ -71,7 +72,7 @@ class KeywordsGold(GoldTable):
         side = KeywordSide(asked.predicates, everything, about | texts.about, names, tuple(self.show))
         return Loaded(
             {ONLY_ASPECT: asked.gold()},
-            notes=(*asked.notes(texts.about.get("unmapped", ())), *texts.notes, *side.notes()),
+            notes=(*everything.notes, *asked.notes(texts.about.get("unmapped", ())), *texts.notes, *side.notes()),
             keywords=side,
         )
 
@@ -92,6 +93,21 @@ class KeywordsGold(GoldTable):
         known = [numbers.get(one, -1) for one in everything.vocabulary.keywords]
         chosen = [[known[code] for code in codes if known[code] >= 0] for codes in texts.numbers]
         return ask_keywords(counted, texts.ids, chosen, match, self.without_keywords, source=texts.source)
+
+    def cautions(self, asked: Sequence[Asked]) -> Iterator[str]:
+        """Under graded, an item with any one of the keywords is relevant, unless a measure says from which grade on."""
+        loose = [
+            one.label
+            for one in asked
+            if one.measure["rel"] is None
+            and one.measure.metric.needs_relevant
+            and one.measure["gain"] in (None, "binary")
+        ]
+        if self.match == "graded" and loose:
+            yield (
+                f"match = graded: {', '.join(loose)} count items that have any of the keywords; (rel=1), or the "
+                "dialect alfa, counts those that have all"
+            )
 
     def faults(self) -> Iterator[tuple[str, str]]:
         """Keys whose values are not known, or do not fit together."""

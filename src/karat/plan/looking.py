@@ -68,7 +68,7 @@ class Found:
 
     @property
     def anything(self) -> bool:
-        return bool(self.golds or self.ordered or self.runs or self.vectors)
+        return bool(self.golds or self.ordered or self.runs or self.vectors or self.annotated)
 
 
 def look(folder: Path) -> Found:

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -91,7 +93,7 @@ def mapped_texts(
     settings = table.settings(folder, table.method)
     mapper = make_mapper(vocabulary, settings)
     found = map_texts(texts, vocabulary, settings, folder.progress, groups=groups, mapper=mapper)
-    about: dict[str, Any] = {"keywords": "mapped", "mapping": _told(settings, ids, found)}
+    about: dict[str, Any] = {"keywords": "mapped", "mapping": _told(settings, mapper.threshold, ids, found)}
     notes = list(mapper.notes)
     if given is not None:
         judge = _Judge(vocabulary, groups, ids, dict(zip(given.ids, given.numbers, strict=True)))
@@ -99,13 +101,15 @@ def mapped_texts(
         for method in dict.fromkeys(table.check):
             if method != table.method:
                 about["quality"] |= _checked(method, texts, vocabulary, table, folder, judge, notes)
-    bare = [name for name, one in zip(ids, found, strict=True) if not one.mapped]
+    bare = sorted(name for name, one in zip(ids, found, strict=True) if not one.mapped)
     if bare:
         about["unmapped"] = bare
         named = ", ".join(bare[:_NAMED]) + (" …" if len(bare) > _NAMED else "")
         told = count(len(bare), "text maps", "texts map")
         so = "left out" if skipped else "every item is relevant"
-        notes.append(f"{told} to no keyword by {settings.method}, {so}: {named} (karat keywords TEXT shows why)")
+        synonyms = f" --synonyms {table.synonyms}" if table.synonyms else ""
+        why = f"karat keywords TEXT --vocabulary {Path(vocabulary.source).name} --method {settings.method}{synonyms}"
+        notes.append(f"{told} to no keyword by {settings.method}, {so}: {named} ({why} shows why)")
     return Texts(ids, texts, [one.numbers(vocabulary) for one in found], path, about, tuple(notes))
 
 
@@ -144,10 +148,10 @@ def _checked(
     return {method: judge.quality(found)}
 
 
-def _told(settings: Settings, ids: Sequence[str], found: Sequence[Extraction]) -> dict[str, Any]:
+def _told(settings: Settings, threshold: float, ids: Sequence[str], found: Sequence[Extraction]) -> dict[str, Any]:
     return {
         "method": settings.method,
         "model": None if settings.method == "exact" else settings.model,
-        "threshold": settings.threshold,
-        "queries": {name: one.as_json() for name, one in zip(ids, found, strict=True)},
+        "threshold": threshold,
+        "queries": {name: one.as_json() for name, one in sorted(zip(ids, found, strict=True), key=itemgetter(0))},
     }

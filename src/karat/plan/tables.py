@@ -127,6 +127,10 @@ class GoldTable(Table, ABC):
         """Keys whose values do not fit the measures, and why."""
         yield from ()
 
+    def cautions(self, asked: Sequence[Asked]) -> Iterator[str]:
+        """What to keep in mind of the measures with this gold."""
+        yield from ()
+
 
 class SystemTable(Table, ABC):
     """Where a ranking comes from."""

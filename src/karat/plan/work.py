@@ -4,12 +4,16 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast, get_args
+
+import numpy as np
 
 from karat.chance import Chance
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.hygiene import Hygiene
 from karat.indexed import Equivalence
 from karat.lab.measuring import Measured
+from karat.ordering import TieRule
 from karat.pairing import PairsOfSystems
 from karat.partial import Partial
 from karat.plan.lab import LabWork
@@ -153,11 +157,23 @@ class Work:
             ranking = without_own(ranking)
         if side is not None:
             looked_at = min(max(self.cuts, default=TOP), _MOST_LOOKED_AT)
-            self.partials[name] = side.looked_at(ranking, looked_at, threshold)
+            self.partials[name] = side.looked_at(ranking, looked_at, threshold, self._ties)
         if threshold is None:
             return ranking
         self.facts[name] = self.facts.get(name, {}) | {"threshold": threshold}
-        return shown_from(ranking, threshold)
+        shown = shown_from(ranking, threshold)
+        bare = int((np.diff(shown.starts) == 0).sum())
+        if bare > len(shown) / 2:
+            self.notes.append(
+                f"{name}: the threshold {threshold:g} leaves {bare:,} of {len(shown):,} queries no result"
+            )
+        return shown
+
+    @property
+    def _ties(self) -> TieRule:
+        """How the first measure orders equal scores."""
+        rule = self.checked.asked[0].measure["ties"] if self.checked.asked else "id"
+        return cast(TieRule, rule) if rule in get_args(TieRule) else "id"
 
     def is_used(self, name: str) -> bool:
         """Whether another system is made from it."""

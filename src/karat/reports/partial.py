@@ -10,7 +10,7 @@ from karat.report import Report
 from karat.reports.console import console, print_first_fitting, print_table
 from karat.reports.indexes import without
 from karat.reports.table import Table
-from karat.wording import count, percent
+from karat.wording import count
 
 __all__ = ["Shown", "missed_table", "notes_of", "print_partial", "quality_table", "shown_queries"]
 
@@ -19,6 +19,8 @@ _KEYWORDS_SHOWN = 8
 _QUERIES_SHOWN = 2
 _INSTEAD_SHOWN = 2
 _LOOK_ALIKES_SHOWN = 3
+_SMALL = 0.1
+"""Where all scores are smaller, as fused ones are, two decimals do not tell them apart."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def _print_missed(partial: Partial, system: str) -> None:
     one_instead = (header, [[*row[:-1], row[-1].partition(",")[0]] for row in first[1]])
     print_first_fitting([first, one_instead, without(one_instead, 1)], ("keyword", "group", "instead"))
     if len(rows) > _KEYWORDS_SHOWN:
-        screen.print(f"… {len(rows) - _KEYWORDS_SHOWN} more: --json")
+        screen.print(f"… {len(rows) - _KEYWORDS_SHOWN} more in the report")
 
 
 def shown_queries(report: Report, system: str) -> Iterator[Shown]:
@@ -90,17 +92,18 @@ def _is_partial(result: Result) -> bool:
 def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> Shown:
     text = report.query_names.get(looked.query)
     groups = list(dict.fromkeys(one.group for one in looked.keywords))
+    decimals = 2 if any(abs(one.score or 0) >= _SMALL for one in looked.results) else 4
     rows = [
         [
             str(one.rank),
-            "–" if one.score is None else f"{one.score:.2f}",
+            "–" if one.score is None else f"{one.score:.{decimals}f}",
             report.name_of(one.item),
             *(_marked(looked, one, group) for group in groups),
             _verdict(one, partial.threshold),
         ]
         for one in looked.results
     ]
-    lines = [f"keywords: {', '.join(one.name for one in looked.keywords)}", *_mapped_by(report, looked.query)]
+    lines = [f"keywords: {', '.join(_names(looked))}", *_mapped_by(report, looked.query)]
     lines.append(f"relevant: {count(looked.relevant, 'item', 'items')}")
     return Shown(
         f"{looked.query} “{text}” by {system}" if text else f"{looked.query} by {system}",
@@ -108,6 +111,12 @@ def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> Sho
         (["rank", "score", "item", *groups, "match"], rows),
         _scores(report, system, looked.query),
     )
+
+
+def _names(looked: Looked) -> list[str]:
+    """Of the keywords, with the group where two groups have the same."""
+    names = [one.name for one in looked.keywords]
+    return [one.name if names.count(one.name) == 1 else str(one) for one in looked.keywords]
 
 
 def _marked(looked: Looked, result: Result, group: str) -> str:
@@ -166,7 +175,7 @@ def _missed_row(one: Missed) -> list[str]:
         one.group,
         f"{one.queries:,}",
         f"{one.lacking:,} of {one.results:,}",
-        percent(round(one.share, 3)),
+        _percent(one.share),
         instead,
     ]
 
@@ -176,9 +185,9 @@ def notes_of(report: Report, system: str) -> Iterator[str]:
     partial = report.partials[system]
     total = partial.whole + partial.some + partial.none
     if total:
-        whole, some, none = (percent(round(one / total, 3)) for one in (partial.whole, partial.some, partial.none))
+        whole, some, none = (_percent(one / total) for one in (partial.whole, partial.some, partial.none))
         yield f"Of {total:,} results of {system}, {whole} have all keywords of their query, {some} some, {none} none"
-    by_group = ", ".join(f"{one.name} {percent(round(one.share, 3))}" for one in partial.groups if one.results)
+    by_group = ", ".join(f"{one.name} {_percent(one.share)}" for one in partial.groups if one.results)
     if by_group:
         yield f"Lacking by group: {by_group}"
     if partial.look_alikes:
@@ -189,10 +198,10 @@ def notes_of(report: Report, system: str) -> Iterator[str]:
         yield f"Look-alikes, most alike though not relevant: {told}"
     alike = partial.alike
     if alike is not None and alike.others is not None:
-        right = "" if alike.relevant is None else f", relevant ones {percent(round(alike.relevant, 3))}"
+        right = "" if alike.relevant is None else f", relevant ones {_percent(alike.relevant)}"
         yield (
-            f"Results that are not relevant share {percent(round(alike.others, 3))} of the query's keywords in groups "
-            f"that do not count ({', '.join(alike.groups)}){right}, any item {percent(round(alike.anything, 3))}"
+            f"Results that are not relevant share {_percent(alike.others)} of the query's keywords in groups "
+            f"that do not count ({', '.join(alike.groups)}){right}, any item {_percent(alike.anything)}"
         )
 
 
@@ -206,6 +215,10 @@ def quality_table(report: Report) -> Table | None:
         for method, one in found.items()
     ]
     return ["method", "precision", "recall", "F1", "wholly right", "texts"], rows
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def _figure(value: float | None) -> str:

@@ -187,6 +187,8 @@ def map_texts(
     """
     from karat.text.keywords.settling import settle
 
+    if isinstance(texts, str):
+        raise UsageError(f"the texts are the text {texts!r}", expected=f"a list: [{texts!r}]")
     settings = settings or Settings()
     for group in groups or ():
         if group not in vocabulary.groups:
