@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from karat.errors import DataError, UsageError
+from karat.gates import check_targets
 from karat.plan.api import run_plan as run_file
 from karat.plan.execution import Outcome
+from karat.saved import Saved
+from karat.targets import parse_target
 
 from . import carried_out, checked, plan_in, put
 from .keyword_plans import (
@@ -285,3 +288,47 @@ class TestVectors:
         self.with_ids(folder, list(CLIPS), ["x1", "x2", "x3"])
         with pytest.raises(DataError, match=r"no query has a vector.*t1, t2, t3.*x1, x2, x3"):
             ran(folder, WITH_TEXTS, system=ON_TEXTS)
+
+
+class TestToldAndKept:
+    def test_graded_with_measures_that_count_any_keyword(self, folder: Path) -> None:
+        plain = 'measures = ["precision@3", "ndcg@3"]\n' + GOLD + 'gold.match = "graded"\n'
+        outcome = carried_out(folder, plain + ON_CLIPS)
+        assert any("precision@3 count items that have any" in one for one in outcome.report.warnings)
+        full = plain.replace("precision@3", "precision(rel=1)@3")
+        assert not any("match = graded" in one for one in carried_out(folder, full + ON_CLIPS).report.warnings)
+
+    def test_a_threshold_that_hides_everything(self, folder: Path) -> None:
+        hidden = 'systems.s = { kind = "vectors", path = "vectors.npz:clips", threshold = 7.0 }\n'
+        assert warned(ran(folder, system=hidden), "the threshold 7 leaves 6 of 6 queries no result")
+
+    @pytest.mark.parametrize(("ties", "first"), [("id", "c1"), ("id-desc", "c6"), ("order", "c3")])
+    def test_results_are_ordered_as_the_measures_are(self, folder: Path, ties: str, first: str) -> None:
+        rows = [f"t1 Q0 {clip} 1 0.5 x\n" for clip in ("c3", "c1", "c6")]
+        put(folder, tied__trec="".join(rows))
+        system = 'systems.s = "tied.trec"\n'
+        outcome = ran(folder, WITH_TEXTS, f'conventions.ties = "{ties}"\nconventions.missing = "skip"\n', system=system)
+        looked = outcome.report.partials["s"].of("t1")
+        assert looked is not None and looked.results[0].item == first
+
+    def test_slices_of_targets_are_there_however_many_there_are(self, folder: Path) -> None:
+        clips = {f"c{n}": f"k{n % 80:02},{'rare' if n < 3 else 'usual'}" for n in range(480)}
+        put(folder, clips__csv="clip,thing,act\n" + "".join(f"{clip},{cells}\n" for clip, cells in clips.items()))
+        angles = np.linspace(0, 3, len(clips))
+        put(folder, vectors__npz={"clips": np.stack([np.cos(angles), np.sin(angles)], 1), "clips_ids": list(clips)})
+        target = '[[target]]\nrequire = "Recall@3 >= 0"\nslice = "keyword=rare"\n'
+        outcome = carried_out(folder, f"{HEAD}{GOLD}{ON_CLIPS}{target}")
+        names = {part.name for part in outcome.report.slices}
+        assert {"keyword=rare", "keyword=usual", "keyword=(others)"} <= names
+        assert warned(outcome, "slices are of the 60 keywords that most queries ask for, of 81")
+
+    def test_the_own_clip_of_a_run_takes_no_place(self, folder: Path) -> None:
+        put(folder, own__trec="c1 Q0 c1 1 9 x\nc1 Q0 c2 2 8 x\nc1 Q0 c3 3 7 x\n")
+        text = 'measures = ["precision@1"]\nconventions.missing = "skip"\n' + GOLD + 'gold.match = "any"\n'
+        report = carried_out(folder, text + 'systems.s = "own.trec"\n').report
+        assert report.top["s"][0] == ("c2", "c3")
+
+    def test_a_gate_on_the_saved_report_leaves_random_orders_out(self, folder: Path) -> None:
+        report = ran(folder, system=ON_CLIPS + 'systems.chance = { kind = "random" }\n').report
+        gate = check_targets([parse_target("Recall@1 >= 0")], Saved(report.as_json(), "report"))
+        assert [one.system for one in gate.verdicts] == ["s"]
