@@ -14,7 +14,7 @@ ROOT = Path(karat.__file__).parent
 LAYERS = [
     {"errors", "_version"},
     {"types", "registry", "columns", "functions", "vocabulary"},
-    {"blocks", "variants", "annotations"},
+    {"blocks", "variants", "annotations", "judged"},
     {"predicates"},
     {"formats"},
     {"intake"},

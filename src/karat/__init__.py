@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from karat.gold.labels import read_gold
     from karat.gold.ordered import read_ordered
     from karat.intake import as_gold, as_ranking, ordered_gold
+    from karat.judged import Judged
     from karat.judging import judge
     from karat.measure import Measure, Metric, Option, metric
     from karat.plan.api import run_plan
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from karat.text.labels import label
     from karat.text.products import read_catalogue
     from karat.trying import try_index
-    from karat.types import Gold, Judged, Ranking, Vectors
+    from karat.types import Gold, Ranking, Vectors
 
 _HOMES = {
     **dict.fromkeys(("compare", "evaluate", "gate"), "karat.api"),
@@ -65,7 +66,8 @@ _HOMES = {
     "Estimate": "karat.statistics.estimates",
     "Resampling": "karat.statistics.intervals",
     "Target": "karat.targets",
-    **dict.fromkeys(("Gold", "Judged", "Ranking", "Vectors"), "karat.types"),
+    **dict.fromkeys(("Gold", "Ranking", "Vectors"), "karat.types"),
+    "Judged": "karat.judged",
 }
 
 __all__ = [

@@ -15,11 +15,12 @@ from karat.dialects import Asked
 from karat.errors import DataError, UsageError
 from karat.evaluation import cut_gold, measure_values
 from karat.expectations import EXPECTATIONS
+from karat.judged import Judged
 from karat.judging import Bench, DuplicateRule
 from karat.measure import Measure
 from karat.metrics.common import relevant_count
 from karat.results import Scores
-from karat.types import Floats, Gold, Ints, Judged, Ranking
+from karat.types import Floats, Gold, Ints, Ranking
 from karat.wording import count
 
 __all__ = ["Chance", "expected_scores", "has_expectation"]

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat.types import Floats, Gold, Judged
+from karat.judged import Judged
+from karat.types import Floats, Gold
 
 __all__ = ["Change", "Move", "Trace", "changes_between"]
 

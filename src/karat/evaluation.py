@@ -7,11 +7,12 @@ import numpy as np
 
 from karat.dialects import Asked, resolve
 from karat.errors import DataError
+from karat.judged import Judged
 from karat.judging import Bench, DuplicateRule, TieRule
 from karat.measure import Measure, Value
 from karat.metrics.common import relevant_count, within
 from karat.results import Scores
-from karat.types import Bools, Floats, Gold, Judged, Ranking
+from karat.types import Bools, Floats, Gold, Ranking
 from karat.wording import count
 
 __all__ = ["DEFAULT_MEASURES", "Evaluation", "cut_gold", "evaluate", "measure_values", "resolve_all"]

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from karat.judged import Judged
 from karat.metrics import cascade, counts, gain, sets
 from karat.metrics.common import cut_or_depth, divide, hits_of
-from karat.types import Floats, Ints, Judged
+from karat.types import Floats, Ints
 
 __all__ = ["EXPECTATIONS"]
 

@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 
 from karat.errors import DataError, UsageError
+from karat.judged import Judged, TieGroups
 from karat.matching import DuplicateRule, Rows, keep_one_of_each, match_rows, without_self_matches
 from karat.ordering import Ordered, TieRule, order_rows
-from karat.types import Bools, Floats, Gold, Ints, Judged, Ranking, Runs, TieGroups, gathered, segments_within
+from karat.types import Bools, Floats, Gold, Ints, Ranking, Runs, gathered, segments_within
 
 __all__ = ["Bench", "DuplicateRule", "TieRule", "judge"]
 

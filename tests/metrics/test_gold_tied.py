@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 import karat
 from karat.errors import UsageError
 from karat.intake import as_gold, as_ranking
+from karat.judged import Judged
 from karat.judging import judge
 from karat.measure import METRICS, Measure, Metric
-from karat.types import Gold, Judged
+from karat.types import Gold
 from tests.statistics.support import thorough
 
 ITEMS = [f"d{number:02}" for number in range(12)]

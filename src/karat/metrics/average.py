@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from karat.judged import Judged
 from karat.measure import Option, metric
 from karat.metrics.common import (
     REL,
@@ -15,7 +16,7 @@ from karat.metrics.common import (
     ties_or,
     within,
 )
-from karat.types import Bools, Floats, Judged
+from karat.types import Bools, Floats
 
 __all__ = ["ap", "gm_ap", "inf_ap", "iprec", "iprec_mean"]
 

@@ -6,8 +6,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from karat.judged import Judged
 from karat.measure import COMMON_OPTIONS, Option
-from karat.types import Bools, Floats, Ints, Judged
+from karat.types import Bools, Floats, Ints
 
 __all__ = [
     "NEGATIVE",

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from karat.judged import Judged
 from karat.measure import Option, metric
 from karat.metrics.common import (
     NEGATIVE,
@@ -14,7 +15,7 @@ from karat.metrics.common import (
     sum_by_row,
     within,
 )
-from karat.types import Floats, Judged
+from karat.types import Floats
 
 __all__ = [
     "hit_count",

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from karat.judged import Judged
 from karat.measure import Option, metric
 from karat.metrics.common import REL, discounts, divide, is_relevant, ties_or, within
-from karat.types import Bools, Floats, Judged
+from karat.types import Bools, Floats
 
 __all__ = ["dcg", "ndcg"]
 

@@ -3,9 +3,10 @@
 import numpy as np
 
 from karat.errors import DataError
+from karat.judged import Judged
 from karat.measure import Option, metric
 from karat.metrics.common import divide
-from karat.types import Floats, Ints, Judged
+from karat.types import Floats, Ints
 
 __all__ = ["rbo"]
 

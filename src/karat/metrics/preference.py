@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from karat.judged import Judged
 from karat.measure import metric
 from karat.metrics.common import NEGATIVE, REL, divide, is_relevant, relevant, relevant_count, running_count
-from karat.types import Floats, Judged
+from karat.types import Floats
 
 __all__ = ["bpref", "gm_bpref"]
 

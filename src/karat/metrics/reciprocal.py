@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from karat.judged import Judged
 from karat.measure import metric
 from karat.metrics.common import REL, relevant, within
-from karat.types import Floats, Judged
+from karat.types import Floats
 
 __all__ = ["rr"]
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from karat.judged import Judged
 from karat.measure import Option, metric
 from karat.metrics.common import REL, cut_or_depth, divide, hits_of, relevant, relevant_count, sum_by_row
-from karat.types import Floats, Judged
+from karat.types import Floats
 
 __all__ = ["f1", "hit_rate", "precision", "r_precision", "recall", "set_ap"]
 
