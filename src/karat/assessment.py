@@ -31,6 +31,7 @@ __all__ = ["Rankings", "assess"]
 Rankings = Mapping[str, Callable[[], Ranking | Chance]]
 """Systems by name, each loaded when its turn comes."""
 
+Progress = Callable[[str, int, int], None]
 _CHANGES_KEPT = 10
 _FEW_DIFFERENCES = 10
 
@@ -64,7 +65,7 @@ def assess(
     duplicates: DuplicateRule = "error",
     keep_top: int = 0,
     relative: bool = False,
-    progress: Callable[[str, int, int], None] = lambda what, done, of: None,
+    progress: Progress = lambda what, done, of: None,
 ) -> Report:
     """Score every ranking; with ``how``, say how far to trust it; with ``baseline``, compare with that system.
 
@@ -103,31 +104,39 @@ def assess(
         name for name in systems if baseline and golds[name] is golds[baseline] and not systems[name].by_chance
     ]
     compared = {name: scores[name].only(tested) for name in comparable}
-    signs = signs_for((len(groups) + len(item_groups)) * (len(scores) - 1), how)
-    found = []
-    if groups:
-        for part in break_down(scores, groups, how, baseline, signs, compared, by_chance):
-            found.append(part)
-            progress("Breaking down", len(found), len(groups))
-    for number, group in enumerate(item_groups):
-        of_items = {name: system.of_items[number] for name, system in systems.items()}
-        beside = {name: of_items[name].only(tested) for name in comparable}
-        found.append(slice_of_items(group, of_items, how, baseline, signs, beside))
+    found = _slices(systems, groups, item_groups, how, baseline, compared, progress)
     if baseline is not None:
-        report = replace(
-            report,
-            comparisons=tuple(_compare(compared, baseline, how, relative)),
-            changes=tuple(
-                _changes(
-                    {name: systems[name] for name in comparable},
-                    baseline,
-                    [one for one in asked if tested is None or one.label in tested],
-                )
-            ),
-        )
+        kept = [one for one in asked if tested is None or one.label in tested]
+        changes = _changes({name: systems[name] for name in comparable}, baseline, kept)
+        comparisons = _compare(compared, baseline, how, relative)
+        report = replace(report, comparisons=tuple(comparisons), changes=tuple(changes))
     return replace(
         report, slices=tuple(correct_slices(found)), warnings=(*warnings, *_cautions(systems, report, found))
     )
+
+
+def _slices(
+    systems: Mapping[str, _System],
+    groups: Sequence[Group],
+    item_groups: Sequence[Group],
+    how: Resampling,
+    baseline: str | None,
+    compared: Mapping[str, Scores],
+    progress: Progress,
+) -> list[Slice]:
+    """Every system in every group of queries and of items; p-values are not yet corrected."""
+    scores = {name: system.scores for name, system in systems.items()}
+    expected = [name for name, system in systems.items() if system.by_chance]
+    signs = signs_for((len(groups) + len(item_groups)) * (len(scores) - 1), how)
+    found = []
+    for part in break_down(scores, groups, how, baseline, signs, compared, expected) if groups else ():
+        found.append(part)
+        progress("Breaking down", len(found), len(groups))
+    for number, group in enumerate(item_groups):
+        of_items = {name: system.of_items[number] for name, system in systems.items()}
+        beside = {name: of_items[name].only(one.labels) for name, one in compared.items()}
+        found.append(slice_of_items(group, of_items, how, baseline, signs, beside))
+    return found
 
 
 def _check_request(golds: Mapping[str, Gold], rankings: Rankings, how: Resampling | None, baseline: str | None) -> None:
