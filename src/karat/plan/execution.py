@@ -43,7 +43,19 @@ def run_plan(checked: Checked, steps: Steps | None = None, output: Path | None =
         work.check_earlier()
     with work.named_at("lab", "queries"):
         work.lab.query_set  # noqa: B018 - before the work, not after it
-    report = assess(
+    report = _completed(_assessed(work), work)
+    if work.trials.stabilities:
+        golds = {name: work.gold_of(name) for name in plan.systems}
+        report = work.trials.added_to(report, golds, checked.asked, work.how)
+    targets, notes = _aimed(work, report)
+    report = replace(report, warnings=(*report.warnings, *notes))
+    return Outcome(report, _gate(targets, report, checked.where) if targets else None)
+
+
+def _assessed(work: Work) -> Report:
+    """Scored, compared and broken down."""
+    checked, plan = work.checked, work.checked.plan
+    return assess(
         work.gold_of(next(iter(plan.systems))),
         {name: partial(work.load, name) for name in plan.systems},
         checked.asked,
@@ -58,8 +70,13 @@ def run_plan(checked: Checked, steps: Steps | None = None, output: Path | None =
         relative=work.loaded.reference is not None,
         progress=work.steps,
     )
+
+
+def _completed(report: Report, work: Work) -> Report:
+    """With what was found beside the scores."""
+    checked, plan = work.checked, work.checked.plan
     side = work.loaded.keywords
-    report = replace(
+    return replace(
         report,
         figures={name: dict(found) for name, found in plan.figures.items()},
         golds={name: work.aspect_of(name) for name in plan.systems} if len(work.loaded.golds) > 1 else {},
@@ -81,12 +98,6 @@ def run_plan(checked: Checked, steps: Steps | None = None, output: Path | None =
         ),
         provenance=_provenance(checked),
     )
-    if work.trials.stabilities:
-        golds = {name: work.gold_of(name) for name in plan.systems}
-        report = work.trials.added_to(report, golds, checked.asked, work.how)
-    targets, notes = _aimed(work, report)
-    report = replace(report, warnings=(*report.warnings, *notes))
-    return Outcome(report, _gate(targets, report, checked.where) if targets else None)
 
 
 def rankings_of(checked: Checked, system: str, steps: Steps | None = None) -> tuple[Gold, dict[str, Ranking], bool]:
