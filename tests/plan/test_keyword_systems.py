@@ -322,6 +322,11 @@ class TestToldAndKept:
         assert {"keyword=rare", "keyword=usual", "keyword=(others)"} <= names
         assert warned(outcome, "slices are of the 60 keywords that most queries ask for, of 81")
 
+    def test_results_that_are_not_annotated_are_named(self, folder: Path) -> None:
+        put(folder, strange__trec="t1 Q0 c1 1 9 x\nt1 Q0 zebra 2 8 x\nt2 Q0 yak 1 7 x\n")
+        outcome = ran(folder, WITH_TEXTS, 'conventions.missing = "skip"\n', system='systems.s = "strange.trec"\n')
+        assert warned(outcome, "2 results are of no annotated item, and never relevant: yak, zebra")
+
     def test_the_own_clip_of_a_run_takes_no_place(self, folder: Path) -> None:
         put(folder, own__trec="c1 Q0 c1 1 9 x\nc1 Q0 c2 2 8 x\nc1 Q0 c3 3 7 x\n")
         text = 'measures = ["precision@1"]\nconventions.missing = "skip"\n' + GOLD + 'gold.match = "any"\n'

@@ -83,6 +83,7 @@ def partial_matches(
         tuple(_looked(predicates, pairs, frame, kept, scored=ranking.scores is not None)),
         None if everything is None else _alike(predicates, pairs, everything),
         tuple(_look_alikes(predicates, pairs, frame)) if ranking.scores is not None else (),
+        tuple(frame[ITEM].filter(pl.Series(pairs.item < 0)).unique().sort()),
     )
 
 

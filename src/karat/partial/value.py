@@ -135,6 +135,8 @@ class Partial:
     """Of queries that are items with other keywords than those that count."""
     look_alikes: tuple[LookAlike, ...] = ()
     """Of those that are not relevant, the results that score highest."""
+    unknown: tuple[str, ...] = ()
+    """Results that are not annotated."""
 
     def of(self, query: str) -> Looked | None:
         return next((one for one in self.queries if one.query == query), None)
@@ -147,6 +149,7 @@ class Partial:
             "keywords": [one.as_json() for one in self.keywords],
             "groups": [one.as_json() for one in self.groups],
             "alike": None if self.alike is None else self.alike.as_json(),
+            "not_annotated": len(self.unknown),
             "look_alikes": [one.as_json() for one in self.look_alikes],
             "queries": [one.as_json() for one in self.queries],
         }

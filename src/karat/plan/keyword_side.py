@@ -1,7 +1,7 @@
 """What a gold of keywords knows beside its grades: who asks for what, and why."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ from karat.types import Gold, Ranking, Vectors
 from karat.vocabulary import Vocabulary
 from karat.wording import count
 
-__all__ = ["KeywordSide", "wanted_queries"]
+__all__ = ["KeywordSide", "named", "wanted_queries"]
 
 _MOST_SLICES = 60
 _FEWEST_QUERIES = 5
@@ -49,10 +49,10 @@ class KeywordSide:
         """How many items a query can find."""
         return len(self.everything) - (self.predicates.own is not None)
 
-    def cuts(self, named: Collection[str] = ()) -> Cuts | None:
+    def cuts(self, wanted: Collection[str] = ()) -> Cuts | None:
         """The queries by keyword and by group that they ask for; None where all keywords are rare.
 
-        Keywords that few queries ask for, or that are too many, are put together, save those of the slices ``named``.
+        Keywords that few queries ask for, or that are too many, are put together, save those of the slices ``wanted``.
         """
         vocabulary = self.predicates.annotations.vocabulary
         asked = [self.predicates.codes_of(query).tolist() for query in range(len(self.predicates))]
@@ -60,7 +60,7 @@ class KeywordSide:
         names = _names(vocabulary)
         first = sorted(often, key=lambda code: (-often[code], code))[:_MOST_SLICES]
         kept = {code for code in first if often[code] >= _FEWEST_QUERIES}
-        kept |= {code for code in often if f"{KEYWORD}={names[code]}" in named}
+        kept |= {code for code in often if f"{KEYWORD}={names[code]}" in wanted}
         if not kept:
             return None
         table = pl.DataFrame(
@@ -102,13 +102,13 @@ class KeywordSide:
         extra = corpus.ids.filter(pl.Series(self.everything.rows_of(corpus.ids) < 0))
         if len(lacking):
             told = count(len(lacking), "annotated item has", "annotated items have")
-            notes.append(f"{told} no vector, and cannot be found: {_some(lacking)}")
+            notes.append(f"{told} no vector, and cannot be found: {named(lacking)}")
         if len(extra):
             told = count(len(extra), "vector is", "vectors are")
-            notes.append(f"{told} of no annotated item, and never relevant: {_some(extra)}")
+            notes.append(f"{told} of no annotated item, and never relevant: {named(extra)}")
         if queries is not None and not there.all():
             notes.append(
-                f"{count(int((~there).sum()), 'query has', 'queries have')} no vector: {_some(ids.filter(~there))}"
+                f"{count(int((~there).sum()), 'query has', 'queries have')} no vector: {named(ids.filter(~there))}"
             )
         return ids.filter(there), notes
 
@@ -129,7 +129,7 @@ def wanted_queries(shop: _Shop, corpus: Vectors, queries: Vectors | None) -> pl.
         asked = corpus if queries is None else queries
         known = shop.keywords.predicates.queries.cast(pl.String).sort()
         raise DataError(
-            f"no query has a vector: asked are {_some(known, _FEW)}; the vectors are of {_some(asked.ids, _FEW)}",
+            f"no query has a vector: asked are {named(known, _FEW)}; the vectors are of {named(asked.ids, _FEW)}",
             where=asked.source,
             expected="vectors with the queries' ids",
             hint="Check prefixes, leading zeros, and that these files belong together.",
@@ -145,5 +145,6 @@ def _names(vocabulary: Vocabulary) -> list[str]:
     return [one.name if often[one.name] == 1 else str(one) for one in vocabulary.keywords]
 
 
-def _some(ids: pl.Series, most: int = _LISTED) -> str:
+def named(ids: Sequence[str] | pl.Series, most: int = _LISTED) -> str:
+    """Some of them, for people."""
     return ", ".join(ids[:most]) + (" …" if len(ids) > most else "")

@@ -16,6 +16,7 @@ from karat.lab.measuring import Measured
 from karat.ordering import TieRule
 from karat.pairing import PairsOfSystems
 from karat.partial import Partial
+from karat.plan.keyword_side import named
 from karat.plan.lab import LabWork
 from karat.plan.reading import Checked
 from karat.plan.tables import Loaded
@@ -25,6 +26,7 @@ from karat.rankers.threshold import shown_from
 from karat.similarities import Similarities
 from karat.statistics.intervals import Resampling
 from karat.types import Floats, Gold, Ranking, Vectors
+from karat.wording import count
 
 __all__ = ["TOP", "Steps", "Work"]
 
@@ -32,6 +34,7 @@ Steps = Callable[[str, int, int], None]
 """Told what is being done, how many steps of it are done, and of how many."""
 TOP = 10
 """How many of each query are kept where no measure says how deep it looks."""
+_UNKNOWN = "of no annotated item"
 _MOST_LOOKED_AT = 50
 """How many results of a query are looked at keyword by keyword."""
 
@@ -157,7 +160,10 @@ class Work:
             ranking = without_own(ranking)
         if side is not None:
             looked_at = min(max(self.cuts, default=TOP), _MOST_LOOKED_AT)
-            self.partials[name] = side.looked_at(ranking, looked_at, threshold, self._ties)
+            self.partials[name] = found = side.looked_at(ranking, looked_at, threshold, self._ties)
+            if found.unknown and not any(_UNKNOWN in note for note in self.notes if note.startswith(f"{name}: ")):
+                told = count(len(found.unknown), "result is", "results are")
+                self.notes.append(f"{name}: {told} {_UNKNOWN}, and never relevant: {named(found.unknown)}")
         if threshold is None:
             return ranking
         self.facts[name] = self.facts.get(name, {}) | {"threshold": threshold}
