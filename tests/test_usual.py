@@ -58,7 +58,7 @@ def test_both_names_beside_each_other() -> None:
     assert beside("MAP", None) == "MAP"
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(
     cases(),
     st.sampled_from(MISNAMED),

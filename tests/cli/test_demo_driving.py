@@ -37,11 +37,6 @@ def test_both_examples_and_the_reports(karat: Karat) -> None:
     assert outcome.err.count("Next: ") == 1
 
 
-def test_elsewhere(karat: Karat) -> None:
-    assert karat("demo", "driving", "-o", "results", "-q").err == ""
-    assert names("results") == REPORTS and not Path("karat-driving").exists()
-
-
 def test_kept_files_can_be_run_and_asked(karat: Karat) -> None:
     outcome = karat("demo", "driving", "--keep", "mine")
     assert names("mine") == sorted([*KEPT, *REPORTS]) and not Path("karat-driving").exists()

@@ -135,13 +135,14 @@ def test_an_unknown_sample(karat: Karat) -> None:
 def test_help_teaches(karat: Karat) -> None:
     """It has examples, they work, and -o is for results, neither plan nor data.
 
-    Those of papers are run in test_demo.py, those that are also on a page in test_docs.py.
+    Those on somebody's own data are run in test_demo.py and test_demo_driving.py, those that are also on a page in
+    test_docs.py.
     """
     text = karat("demo", "--help").out
     examples = re.findall(r"^ +(karat .+)$", text, re.MULTILINE)
     assert examples
     for example in examples:
-        elsewhere = "papers" in example or example in commands()
+        elsewhere = "papers" in example or "--data" in example or example in commands()
         assert elsewhere or karat(*example.split()[1:]).code == 0, example
     assert "plan and data beside" not in " ".join(text.split())
 

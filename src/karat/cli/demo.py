@@ -23,7 +23,7 @@ _EPILOG = (
     "  karat demo fashion\n\n"
     "  karat demo driving\n\n"
     "  karat demo papers --data FOLDER\n\n"
-    "  karat demo driving --data clips.csv --group object=objects --group actor=action,crossing --select object\n\n"
+    "  karat demo driving --data clips.csv --select object_type\n\n"
     "  karat demo movies --keep karat-movies\n\n"
     "Without --keep and -o nothing is written, save the reports of driving, which go to karat-driving."
 )
