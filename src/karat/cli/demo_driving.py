@@ -6,6 +6,7 @@ from typing import Any
 
 from karat.cli.common import steps, warn
 from karat.cli.grouping import Table
+from karat.errors import MissingExtra
 
 __all__ = ["DEMO_FOLDER", "both_ways", "own_clips"]
 
@@ -33,7 +34,11 @@ def own_clips(table: Table, vectors: str | None, output: Path | None, *, quiet: 
 
     with TemporaryDirectory() as scratch:
         if vectors is None:
-            vectors = _embedded(table, Path(scratch) / "vectors.npz", quiet=quiet)
+            try:
+                vectors = _embedded(table, Path(scratch) / "vectors.npz", quiet=quiet)
+            except MissingExtra as error:
+                error.hint = f"{error.hint}, or give the clips' vectors with --vectors FILE."
+                raise
             warn(
                 [
                     "no vectors were given: clips are embedded by a text rendering of their own annotations, so that "
