@@ -4,8 +4,9 @@ Every query has n candidates, all of its judged items among them, and its rankin
 likely as the others. Conventions, cut-offs and policies are those of the measures.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import cast
 
 import numpy as np
@@ -20,7 +21,7 @@ from karat.judging import Bench, DuplicateRule
 from karat.measure import Measure
 from karat.metrics.common import relevant_count
 from karat.results import Scores
-from karat.types import Floats, Gold, Ints, Ranking
+from karat.types import Floats, Gold, Ints, Ranking, Runs, gathered
 from karat.wording import count
 
 __all__ = ["Chance", "expected_scores", "has_expectation"]
@@ -52,11 +53,12 @@ def expected_scores(
     bench = Bench(gold, itself, duplicates=duplicates)
     candidates = _candidates(bench, chance)
     rules = {str(one.measure["self"]) for one in asked}
-    judgings = {rule: _judged(bench, candidates, rule) for rule in rules if bench.gold.counted is None}
-    columns = []
-    for one in asked:
-        parts = _laid_out(bench, candidates) if not judgings else [judgings[str(one.measure["self"])]]
-        columns.append(np.concatenate([_expected(part, one.measure, chance.source) for part in parts]))
+    whole = bench.judge()
+    if whole.counted is not None:
+        columns = _by_number(whole, whole.counted, candidates, asked, chance.source)
+    else:
+        judgings = {rule: _judged(bench, candidates, rule) for rule in rules}
+        columns = [_expected(judgings[str(one.measure["self"])], one.measure, chance.source) for one in asked]
     return Scores(
         queries=bench.queries,
         labels=tuple(one.label for one in asked),
@@ -86,22 +88,38 @@ def _judged(bench: Bench, candidates: Ints, self_matches: str) -> Judged:
     return replace(judged, depth=candidates - dropped)
 
 
-def _laid_out(bench: Bench, candidates: Ints) -> Iterator[Judged]:
-    """The same for some queries at a time, of a gold that tells its grades by number: the query itself is not in it."""
-    first = 0
-    for part in bench.judge().parts():
-        ranks = part.gold_places
-        yield replace(
-            part,
-            row=part.gold_rows,
-            rank=ranks,
-            tie_first=ranks,
-            tie_last=ranks,
-            grade=part.gold_grades,
-            gold_index=np.zeros_like(ranks),
-            depth=candidates[first : first + len(part)],
-        )
-        first += len(part)
+def _by_number(judged: Judged, runs: Runs, candidates: Ints, asked: Sequence[Asked], source: str) -> list[Floats]:
+    """The same of a gold that tells its grades by number; queries with the same numbers come to the same."""
+    numbers: dict[tuple[int, bytes, bytes], int] = {}
+    which = np.empty(len(judged), dtype=np.int64)
+    for row, (first, last) in enumerate(pairwise(runs.starts.tolist())):
+        alike = int(candidates[row]), runs.grades[first:last].tobytes(), runs.counts[first:last].tobytes()
+        which[row] = numbers.setdefault(alike, len(numbers))
+    rows = np.unique(which, return_index=True)[1]
+    starts, at = gathered(runs.starts, rows)
+    different = replace(
+        judged,
+        queries=judged.queries.gather(rows),
+        present=judged.present[rows],
+        depth=candidates[rows],
+        counted=Runs(starts, runs.grades[at], runs.counts[at]),
+    )
+    values = [[_expected(part, one.measure, source) for one in asked] for part in map(_all_found, different.parts())]
+    return [np.concatenate(column)[which] for column in zip(*values, strict=True)]
+
+
+def _all_found(part: Judged) -> Judged:
+    """Every item of the gold retrieved, at whatever rank."""
+    ranks = part.gold_places
+    return replace(
+        part,
+        row=part.gold_rows,
+        rank=ranks,
+        tie_first=ranks,
+        tie_last=ranks,
+        grade=part.gold_grades,
+        gold_index=np.zeros_like(ranks),
+    )
 
 
 def _candidates(bench: Bench, chance: Chance) -> Ints:

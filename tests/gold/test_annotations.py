@@ -156,6 +156,12 @@ class TestCells:
     def test_yes_among_other_values_is_a_value(self) -> None:
         assert of_column(["yes", "no", "perhaps"]) == [["yes"], ["no"], ["perhaps"]]
 
+    def test_what_is_odd_is_noted(self) -> None:
+        frame = pl.DataFrame({"clip": ["a", "b"], "wet": ["0", "1"], "who": ["Car", "car"], "lit": ["true", "false"]})
+        notes = annotations_from_frame(frame, id_column="clip").notes
+        assert [note.partition(":")[0] for note in notes] == ["wet", "who"]
+        assert "write false and true" in notes[0] and "Car, car differ in case only" in notes[1]
+
     def test_ones_and_zeros_are_numbers(self) -> None:
         assert of_column([1, 0]) == [["1"], ["0"]]
 

@@ -327,6 +327,23 @@ class TestToldAndKept:
         outcome = ran(folder, WITH_TEXTS, 'conventions.missing = "skip"\n', system='systems.s = "strange.trec"\n')
         assert warned(outcome, "2 results are of no annotated item, and never relevant: yak, zebra")
 
+    def test_a_score_at_the_threshold_is_shown(self, folder: Path) -> None:
+        put(folder, at__trec="t1 Q0 c1 1 0.5 x\nt1 Q0 c2 2 0.25 x\n")
+        system = 'systems.s = { path = "at.trec", threshold = 0.5 }\n'
+        report = ran(folder, WITH_TEXTS, 'conventions.missing = "skip"\n', system=system).report
+        looked = report.partials["s"].of("t1")
+        assert looked is not None and [one.shown for one in looked.results] == [True, False]
+        assert report.top["s"][0] == ("c1",)
+
+    @pytest.mark.parametrize("kind", ["run", "vectors"])
+    def test_a_text_with_the_id_of_a_clip_finds_that_clip(self, folder: Path, kind: str) -> None:
+        put(folder, texts__jsonl='{"query_id": "c1", "text": "", "keywords": ["car", "turning"]}\n')
+        put(folder, same__trec="c1 Q0 c1 1 9 x\nc1 Q0 c2 2 8 x\n", one__npz={"ids": ["c1"], "v": [[1.0, 0.0]]})
+        vectors = '{ kind = "vectors", path = "vectors.npz:clips", queries = "one.npz:v" }\n'
+        system = 'systems.s = "same.trec"\n' if kind == "run" else f"systems.s = {vectors}"
+        report = ran(folder, WITH_TEXTS, system=system).report
+        assert report.top["s"][0][0] == "c1" and scores(report, "Recall@1") == {"c1": 1.0}
+
     def test_the_own_clip_of_a_run_takes_no_place(self, folder: Path) -> None:
         put(folder, own__trec="c1 Q0 c1 1 9 x\nc1 Q0 c2 2 8 x\nc1 Q0 c3 3 7 x\n")
         text = 'measures = ["precision@1"]\nconventions.missing = "skip"\n' + GOLD + 'gold.match = "any"\n'

@@ -131,6 +131,9 @@ def _found(before: _Side, after: _Side) -> Iterator[_Trace]:
         yield _Trace("query set", "other queries", "the queries differ")
     elif other_queries is False and _differ("query_vectors", before, after) and before.prepared == after.prepared:
         yield _Trace("model", "other vectors of the same queries", "the same queries have other vectors")
+    thresholds = before.facts.get("threshold"), after.facts.get("threshold")
+    if thresholds[0] != thresholds[1]:
+        yield _Trace("index", f"threshold {_shown(thresholds[0])} → {_shown(thresholds[1])}")
     if not (before.index and after.index):
         yield from (_Trace("index", one) for one in _changes_in("vectors", before.facts, after.facts))
     if before.index and after.index:

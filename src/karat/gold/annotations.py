@@ -24,6 +24,8 @@ SEPARATOR = "|"
 NO_VALUE = ("", "n/a", "nan", "null")
 """What cells say that have no value, in any case of letters."""
 _TRUE, _FALSE = ("true", "yes"), ("false", "no")
+_FLAGS = ({"0", "1"}, {"0.0", "1.0"}, {"t", "f"}, {"y", "n"}, {"on", "off"})
+"""Pairs that may be meant as true and false, and may not."""
 _ROW, _NAME, _GROUP = "row", "name", "group"
 _LISTED = 5
 _OTHER_SEPARATORS = (";", "|", ",")
@@ -72,7 +74,10 @@ def annotations_from_frame(
     ]
     pairs = pl.concat(parts).unique()
     vocabulary = _vocabulary(pairs, columns, source, asked=groups is not None)
-    notes = tuple(_separators([frame[name] for names in columns.values() for name in names], separator))
+    notes = (
+        *_separators([frame[name] for names in columns.values() for name in names], separator),
+        *_odd_keywords(vocabulary),
+    )
     return replace(_assembled(ids, pairs, vocabulary, source), notes=notes)
 
 
@@ -169,6 +174,20 @@ def _split(text: str | None, separator: str) -> list[str] | None:
     if isinstance(values, list) and not any(isinstance(one, list | dict) for one in values):
         return [one if isinstance(one, str) else json.dumps(one) for one in values if one is not None]
     return text.split(separator)
+
+
+def _odd_keywords(vocabulary: Vocabulary) -> Iterator[str]:
+    """Keywords of one group that differ in the case of letters only, and such as may be meant as true and false."""
+    folded: dict[str, dict[str, list[str]]] = {}
+    for one in vocabulary.keywords:
+        folded.setdefault(one.group, {}).setdefault(one.name.casefold(), []).append(one.name)
+    for group, names in folded.items():
+        for same in names.values():
+            if len(same) > 1:
+                yield f"{group}: {', '.join(same)} differ in case only, and are different keywords"
+        if set(names) in _FLAGS:
+            both = " and ".join(sorted(names))
+            yield f"{group}: {both} are keywords of their own; where they mean no and yes, write false and true"
 
 
 def _separators(cells: Iterable[pl.Series], separator: str) -> Iterator[str]:

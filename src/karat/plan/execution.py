@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from karat.assessment import assess
+from karat.dialects import Asked
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.formats.attributes import read_attributes
 from karat.gates import Gate, check_targets, measures_of
@@ -58,7 +59,7 @@ def _assessed(work: Work) -> Report:
     return assess(
         work.gold_of(next(iter(plan.systems))),
         {name: partial(work.load, name) for name in plan.systems},
-        checked.asked,
+        _asked(work),
         golds={name: work.gold_of(name) for name in plan.systems},
         how=work.how,
         baseline=plan.baseline,
@@ -70,6 +71,14 @@ def _assessed(work: Work) -> Report:
         relative=work.loaded.reference is not None,
         progress=work.steps,
     )
+
+
+def _asked(work: Work) -> tuple[Asked, ...]:
+    """The measures; an item that has the id of a text is not that text, and is not dropped."""
+    asked = work.checked.asked
+    if work.loaded.keywords is None or not work.loaded.keywords.asks_by_texts:
+        return asked
+    return tuple(replace(one, measure=one.measure.having({"self": "keep"})) for one in asked)
 
 
 def _completed(report: Report, work: Work) -> Report:

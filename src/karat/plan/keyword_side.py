@@ -47,7 +47,12 @@ class KeywordSide:
     @property
     def candidates(self) -> int:
         """How many items a query can find."""
-        return len(self.everything) - (self.predicates.own is not None)
+        return len(self.everything) - (not self.asks_by_texts)
+
+    @property
+    def asks_by_texts(self) -> bool:
+        """Whether queries are texts: then an item of the same id is no query, and may be found."""
+        return self.predicates.own is None
 
     def cuts(self, wanted: Collection[str] = ()) -> Cuts | None:
         """The queries by keyword and by group that they ask for; None where all keywords are rare.

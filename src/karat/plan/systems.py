@@ -79,11 +79,13 @@ class VectorsSystem(VectorFiles, SystemTable):
         # One more than the measures look at shows whether the last of them ties with the next.
         only_order = shop.reference is not None and shop.deepest is not None and self.threshold is None
         depth = self.depth or (shop.deepest + 1 if only_order and shop.deepest else usual)
+        apart = queries is not None and shop.keywords is not None and shop.keywords.asks_by_texts
         space = rank_vectors(
             corpus,
             queries,
             k=depth,
             metric=self.metric,
+            apart=apart,
             wanted=wanted_queries(shop, corpus, queries),
             candidates=candidates,
             cuts=shop.cuts,
@@ -92,7 +94,7 @@ class VectorsSystem(VectorFiles, SystemTable):
         )
         shop.keep_space(space.hygiene)
         shop.keep_similarities(OfVectors(corpus, queries, self.metric), space.ranking)
-        if queries is not None and (own := int((corpus.rows_of(space.ranking.queries) >= 0).sum())):
+        if queries is not None and not apart and (own := int((corpus.rows_of(space.ranking.queries) >= 0).sum())):
             shop.note(f"{count(own, 'query has', 'queries have')} the id of an item, which they do not find")
         if shop.is_lab and not only_order:
             asked = those(corpus if queries is None else queries, space.ranking.queries, "query")

@@ -99,9 +99,22 @@ def spellings_of(vocabulary: Vocabulary, settings: Settings) -> Spellings:
     if not written:
         raise DataError("no keyword has a word", where=vocabulary.source, expected="letters or digits")
     wordless = [repr(str(vocabulary.keywords[one.number])) for one in listed if not one.phrase]
-    notes = (f"no text can mean {', '.join(wordless)}: there is no word in it",) if wordless else ()
+    notes = [f"no text can mean {', '.join(wordless)}: there is no word in it"] if wordless else []
+    notes += _alike(written, vocabulary)
     ignored = frozenset(phrase_of(text, fillers)[1] for text in synonyms.ignored)
     return Spellings(written, ignored, fillers, (*synonyms.notes, *notes))
+
+
+def _alike(written: tuple[Spelling, ...], vocabulary: Vocabulary) -> Iterator[str]:
+    """Keywords of one group that come to the same words, as C# and C++ do: texts always mean the first."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for one in written[: len(vocabulary)]:
+        keyword = vocabulary.keywords[one.number]
+        if one.shown and phrase_of(keyword.name)[1] == one.phrase:
+            found.setdefault((keyword.group, key_of(one.phrase)), {})[keyword.name] = None
+    for (_, key), names in found.items():
+        if len(names) > 1:
+            yield f"{', '.join(names)} are the same words ({key}): texts are taken to mean {next(iter(names))}"
 
 
 def _only_fillers(text: str) -> tuple[str, ...]:
