@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from karat.errors import DataError, UnknownName
-from karat.types import Bools, Ints, freeze
+from karat.types import Bools, Ints, freeze, places_in
 from karat.vocabulary import Vocabulary
 
 __all__ = ["Annotations", "Bits", "places_of"]
@@ -65,9 +65,7 @@ class Annotations:
 
     def rows_of(self, ids: pl.Series) -> Ints:
         """The row of each of these ids, −1 where there is none."""
-        known = pl.DataFrame({"id": self.ids, "row": np.arange(len(self))})
-        found = ids.cast(pl.String).to_frame("id").join(known, on="id", how="left", maintain_order="left")
-        return found["row"].fill_null(-1).cast(pl.Int64).to_numpy()
+        return places_in(self.ids, ids.cast(pl.String))
 
     def keywords_of(self, id_: str) -> tuple[int, ...]:
         """The numbers of an item's keywords."""

@@ -14,7 +14,7 @@ from karat.errors import DataError, UsageError
 from karat.judged import Judged, TieGroups
 from karat.matching import DuplicateRule, Rows, keep_one_of_each, match_rows, without_self_matches
 from karat.ordering import Ordered, TieRule, order_rows
-from karat.types import Bools, Floats, Gold, Ints, Ranking, Runs, gathered, segments_within
+from karat.types import Bools, Floats, Gold, Ints, Ranking, Runs, gathered, places_in, segments_within
 
 __all__ = ["Bench", "DuplicateRule", "TieRule", "judge"]
 
@@ -76,9 +76,7 @@ class Bench:
 
     def _known(self, queries: pl.Series, rows: Rows) -> Rows:
         """The rows of queries that the gold has, each segment numbered by its place among them."""
-        numbers = self.queries.to_frame("query").with_row_index("number")
-        found = queries.to_frame("query").join(numbers, on="query", how="left", maintain_order="left")["number"]
-        number = found.cast(pl.Int64).fill_null(-1).to_numpy()
+        number = places_in(self.queries, queries)
         known = number >= 0
         if known.all():
             return replace(rows, queries=number)

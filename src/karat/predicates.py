@@ -14,7 +14,7 @@ import polars as pl
 
 from karat.annotations import Annotations, Bits, places_of
 from karat.errors import UsageError
-from karat.types import Floats, Gold, Ints, Ranking, Runs, freeze, gathered
+from karat.types import Floats, Gold, Ints, Ranking, Runs, freeze, gathered, places_in
 
 __all__ = ["Match", "Predicates"]
 
@@ -169,10 +169,7 @@ class Predicates:
 
     def gold_for(self, ranking: Ranking) -> Gold:
         """The relevant items that a ranking names; how many there are of each grade in all is told by number."""
-        wanted = self.queries.cast(pl.String).to_frame("query").with_row_index("row")
-        named = ranking.queries.cast(pl.String).to_frame("query")
-        found = named.join(wanted, on="query", how="left", maintain_order="left")["row"]
-        row = found.cast(pl.Int64).fill_null(-1).to_numpy()
+        row = places_in(self.queries.cast(pl.String), ranking.queries.cast(pl.String))
         rows = np.repeat(row, np.diff(ranking.starts))
         at = np.flatnonzero(rows >= 0)
         items = self.annotations.rows_of(ranking.items)[at]

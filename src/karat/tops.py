@@ -4,10 +4,11 @@ import numpy as np
 import polars as pl
 
 from karat.columns import ITEM, QUERY, SCORE
+from karat.errors import UsageError
 from karat.ordering import TieRule
 from karat.types import Floats, Ints, Ranking, segments_within
 
-__all__ = ["first_items", "first_rows", "first_scores"]
+__all__ = ["first_items", "first_rows", "first_scores", "known_scores"]
 
 
 def first_items(ranking: Ranking, queries: pl.Series, k: int) -> tuple[tuple[str, ...], ...]:
@@ -45,3 +46,20 @@ def first_scores(ranking: Ranking, k: int) -> Floats:
     if ranking.scores is not None:
         found[row[kept], place[kept]] = ranking.scores[kept]
     return found
+
+
+def known_scores(ranking: Ranking) -> Floats:
+    """The scores, for what is held against them: a ranking that has only an order is refused."""
+    if ranking.scores is None or _are_places(ranking, ranking.scores):
+        raise UsageError(
+            "a threshold, but the ranking has no scores", where=ranking.source, expected="scores to hold it against"
+        )
+    return ranking.scores
+
+
+def _are_places(ranking: Ranking, scores: Floats) -> bool:
+    """Whether every query's scores are −1, −2 … or 0, −1 …: ranks, of a run or a service that tells no scores."""
+    lengths = np.diff(ranking.starts)
+    rows: Ints = np.repeat(np.arange(len(lengths)), lengths)
+    ordered, places = scores[np.lexsort((-scores, rows))], segments_within(ranking.starts)
+    return bool(lengths.max(initial=0) > 1 and any(np.array_equal(ordered, first - places) for first in (0, -1)))

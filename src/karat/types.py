@@ -23,6 +23,7 @@ __all__ = [
     "Vectors",
     "freeze",
     "gathered",
+    "places_in",
     "segments_within",
 ]
 
@@ -148,9 +149,7 @@ class Vectors:
 
     def rows_of(self, ids: pl.Series) -> Ints:
         """The row of each of these ids, −1 where there is none."""
-        known = pl.DataFrame({"id": self.ids, "row": np.arange(len(self))})
-        found = ids.to_frame("id").join(known, on="id", how="left", maintain_order="left")
-        return found["row"].fill_null(-1).cast(pl.Int64).to_numpy()
+        return places_in(self.ids, ids)
 
     def take(self, rows: Ints) -> "Vectors":
         """Some of them."""
@@ -161,6 +160,13 @@ def segments_within(starts: Ints) -> Ints:
     """For CSR ``starts``: the position (from 0) of each row within its segment."""
     lengths = np.diff(starts)
     return np.arange(int(starts[-1]), dtype=np.int64) - np.repeat(starts[:-1], lengths)
+
+
+def places_in(known: pl.Series, wanted: pl.Series) -> Ints:
+    """Where each of the wanted ids stands among the known, −1 where it does not."""
+    places = pl.DataFrame({"id": known, "place": np.arange(len(known))})
+    found = wanted.to_frame("id").join(places, on="id", how="left", maintain_order="left")
+    return found["place"].fill_null(-1).cast(pl.Int64).to_numpy()
 
 
 def gathered(starts: Ints, rows: Ints) -> tuple[Ints, Ints]:

@@ -41,6 +41,12 @@ class Vocabulary:
         return tuple(dict.fromkeys(keyword.group for keyword in self.keywords))
 
     @cached_property
+    def group_numbers(self) -> tuple[int, ...]:
+        """Of each keyword the place of its group."""
+        places = {group: place for place, group in enumerate(self.groups)}
+        return tuple(places[keyword.group] for keyword in self.keywords)
+
+    @cached_property
     def number_of(self) -> Mapping[Keyword, int]:
         return {keyword: number for number, keyword in enumerate(self.keywords)}
 

@@ -1,6 +1,7 @@
 """How figures are put to people: no more digits than the interval deserves, differences with their sign."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from math import ceil, isnan, log10
 
 from karat.statistics.estimates import Estimate
@@ -14,11 +15,13 @@ __all__ = [
     "difference_shown",
     "estimate_shown",
     "figure_shown",
+    "named",
     "p_shown",
     "percent",
 ]
 
 NOTHING = "–"
+_NAMED = 100
 _USUAL_DECIMALS = 4
 _FEWEST_DECIMALS, _MOST_DECIMALS = 3, 6
 _OF_SHARES = 2.0
@@ -28,6 +31,12 @@ _OF_SHARES = 2.0
 def count(n: int, one: str, many: str) -> str:
     """``1 query``, ``2 queries``."""
     return f"{n:,} {one if n == 1 else many}"
+
+
+def named(ids: Iterable[object], most: int = _NAMED) -> str:
+    """The ids one by one; of many the first, and that there are more."""
+    shown = list(islice(ids, most + 1))
+    return ", ".join(map(str, shown[:most])) + (" …" if len(shown) > most else "")
 
 
 def percent(share: float) -> str:

@@ -16,7 +16,7 @@ from karat.annotations import Annotations
 from karat.errors import DataError, UnknownName, UsageError
 from karat.predicates import Match, Predicates
 from karat.types import Bools, Gold, gathered
-from karat.wording import count
+from karat.wording import count, named
 
 __all__ = ["MOST_LISTED", "KeywordGold", "WithoutKeywords", "ask_items", "ask_keywords", "keyword_gold"]
 
@@ -84,9 +84,8 @@ def ask_items(
     rows = np.arange(len(annotations)) if wanted is None else annotations.rows_of(wanted)
     if (rows < 0).any():
         unknown = wanted.filter(pl.Series(rows < 0)) if wanted is not None else annotations.ids[:0]
-        named = ", ".join(map(str, unknown[:_NAMED]))
         raise DataError(
-            f"{count(len(unknown), 'query is', 'queries are')} no annotated item: {named}",
+            f"{count(len(unknown), 'query is', 'queries are')} no annotated item: {named(unknown, _NAMED)}",
             where=annotations.source,
             expected="annotated items",
         )
@@ -143,8 +142,7 @@ def _check_queries(predicates: Predicates) -> None:
     twice = predicates.queries.filter(predicates.queries.is_duplicated()).unique(maintain_order=True)
     if len(twice):
         raise DataError(
-            f"{count(len(twice), 'query stands', 'queries stand')} more than once: "
-            f"{', '.join(map(repr, twice[:_NAMED]))}",
+            f"{count(len(twice), 'query stands', 'queries stand')} more than once: {named(map(repr, twice), _NAMED)}",
             where=predicates.source,
             expected="each query once",
         )
@@ -165,8 +163,7 @@ def _those(predicates: Predicates, kept: Bools) -> Predicates:
 
 
 def _skipped_told(skipped: Sequence[str]) -> str:
-    named = ", ".join(skipped[:_NAMED]) + (" …" if len(skipped) > _NAMED else "")
     return (
         f"{count(len(skipped), 'query has', 'queries have')} no keyword in the selected groups (everything would be "
-        f"relevant), left out: {named}"
+        f"relevant), left out: {named(skipped, _NAMED)}"
     )

@@ -9,11 +9,10 @@ import polars as pl
 
 from karat.annotations import Annotations
 from karat.columns import ITEM, QUERY, SCORE
-from karat.errors import UsageError
 from karat.ordering import TieRule
 from karat.partial.value import Alike, LookAlike, Looked, Missed, Partial, Result
 from karat.predicates import Predicates
-from karat.tops import first_rows
+from karat.tops import first_rows, known_scores
 from karat.types import Bools, Floats, Ints, Ranking, gathered
 
 __all__ = ["partial_matches"]
@@ -63,10 +62,8 @@ def partial_matches(
     ``everything`` holds the keywords of all groups, where only some of them count. Of many queries only some are kept
     one by one: the first by id, and those of ``kept``. ``ties`` says how equal scores are ordered.
     """
-    if threshold is not None and ranking.scores is None:
-        raise UsageError(
-            "a threshold, but the ranking has no scores", where=ranking.source, expected="scores to hold it against"
-        )
+    if threshold is not None:
+        known_scores(ranking)
     frame = first_rows(ranking, predicates.queries, k if predicates.own is None else k + 1, ties)
     pairs, frame = _pairs(predicates, frame, k, threshold)
     met, asked = pairs.met[pairs.shown], np.diff(pairs.starts)[pairs.shown]
@@ -142,7 +139,7 @@ def _instead(predicates: Predicates, asked: Ints, queries: Ints, items: Ints) ->
     asked, queries, items = asked[known], queries[known], items[known]
     starts, at = gathered(annotations.starts, items)
     found = annotations.codes[at]
-    groups = np.array([annotations.vocabulary.groups.index(one.group) for one in annotations.vocabulary.keywords])
+    groups = np.array(annotations.vocabulary.group_numbers)
     lacked = np.repeat(asked, np.diff(starts))
     size = len(annotations.vocabulary)
     of_query = np.repeat(np.arange(len(predicates)), np.diff(predicates.starts))
@@ -159,7 +156,7 @@ def _instead(predicates: Predicates, asked: Ints, queries: Ints, items: Ints) ->
 
 def _groups(predicates: Predicates, keywords: tuple[Missed, ...]) -> Iterator[Missed]:
     vocabulary = predicates.annotations.vocabulary
-    group_of = np.array([vocabulary.groups.index(one.group) for one in vocabulary.keywords])
+    group_of = np.array(vocabulary.group_numbers)
     of_query = np.repeat(np.arange(len(predicates)), np.diff(predicates.starts))
     asking = np.unique(np.stack([of_query, group_of[predicates.codes]], axis=1), axis=0)[:, 1]
     for number, group in enumerate(vocabulary.groups):

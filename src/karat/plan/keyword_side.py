@@ -1,7 +1,7 @@
 """What a gold of keywords knows beside its grades: who asks for what, and why."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,13 +17,12 @@ from karat.predicates import Predicates
 from karat.slices import Attribute, Cuts
 from karat.types import Gold, Ranking, Vectors
 from karat.vocabulary import Vocabulary
-from karat.wording import count
+from karat.wording import count, named
 
-__all__ = ["KeywordSide", "named", "wanted_queries"]
+__all__ = ["KeywordSide", "wanted_queries"]
 
 _MOST_SLICES = 60
 _FEWEST_QUERIES = 5
-_LISTED = 100
 _FEW = 3
 KEYWORD, GROUP = "keyword", "group"
 _OTHERS = "(others)"
@@ -148,8 +147,3 @@ def _names(vocabulary: Vocabulary) -> list[str]:
     """Of each keyword its name, with the group where two groups have it."""
     often = Counter(one.name for one in vocabulary.keywords)
     return [one.name if often[one.name] == 1 else str(one) for one in vocabulary.keywords]
-
-
-def named(ids: Sequence[str] | pl.Series, most: int = _LISTED) -> str:
-    """Some of them, for people."""
-    return ", ".join(ids[:most]) + (" …" if len(ids) > most else "")

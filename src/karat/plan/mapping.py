@@ -17,7 +17,7 @@ from karat.text.keywords.measuring import within
 from karat.text.queries import read_queries
 from karat.text.records import read_records
 from karat.vocabulary import Vocabulary
-from karat.wording import count
+from karat.wording import count, named
 
 __all__ = ["MappingTable", "Texts", "given_texts", "mapped_texts"]
 
@@ -104,12 +104,11 @@ def mapped_texts(
     bare = sorted(name for name, one in zip(ids, found, strict=True) if not one.mapped)
     if bare:
         about["unmapped"] = bare
-        named = ", ".join(bare[:_NAMED]) + (" …" if len(bare) > _NAMED else "")
         told = count(len(bare), "text maps", "texts map")
         so = "left out" if skipped else "every item is relevant"
         synonyms = f" --synonyms {table.synonyms}" if table.synonyms else ""
         why = f"karat keywords TEXT --vocabulary {Path(vocabulary.source).name} --method {settings.method}{synonyms}"
-        notes.append(f"{told} to no keyword by {settings.method}, {so}: {named} ({why} shows why)")
+        notes.append(f"{told} to no keyword by {settings.method}, {so}: {named(bare, _NAMED)} ({why} shows why)")
     return Texts(ids, texts, [one.numbers(vocabulary) for one in found], path, about, tuple(notes))
 
 

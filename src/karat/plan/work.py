@@ -16,7 +16,6 @@ from karat.lab.measuring import Measured
 from karat.ordering import TieRule
 from karat.pairing import PairsOfSystems
 from karat.partial import Partial
-from karat.plan.keyword_side import named
 from karat.plan.lab import LabWork
 from karat.plan.reading import Checked
 from karat.plan.tables import Loaded
@@ -26,7 +25,7 @@ from karat.rankers.threshold import shown_from
 from karat.similarities import Similarities
 from karat.statistics.intervals import Resampling
 from karat.types import Floats, Gold, Ranking, Vectors
-from karat.wording import count
+from karat.wording import count, named
 
 __all__ = ["TOP", "Steps", "Work"]
 

@@ -12,11 +12,10 @@ from karat.hygiene import HUB_K, Hygiene, inspect
 from karat.neighbours import NOBODY, Neighbours, Progress, nearest, score_listed
 from karat.similarity import METRICS, norms_of
 from karat.types import Ints, Ranking, Vectors
-from karat.wording import count
+from karat.wording import count, named
 
 __all__ = ["Space", "check_pair", "check_same_items", "rank_listed", "rank_vectors", "those"]
 
-_LISTED = 100
 _LONGEST = 1e150
 """The square of a difference of vectors as long as this is still a number."""
 
@@ -128,7 +127,7 @@ def check_same_items(reference: Vectors, candidate: Vectors) -> None:
     extra = candidate.ids.filter(pl.Series(reference.rows_of(candidate.ids) < 0))
     if len(lacking) or len(extra):
         told = [
-            f"{count(len(ids), 'id is', 'ids are')} only in {one.source} ({_some(ids)})"
+            f"{count(len(ids), 'id is', 'ids are')} only in {one.source} ({named(ids)})"
             for ids, one in ((lacking, reference), (extra, candidate))
             if len(ids)
         ]
@@ -153,11 +152,7 @@ def those(vectors: Vectors, wanted: pl.Series, what: str) -> Vectors:
 
 def _unknown(ids: pl.Series, what: str, where: str) -> DataError:
     many = f"{len(ids):,} {what} ids have" if len(ids) > 1 else f"the {what} id has"
-    return DataError(f"{many} no vector: {_some(ids)}", where=where, expected="a vector for each")
-
-
-def _some(ids: pl.Series) -> str:
-    return ", ".join(ids[:_LISTED]) + (" …" if len(ids) > _LISTED else "")
+    return DataError(f"{many} no vector: {named(ids)}", where=where, expected="a vector for each")
 
 
 def check_pair(asked: Vectors, pool: Vectors, metric: str) -> None:
@@ -182,7 +177,7 @@ def _check_norms(vectors: Vectors, metric: str) -> None:
         if bad.any():
             names = vectors.ids.filter(pl.Series(bad))
             verb = "the vector of" if len(names) == 1 else f"{len(names):,} vectors are"
-            found = f"{verb} {_some(names)} is {what}" if len(names) == 1 else f"{verb} {what}: {_some(names)}"
+            found = f"{verb} {named(names)} is {what}" if len(names) == 1 else f"{verb} {what}: {named(names)}"
             raise DataError(found, where=vectors.source, expected=f"vectors for {metric}", hint=hint)
 
 
