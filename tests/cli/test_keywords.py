@@ -164,6 +164,7 @@ def test_synonyms_of_other_data_are_noted(karat: Karat) -> None:
     ("arguments", "code", "fragments"),
     [
         ([*GIVEN], 2, ["no text was given", "--check"]),
+        (["  ", *GIVEN], 2, ["a text is empty", "words to map"]),
         (["bus", "--vocabulary", "none.csv"], 3, ["none.csv", "no such file"]),
         (["bus", *GIVEN, "--check", "queries.jsonl"], 2, ["beside --check"]),
         (["bus", *GIVEN, "--group", "object"], 2, ["cannot read --group 'object'", "a name and columns"]),

@@ -141,3 +141,9 @@ def test_a_damaged_parquet_file(tmp_path: Path) -> None:
 def test_no_such_file(tmp_path: Path) -> None:
     with pytest.raises(KaratError, match=r"nowhere\.csv"):
         read_attributes(str(tmp_path / "nowhere.csv"), "query")
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "picture.csv").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")
+    with pytest.raises(DataError, match=r"picture\.csv: found bytes that are no text; expected CSV, TSV or JSONL"):
+        read_attributes(str(tmp_path / "picture.csv"), "item")

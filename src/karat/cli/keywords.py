@@ -85,6 +85,8 @@ def keywords_command(
     check_standard_input([path for path in (vocabulary, file, check, synonyms) if path])
     if check is not None and (texts or file):
         raise UsageError("texts beside --check, which brings its own", expected="one of them")
+    if any(not text.strip() for text in texts or ()):
+        raise UsageError("a text is empty", expected="words to map")
     if check is None and not texts and file is None:
         hint = 'karat keywords "cyclist entering ego lane" --vocabulary clips.csv'
         raise UsageError("no text was given", expected="a text, --file or --check", hint=hint)

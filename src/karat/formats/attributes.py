@@ -11,6 +11,8 @@ from karat.formats.source import Source
 
 __all__ = ["check_attributes", "read_attributes"]
 
+_EXPECTED = "CSV, TSV or JSONL with a header or keys, or Parquet"
+
 
 def read_attributes(
     given: str, kind: str, *, id_column: str | None = None, as_written: bool = False
@@ -26,8 +28,7 @@ def read_attributes(
         raise source.damaged(error) from error
     except pl.exceptions.PolarsError as error:
         reason = str(error).partition("\n")[0]
-        expected = "CSV, TSV or JSONL with a header or keys, or Parquet"
-        raise DataError(f"cannot be read as a table: {reason}", where=source.name, expected=expected) from error
+        raise DataError(f"cannot be read as a table: {reason}", where=source.name, expected=_EXPECTED) from error
     return check_attributes(frame, kind, source.name, id_column)
 
 
@@ -57,6 +58,8 @@ def _id_column(names: Sequence[str], kind: str, where: str, given: str | None) -
 def _read(source: Source, kind: str, id_column: str | None, as_written: bool) -> pl.DataFrame:
     if source.is_parquet():
         return pl.read_parquet(source.polars)
+    if "\0" in source.head:
+        raise DataError("found bytes that are no text", where=source.name, expected=_EXPECTED)
     first = next(iter(source.head_lines), "").lstrip()
     if first.startswith("["):
         return pl.read_json(source.text().encode(), infer_schema_length=None)
