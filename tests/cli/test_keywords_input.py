@@ -1,66 +1,31 @@
-"""Keywords as gold that cannot be used as they are: what is told, where, what was expected, and the exit code."""
+"""Golds of keywords by the command line: annotations, keys and vectors that cannot be used."""
 
 import io
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from .conftest import Karat
-from .support import Outcome, check_failure, put, report_of
-
-CLIPS = (
-    "clip,thing,act,place\nc1,car|van,turning,city\nc2,car,turning|braking,city\nc3,bike,braking,\n"
-    "c4,bike,turning,rural\nc5,van,,city\nc6,,braking,rural\n"
+from .keyword_files import (
+    CLIPS,
+    GIVEN,
+    HEAD,
+    MAPPED,
+    ON_CLIPS,
+    ON_TEXTS,
+    check_warned,
+    put_files,
+    put_plan,
+    run,
+    vectors,
 )
-TEXTS = (
-    {"query_id": "t1", "text": "a car that is turning", "keywords": ["car", "turning"]},
-    {"query_id": "t2", "text": "bicycles", "keywords": ["bike"]},
-)
-SYNONYMS = '[synonyms]\nbike = ["bicycle"]\n'
-HEAD = (
-    'measures = ["Recall@1", "Recall@5", "NDCG@5", "MAP"]\nconventions.dialect = "alfa"\n'
-    'statistics.resamples = 100\n[gold]\nkind = "keywords"\npath = "clips.csv"\n'
-)
-ON_CLIPS = '[systems.s]\nkind = "vectors"\npath = "clips.npz"\n'
-ON_TEXTS = f'{ON_CLIPS}queries = "texts.npz"\n'
-GIVEN = 'queries = "texts.jsonl"\n'
-MAPPED = f'{GIVEN}keywords = "mapped"\nmapping.synonyms = "synonyms.toml"\n'
-
-
-def vectors(name: str, *ids: str) -> None:
-    held = io.BytesIO()
-    np.savez(held, ids=np.array(ids), v=np.random.default_rng(len(ids)).normal(size=(len(ids), 4)))
-    put(name, held.getvalue())
-
-
-def texts(*rows: object) -> None:
-    put("texts.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+from .support import check_failure, put, report_of
 
 
 @pytest.fixture(autouse=True)
 def files(folder: Path) -> None:
-    put("clips.csv", CLIPS)
-    put("synonyms.toml", SYNONYMS)
-    texts(*TEXTS)
-    vectors("clips.npz", "c1", "c2", "c3", "c4", "c5", "c6")
-    vectors("texts.npz", "t1", "t2")
-
-
-def put_plan(gold: str = "", system: str = ON_CLIPS) -> None:
-    put("karat.toml", f"{HEAD}{gold}{system}")
-
-
-def run(karat: Karat, gold: str = "", system: str = ON_CLIPS) -> Outcome:
-    put_plan(gold, system)
-    return karat("run")
-
-
-def check_warned(outcome: Outcome, *fragments: str) -> None:
-    """It runs, and one of the warnings says all of it."""
-    assert outcome.code == 0 and "Traceback" not in outcome.err, outcome.err
-    assert any(all(fragment in line for fragment in fragments) for line in outcome.warnings), outcome.err
+    put_files()
 
 
 @pytest.mark.parametrize(("gold", "system"), [("", ON_CLIPS), (GIVEN, ON_TEXTS), (MAPPED, ON_TEXTS)])
@@ -218,174 +183,3 @@ def test_vectors_of_another_width(karat: Karat) -> None:
 
 
 # --- queries ------------------------------------------------------------------------------------------------------
-
-
-def test_a_clip_without_a_keyword_in_the_selected_groups(karat: Karat) -> None:
-    """Everything would be relevant to it."""
-    outcome = run(karat, 'select = ["act"]\n')
-    check_warned(outcome, "1 query has no keyword in the selected groups (everything would be relevant), left out: c5")
-    assert "5 queries, 1 system" in outcome.out
-
-
-def test_as_an_error(karat: Karat) -> None:
-    outcome = run(karat, 'select = ["act"]\nwithout_keywords = "error"\n')
-    check_failure(outcome, 3, "clips.csv", "1 query has no keyword", "c5", "expected a keyword", "Select more groups")
-
-
-@pytest.mark.parametrize(
-    ("row", "code", "fragments"),
-    [
-        ({"query_id": "t2", "text": "x", "keywords": ["bikee"]}, 2, ["unknown keyword 'bikee'", "Did you mean bike?"]),
-        ({"query_id": "t2", "text": "x", "keywords": ["act=bike"]}, 2, ["unknown keyword 'act=bike'"]),
-        ({"query_id": "t2", "text": "x", "keywords": 7}, 3, ["keywords is 7", 'expected a list such as "keywords": [']),
-        ({"query_id": "t2", "text": "x", "keywords": [7]}, 3, ["keywords is [7]", "expected a list such as"]),
-        ({"query_id": "t2", "text": "x"}, 3, ["no keywords", "expected a list such as"]),
-        (
-            {"query_id": "t1", "text": "x", "keywords": ["bike"]},
-            3,
-            ["the query 't1' stands at", "expected each id once"],
-        ),
-        ({"text": "x", "keywords": ["bike"]}, 3, ["no query_id", "expected an id on every line"]),
-    ],
-)
-def test_a_text_that_cannot_be_used(karat: Karat, row: object, code: int, fragments: list[str]) -> None:
-    """File and line are named."""
-    texts(TEXTS[0], row)
-    check_failure(run(karat, GIVEN, ON_TEXTS), code, "texts.jsonl:2", *fragments)
-
-
-def test_a_text_that_is_not_there(karat: Karat) -> None:
-    """It is needed only where it is mapped."""
-    texts(TEXTS[0], {"query_id": "t2", "keywords": ["bike"]})
-    assert run(karat, GIVEN, ON_TEXTS).code == 0
-    fragments = ["the query 't2' has no text", "expected a text for every query"]
-    check_failure(run(karat, MAPPED, ON_TEXTS), 3, "texts.jsonl:2", *fragments)
-
-
-def test_a_name_that_two_groups_have(karat: Karat) -> None:
-    put("clips.csv", "clip,thing,act\nc1,car,turning\nc2,turning,bike\nc3,x,y\n")
-    texts(TEXTS[0])
-    fragments = ["the keyword 'turning' stands in 2 groups", "expected thing=turning or act=turning"]
-    check_failure(run(karat, GIVEN, ON_TEXTS), 3, "texts.jsonl:1", *fragments)
-
-
-@pytest.mark.parametrize("name", ["texts.jsonl", "texts.txt"])
-def test_given_without_any_given(karat: Karat, name: str) -> None:
-    texts({"query_id": "t1", "text": "a car"})
-    put("texts.txt", "a car\n")
-    outcome = run(karat, f'queries = "{name}"\nkeywords = "given"\n', ON_TEXTS)
-    check_failure(outcome, 3, name, "no keywords", 'such as "keywords": [')
-
-
-def test_a_text_that_maps_to_nothing(karat: Karat) -> None:
-    texts({"query_id": "t1", "text": "a car"}, {"query_id": "t2", "text": "elephants"})
-    outcome = run(karat, MAPPED, ON_TEXTS)
-    how = "karat keywords TEXT --vocabulary clips.csv --method exact --synonyms synonyms.toml"
-    check_warned(outcome, f"1 text maps to no keyword by exact, left out: t2 ({how} shows why)")
-    assert sum("t2" in line for line in outcome.warnings) == 1, "told once"
-
-
-def test_no_text_maps_to_anything(karat: Karat) -> None:
-    texts({"query_id": "t1", "text": "giraffes"}, {"query_id": "t2", "text": "elephants"})
-    outcome = run(karat, MAPPED, ON_TEXTS)
-    check_failure(outcome, 3, "texts.jsonl", "2 queries have no keyword", "t1, t2", "lower the threshold")
-
-
-@pytest.mark.parametrize("query", ["c99", "c5"])
-def test_a_query_to_show_that_there_is_not(karat: Karat, query: str) -> None:
-    """Neither one that nobody asks, nor one that was left out for want of a keyword."""
-    check_warned(run(karat, f'select = ["act"]\nshow = ["c1", "{query}"]\n'), "show", query)
-
-
-# --- thresholds ---------------------------------------------------------------------------------------------------
-
-
-def test_a_threshold_on_a_random_order(karat: Karat) -> None:
-    outcome = run(karat, "", '[systems.s]\nkind = "random"\nthreshold = 0.15\n')
-    check_failure(outcome, 2, "karat.toml:9, systems.s.threshold", "is for systems that have scores")
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("own.csv", "query_id,item_id,rank\nc1,c2,1\nc1,c3,2\n"),
-        ("own.json", '{"c1": ["c2", "c3"]}'),
-        (
-            "own.jsonl",
-            '{"query_id": "c1", "item_id": "c2", "rank": 1}\n{"query_id": "c1", "item_id": "c3", "rank": 2}\n',
-        ),
-    ],
-)
-def test_a_threshold_on_a_run_without_scores(karat: Karat, name: str, content: str) -> None:
-    put(name, content)
-    assert run(karat, "", f'[systems.s]\npath = "{name}"\n').code == 0, "without a threshold it is as good as any"
-    outcome = run(karat, "", f'[systems.s]\npath = "{name}"\nthreshold = 0.15\n')
-    check_failure(outcome, 2, name, "a threshold, but the ranking has no scores", "expected scores")
-
-
-def test_a_threshold_that_is_no_number(karat: Karat) -> None:
-    outcome = run(karat, "", f'{ON_CLIPS}threshold = "high"\n')
-    check_failure(outcome, 2, "karat.toml:10, systems.s.threshold", "found 'high'", "expected a valid number")
-
-
-# --- files --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("clips.csv", "nowhere.csv"), ("texts.jsonl", "nowhere.jsonl"), ("synonyms.toml", "nowhere.toml")],
-)
-def test_a_missing_file(karat: Karat, old: str, new: str) -> None:
-    put("karat.toml", f"{HEAD}{MAPPED}{ON_TEXTS}".replace(old, new))
-    check_failure(karat("run"), 3, f"{new} (karat.toml:4, gold): no such file", "Check the path")
-
-
-def test_a_missing_file_of_vectors(karat: Karat) -> None:
-    outcome = run(karat, "", ON_CLIPS.replace("clips.npz", "nowhere.npz"))
-    check_failure(outcome, 3, "nowhere.npz (karat.toml:9, systems.s.path): no such file")
-
-
-@pytest.mark.parametrize(
-    ("content", "code", "fragments"),
-    [
-        ("[synonyms\n", 3, ["not TOML", "line 1"]),
-        (b"\xff\xfe\x00", 3, ["expected UTF-8"]),
-        ("[synonyms]\nbike = 3\n", 3, ["synonyms.toml, bike", "found 3", "expected phrases"]),
-        ('[synonyms]\nbike = ["x", 3]\n', 3, ["synonyms.toml, bike", "found 3", "expected phrases"]),
-        ('[synonyms]\nbike = "bicycle"\n', 3, ["synonyms.toml, bike", "found 'bicycle'", "expected phrases"]),
-        ('ignored = "the"\n', 3, ["synonyms.toml, ignored", "found 'the'", "expected phrases"]),
-        ('synonyms = ["x"]\n', 3, ["synonyms.toml", "synonyms is ['x']", "expected a table [synonyms]"]),
-        ('[synonym]\nbike = ["x"]\n', 2, ["unknown key 'synonym'", "Did you mean synonyms?"]),
-    ],
-)
-def test_synonyms_that_cannot_be_read(karat: Karat, content: str | bytes, code: int, fragments: list[str]) -> None:
-    put("synonyms.toml", content)
-    check_failure(run(karat, MAPPED, ON_TEXTS), code, "synonyms.toml", "karat.toml:4, gold", *fragments)
-
-
-def test_synonyms_of_an_unknown_keyword(karat: Karat) -> None:
-    """They may be made for more than one table; but it may be a slip."""
-    put("synonyms.toml", f'{SYNONYMS}bikes = ["cycle"]\n')
-    check_warned(run(karat, MAPPED, ON_TEXTS), "synonyms.toml", "the vocabulary has no 'bikes' (bike?)")
-
-
-# --- what holds for all of it -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("form", [["--json"], ["-q"], ["-o", "there"]])
-def test_nothing_is_written_where_it_fails(karat: Karat, folder: Path, form: list[str]) -> None:
-    put("karat.toml", 'outputs = ["report.json", "report.md"]\n' + HEAD + 'select = ["thin"]\n' + ON_CLIPS)
-    before = set(folder.rglob("*"))
-    check_failure(karat("run", *form), 2, "unknown group 'thin'")
-    assert set(folder.rglob("*")) == before
-
-
-def test_quiet_warns_of_nothing(karat: Karat) -> None:
-    put_plan('select = ["act"]\n')
-    assert karat("run", "-q").err == ""
-
-
-def test_debug_shows_where(karat: Karat) -> None:
-    put_plan('select = ["thin"]\n')
-    outcome = karat("run", "--debug")
-    assert outcome.code == 2 and "Traceback" in outcome.err and "unknown group 'thin'" in outcome.err

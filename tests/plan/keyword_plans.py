@@ -40,6 +40,11 @@ GOLD = 'gold.kind = "keywords"\ngold.path = "clips.csv"\n'
 WITH_TEXTS = 'gold.queries = "texts.jsonl"\n'
 ON_CLIPS = 'systems.s = { kind = "vectors", path = "vectors.npz:clips" }\n'
 ON_TEXTS = 'systems.s = { kind = "vectors", path = "vectors.npz:clips", queries = "vectors.npz:texts" }\n'
+SHOWN_FROM = {
+    "run": '[systems.s]\npath = "run.trec"\nthreshold = 0.5\n',
+    "vectors": ON_TEXTS.replace(" }", ", threshold = 0.5 }"),
+}
+"""Systems that show nothing below 0.5."""
 MAPPED = WITH_TEXTS + 'gold.keywords = "mapped"\ngold.mapping.synonyms = "synonyms.toml"\n'
 
 
