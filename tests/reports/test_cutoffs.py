@@ -51,7 +51,7 @@ def example(
 
 def test_names_are_the_familiar_ones_in_the_order_asked() -> None:
     grid = by_cutoff(example([*at([5, 1], PAPERS[1:]), *at([1], PAPERS[:1]), "precision@1", "rbo@5"]))
-    assert [one.name for one in grid.measures] == ["NDCG", "MRR", "MAP", "Recall", "precision", "RBO"]
+    assert [one.name for one in grid.measures] == ["NDCG", "MRR", "MAP", "Recall", "Precision", "RBO"]
     assert [one.short for one in grid.measures] == ["ndcg", "mrr", "map", "recall", "precision", "rbo"]
     assert grid.measures[0].spelling == "ndcg(gain=binary,gold=k)"
     assert grid.systems == ("base", "tuned")

@@ -160,7 +160,7 @@ class TestBothNames:
     """Where a measure's own name misleads, its usual one stands beside it."""
 
     def test_tables(self, alfa: Report, capsys: pytest.CaptureFixture[str]) -> None:
-        assert cutoff_tables(alfa)[0][1][0] == ["k", "Recall = precision", "precision = recall", "NDCG"]
+        assert cutoff_tables(alfa)[0][1][0] == ["k", "Recall = precision", "Precision = recall", "NDCG"]
         print_cutoffs(alfa)
         shown = capsys.readouterr().out
         assert "\nRecall = precision: recall(over=k,rel=1,self=drop,empty=zero)\n" in shown
@@ -174,7 +174,7 @@ class TestBothNames:
     def test_elsewhere(self, alfa: Report) -> None:
         assert [one.name_at_k for one in by_cutoff(alfa).measures][:2] == [
             "Recall@k = precision@k",
-            "precision@k = recall@k",
+            "Precision@k = recall@k",
         ]
         assert display_names(alfa)["Recall@5"] == "Recall@5 = precision@5"
 

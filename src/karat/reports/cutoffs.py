@@ -13,7 +13,7 @@ from karat.wording import count
 
 __all__ = ["ByCutoff", "CutMeasure", "by_cutoff", "display_names"]
 
-_FAMILIAR = {"recall": "Recall", "ndcg": "NDCG", "rr": "MRR", "ap": "MAP", "rbo": "RBO"}
+_FAMILIAR = {"recall": "Recall", "precision": "Precision", "ndcg": "NDCG", "rr": "MRR", "ap": "MAP", "rbo": "RBO"}
 
 
 @dataclass(frozen=True)
