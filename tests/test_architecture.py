@@ -13,8 +13,9 @@ ROOT = Path(karat.__file__).parent
 # Each room may import from its own layer's exceptions below, and from any layer further down.
 LAYERS = [
     {"errors", "_version"},
-    {"types", "registry", "columns", "functions", "vocabulary"},
-    {"blocks", "variants", "annotations", "judged"},
+    {"types", "registry", "columns", "functions", "vocabulary", "settings"},
+    {"blocks", "variants", "annotations", "lists", "leaving"},
+    {"judged"},
     {"predicates"},
     {"formats"},
     {"intake"},
@@ -34,8 +35,8 @@ LAYERS = [
     {"figures"},
     {"assessment", "gates", "explain", "catalogue", "drift"},
     {"hints"},
-    {"engines"},
-    {"gold", "rankers", "reports", "text", "lab"},
+    {"engines", "interactions"},
+    {"gold", "rankers", "reports", "text", "lab", "recommenders"},
     {"api", "against", "trying", "tuning", "integrations"},
     {"plan"},
     {"cli"},
@@ -43,7 +44,21 @@ LAYERS = [
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 # formats is for the rim: where gold and rankings come from, and where reports go.
-FORMATS_ARE_FOR = {"formats", "gold", "rankers", "reports", "text", "integrations", "api", "against", "plan", "cli"}
+FORMATS_ARE_FOR = {
+    *(
+        "formats",
+        "gold",
+        "rankers",
+        "reports",
+        "text",
+        "interactions",
+        "recommenders",
+        "integrations",
+        "api",
+        "against",
+    ),
+    *("plan", "cli"),
+}
 HEAVY_AT_START = {"polars", "numpy", "rich", "matplotlib", "faiss", "pydantic", "jinja2"}
 CORE_LIBRARIES = {"numpy", "polars", "pydantic", "typer", "rich", "matplotlib", "faiss"}
 # An optional library is imported in one file, which says which extra installs it.

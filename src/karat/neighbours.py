@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.blocks import cut_rows, in_threads
+from karat.leaving import LeftOut
 from karat.placing import levels_of, placed
 from karat.selection import NOBODY, PARTS, Best, Tile, buffer_of, taken
 from karat.similarity import Similarity, Singles, similarity_of
@@ -63,6 +64,7 @@ def nearest(
     metric: str = "cosine",
     places: Ints | None = None,
     own: Ints | None = None,
+    left_out: LeftOut | None = None,
     scored: bool = True,
     tile_bytes: int | None = None,
     progress: Progress | None = None,
@@ -70,11 +72,13 @@ def nearest(
     """The k items most alike to each query, or all of them where there are fewer.
 
     ``places`` is each item's place in the order of ids, for equal scores (their order as given where it is None);
-    ``own`` is the item that is the query itself, to be left out, or ``NOBODY``. Not ``scored``: the same items in the
-    same order with levels instead of scores, which is quicker.
+    ``own`` is the item that is the query itself, to be left out, or ``NOBODY``; ``left_out`` leaves out any number. Not
+    ``scored``: the same items in the same order with levels instead of scores, which is quicker.
     """
     similarity = similarity_of(metric, queries, items)
-    search = _Search(similarity, k, places, own, tile_bytes or TILE_BYTES, progress or (lambda done, of: None))
+    if own is not None and (own != NOBODY).any():
+        left_out = LeftOut.own(own, len(items))
+    search = _Search(similarity, k, places, left_out, tile_bytes or TILE_BYTES, progress or (lambda done, of: None))
     return search.run(scored)
 
 
@@ -86,14 +90,14 @@ class _Search:
         similarity: Similarity,
         k: int,
         places: Ints | None,
-        own: Ints | None,
+        left_out: LeftOut | None,
         tile_bytes: int,
         progress: Progress,
     ) -> None:
         self.similarity = similarity
         self.n_queries, self.n_items = len(similarity.queries), len(similarity.items)
         self.places = places if places is not None else np.arange(self.n_items)
-        self.own = own if own is not None and (own != NOBODY).any() else None
+        self.left_out = left_out
         self.k = min(k, self.n_items)
         self.keep = min(self.k + max(4, self.k // 16), self.n_items)
         self.tile_bytes = tile_bytes
@@ -105,15 +109,25 @@ class _Search:
         if self.n_queries == 0 or self.k == 0:
             return Neighbours(items, scores)
         if 2 * self.keep >= self.n_items or self.n_queries * self.n_items <= _FEW_PAIRS:
-            self._score_all(items, scores)
+            self._score_all(np.arange(self.n_queries), items, scores)
             return Neighbours(items, scores if scored else levels_of(scores))
         roughly, standing = self._candidates()
-        rows = np.arange(self.n_queries) if scored else self._place(roughly, standing, items, scores)
+        few = self._with_few_left()
+        if few.any():
+            self._score_all(np.flatnonzero(few), items, scores)
+            scored = True
+        rows = np.flatnonzero(~few) if scored else self._place(roughly, standing, items, scores)
         open_ = self._settle(rows, roughly, standing, items, scores)
         self._score_open(open_, items, scores)
         if not scored:
             scores[rows] = levels_of(scores[rows])
         return Neighbours(items, scores)
+
+    def _with_few_left(self) -> NDArray[np.bool_]:
+        """Which queries have hardly more items left than are wanted."""
+        if self.left_out is None:
+            return np.zeros(self.n_queries, dtype=bool)
+        return self.n_items - self.left_out.counts <= self.keep
 
     def _candidates(self) -> tuple[Ints, Singles]:
         """Of every query the items whose stand-ins are highest, and these stand-ins; in no order."""
@@ -121,7 +135,7 @@ class _Search:
         itself = self._is_itself
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for tile in self._triangle() if itself else self._rectangles():
-                self._leave_out_own(tile)
+                self._leave_out(tile)
                 best.add(tile, pool, across=False)
                 if itself and tile.first != tile.low:
                     best.add(tile, pool, across=True)
@@ -133,7 +147,10 @@ class _Search:
         similarity = self.similarity
         if not similarity.symmetric or similarity.queries is not similarity.items or self.keep > _MOST_TO_MERGE:
             return False
-        return self.own is None or bool(((self.own == np.arange(self.n_items)) | (self.own == NOBODY)).all())
+        if self.left_out is None:
+            return True
+        row, item = self.left_out.of(np.arange(self.n_queries))
+        return bool((row == item).all())
 
     def _rectangles(self) -> Iterator[Tile]:
         """Every query with every item."""
@@ -163,11 +180,10 @@ class _Search:
                 left = right if row == number else self.similarity.item_tile(first, last)
                 yield Tile.product(left, right, buffer, first, low)
 
-    def _leave_out_own(self, tile: Tile) -> None:
-        if self.own is not None:
-            own = self.own[tile.first : tile.first + tile.rows] - tile.low
-            inside = np.flatnonzero((own >= 0) & (own < tile.columns))
-            tile.values[inside, own[inside]] = -np.inf
+    def _leave_out(self, tile: Tile) -> None:
+        if self.left_out is not None:
+            last, high = tile.first + tile.rows, tile.low + tile.columns
+            tile.values[self.left_out.between(tile.first, last, tile.low, high)] = -np.inf
 
     def _place(self, roughly: Ints, standing: Singles, items: Ints, levels: Floats) -> Ints:
         """Order the candidates; returns the queries that have to be scored."""
@@ -235,23 +251,21 @@ class _Search:
                 held.add(row, column + low)
             items[block], scores[block] = held.best()
 
-    def _score_all(self, items: Ints, scores: Floats) -> None:
-        """Of every query all the items, where most of them are wanted."""
+    def _score_all(self, chosen: Ints, items: Ints, scores: Floats) -> None:
+        """Of these queries all the items, where most of them are wanted."""
         everyone = np.arange(self.n_items)
-        blocks = cut_rows(self.n_queries, max(1, _PAIRS_AT_ONCE // self.n_items))
+        blocks = cut_rows(chosen.size, max(1, _PAIRS_AT_ONCE // self.n_items))
 
         def of_rows(first: int, last: int) -> None:
-            rows = np.arange(first, last)
+            rows = chosen[first:last]
             columns = np.tile(everyone, (rows.size, 1))
             found = self.similarity.scores(rows, columns)
-            if self.own is not None:
-                own = self.own[first:last]
-                inside = np.flatnonzero(own != NOBODY)
-                found[inside, own[inside]] = -np.inf
+            if self.left_out is not None:
+                found[self.left_out.of(rows)] = -np.inf
             ordered, values = self._in_order(columns, found)
-            items[first:last] = np.where(np.isneginf(values), NOBODY, ordered)
-            scores[first:last] = values
-            self.progress(last, self.n_queries)
+            items[rows] = np.where(np.isneginf(values), NOBODY, ordered)
+            scores[rows] = values
+            self.progress(last, chosen.size)
 
         _all_done(in_threads(of_rows, blocks))
 
@@ -271,8 +285,8 @@ class _Held:
 
     def _add(self, row: Ints, column: Ints) -> None:
         search = self.search
-        if search.own is not None:
-            others = search.own[self.queries][row] != column
+        if search.left_out is not None:
+            others = ~search.left_out.holds(self.queries[row], column)
             row, column = row[others], column[others]
         value = search.similarity.scores(self.queries[row], column[:, None])[:, 0]
         row, column = np.concatenate([self.row, row]), np.concatenate([self.column, column])

@@ -14,9 +14,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from karat.errors import UnknownName, UsageError
+from karat.errors import UnknownName
 from karat.neighbours import NOBODY, Neighbours, Progress
 from karat.registry import Registry
+from karat.settings import Param, Params, Setting, settled
 from karat.similarity import METRICS
 from karat.types import Bools, Floats, Ints, Matrix
 
@@ -33,22 +34,6 @@ __all__ = [
     "passing",
     "settled",
 ]
-
-Setting = int | float | str | bool
-Params = Mapping[str, Setting]
-
-
-@dataclass(frozen=True)
-class Param:
-    """One setting of an engine: what it is unless it is said, and what it does."""
-
-    usual: Setting
-    about: str
-    least: float | None = None
-    most: float | None = None
-    choices: tuple[str, ...] = ()
-    more_finds_more: bool = False
-    """Recall does not fall and time does not shorten as it grows: sweeps leave settings out by this."""
 
 
 @dataclass(frozen=True)
@@ -161,34 +146,6 @@ class Engine(ABC):
 
 ENGINES: Registry[type[Engine]] = Registry("engine", home="karat.engines.own", group="karat.engines")
 """By name."""
-
-
-def settled(known: Mapping[str, Param], given: Params | None, what: str) -> dict[str, Setting]:
-    """All parameters with their values: those given, checked, and the usual ones."""
-    for name, value in (given or {}).items():
-        if name not in known:
-            if not known:
-                raise UsageError(f"{what} {name!r} is not known", expected=f"no {what}s: this engine has none")
-            raise UnknownName(what, name, known)
-        _check(name, value, known[name])
-    return {name: (given or {}).get(name, param.usual) for name, param in known.items()}
-
-
-def _check(name: str, value: Setting, param: Param) -> None:
-    number = isinstance(param.usual, int | float) and not isinstance(param.usual, bool)
-    fits = isinstance(value, type(param.usual)) and (isinstance(param.usual, bool) or not isinstance(value, bool))
-    if number and isinstance(param.usual, float):
-        fits = isinstance(value, int | float) and not isinstance(value, bool)
-    if not fits:
-        kind = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[type(param.usual)]
-        raise UsageError(f"{name} is {value!r}", expected=kind)
-    if param.choices and value not in param.choices:
-        raise UnknownName(f"value of {name}:", str(value), param.choices)
-    if number and isinstance(value, int | float):
-        if param.least is not None and value < param.least:
-            raise UsageError(f"{name} is {value}", expected=f"{param.least:g} or more")
-        if param.most is not None and value > param.most:
-            raise UsageError(f"{name} is {value}", expected=f"{param.most:g} or less")
 
 
 def aligned_rows(rows: Sequence[Ints], scores: Sequence[Floats], k: int) -> Neighbours:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from karat.types import Floats
 
-__all__ = ["Keys", "Signs", "Weights", "bootstrap_weights", "keys_of", "random_words", "sign_bits"]
+__all__ = ["Keys", "Signs", "Weights", "bootstrap_weights", "keys_of", "pair_words", "random_words", "sign_bits"]
 
 Keys = NDArray[np.uint64]
 
@@ -56,6 +56,16 @@ def sign_bits(keys: Keys, first: int, last: int) -> Floats:
 def random_words(keys: Keys, first: int, last: int) -> NDArray[np.uint64]:
     """64 random bits each, numbers ``first`` to ``last`` of every key's stream of choices, as keys × words."""
     return _Words(first, last, keys.size, 1, _CHOICES).of(keys)
+
+
+def pair_words(left: Keys, right: Keys) -> NDArray[np.uint64]:
+    """64 random bits of each pair of keys, as left × right: they hang on the two keys alone."""
+    words: NDArray[np.uint64] = left[:, None] * _GAMMA + right
+    for shift, factor in _MIX:
+        words ^= words >> shift
+        words *= factor
+    words ^= words >> _LAST_SHIFT
+    return words
 
 
 class Weights:

@@ -1,0 +1,61 @@
+"""Split: which rows of a log a model may learn from, and which it is held against."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from karat.errors import DataError
+from karat.interactions.log import Log
+from karat.types import freeze
+
+__all__ = ["NOWHERE", "WINDOWS", "Parts", "Split", "Window"]
+
+Window = Literal["train", "validation", "test"]
+WINDOWS: tuple[Window, ...] = ("train", "validation", "test")
+NOWHERE = -1
+"""A row that is in no window."""
+Parts = NDArray[np.int8]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A log, and the window that each of its rows is in."""
+
+    log: Log
+    part: Parts
+    """Of each row the place of its window in WINDOWS, or NOWHERE."""
+    how: Mapping[str, Any]
+    """How it was made: kind, fractions, seed …"""
+    cutoffs: Mapping[str, int] = field(default_factory=dict)
+    """Times at which windows begin, where time parts them: validation, test."""
+    leaks: tuple[str, ...] = ()
+    """What a model may learn from it that it could not know when it is deployed."""
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def window(self, *names: Window) -> Log:
+        """The rows of one window or several."""
+        places = [WINDOWS.index(name) for name in names]
+        if len(places) == 1:
+            return self.log.take(self.part == places[0])
+        return self.log.take(np.isin(self.part, places))
+
+    def size(self, name: Window) -> int:
+        return int((self.part == WINDOWS.index(name)).sum())
+
+    def held_out(self, name: Window) -> Log:
+        """The rows that something is to be held against: an error where there are none."""
+        found = self.window(name)
+        if not len(found):
+            sizes = ", ".join(f"{one} {self.size(one):,}" for one in WINDOWS)
+            raise DataError(
+                f"the {name} window is empty ({sizes} rows)",
+                where=self.log.source,
+                expected=f"interactions in {name}",
+                hint="Choose other fractions or dates.",
+            )
+        return found

@@ -1,0 +1,64 @@
+"""What most users took, overall or lately; and any order by chance."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from karat.errors import UsageError
+from karat.interactions.log import Log
+from karat.interactions.task import Facts
+from karat.recommenders import RECOMMENDERS, Progress, Recommender
+from karat.settings import Param
+from karat.statistics.streams import Keys, keys_of, pair_words
+from karat.types import Floats, Ints, Matrix
+
+__all__ = ["Popularity", "RandomOrder"]
+
+_SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_DAY = 86_400
+
+
+@RECOMMENDERS.register("popularity")
+class Popularity(Recommender):
+    """The same list for everybody, save what they have."""
+
+    about = "the items that most users took in training, overall or in its last days"
+    params: ClassVar = {
+        "days": Param(0.0, "only the last days of training count; 0: all of it", least=0),
+    }
+    personal = False
+    counts: Floats
+
+    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+        days = float(self.settings["days"])
+        if days:
+            train = _last_days(train, days)
+        self.counts = np.bincount(train.pairs.items, minlength=len(train.items)).astype(np.float64)
+
+    def score(self, users: Ints, items: Ints) -> Matrix:
+        return np.broadcast_to(self.counts[items], (users.size, items.size))
+
+
+def _last_days(train: Log, days: float) -> Log:
+    if train.time is None or train.unit not in _SECONDS:
+        raise UsageError("the log has no dates", where="popularity, days", expected="days = 0")
+    since = int(train.time.max(initial=0)) - round(days * _DAY * _SECONDS[train.unit])
+    return train.take(train.time > since)
+
+
+@RECOMMENDERS.register("random")
+class RandomOrder(Recommender):
+    """An order of its own for each user, by the seed and the ids alone."""
+
+    about = "an order by chance, by the seed and the ids of user and item"
+    params: ClassVar = {"seed": Param(0, "the seed", least=0)}
+    of_users: Keys
+    of_items: Keys
+
+    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+        seed = int(self.settings["seed"])
+        self.of_users, self.of_items = keys_of(train.users, seed), keys_of(train.items, seed)
+
+    def score(self, users: Ints, items: Ints) -> Matrix:
+        words = pair_words(self.of_users[users], self.of_items[items])
+        return (words >> np.uint64(11)).astype(np.float64) / 2.0**53
