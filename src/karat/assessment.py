@@ -14,6 +14,7 @@ from karat.dialects import Asked
 from karat.errors import DataError, UnknownName, UsageError
 from karat.evaluation import Evaluation
 from karat.judging import DuplicateRule
+from karat.lists import Background
 from karat.report import Report
 from karat.results import Scores
 from karat.slices import Cuts, Group
@@ -65,6 +66,7 @@ def assess(
     duplicates: DuplicateRule = "error",
     keep_top: int = 0,
     relative: bool = False,
+    background: Background | None = None,
     progress: Progress = lambda what, done, of: None,
 ) -> Report:
     """Score every ranking; with ``how``, say how far to trust it; with ``baseline``, compare with that system.
@@ -72,13 +74,12 @@ def assess(
     ``golds`` are of systems that are held against another gold than ``gold``, over the same queries; only systems with
     the baseline's gold are compared with it, under the measures ``tested`` (None: all). ``keep_top`` keeps so many of
     every query's items in the report; ``relative`` also tells differences as shares of the baseline's mean.
+    ``background`` is what measures beyond accuracy look at; such that are one figure over all queries have no slices.
     ``progress`` is told what is done once all are scored, how many steps of it, and of how many.
     """
     golds = {name: (golds or {}).get(name, gold) for name in rankings}
     _check_request(golds, rankings, how, baseline)
     slices, item_slices = list(slices), list(item_slices)
-    if how is None and (slices or item_slices):
-        raise UsageError("slices need resampling to be told apart", hint="Leave --no-ci or --slices away.")
     notes: list[str] = []
     groups = [group for cuts in slices for group in cuts.groups(gold.queries.sort(), notes)]
     restricted = {id(one): list(_restricted(one, item_slices, notes)) for one in golds.values()}
@@ -87,7 +88,9 @@ def assess(
     systems = {}
     for name, load in rankings.items():
         parts = [part for _, part in restricted[id(golds[name])]]
-        systems[name] = _score(golds[name], load(), asked, parts, duplicates, baseline is not None, keep_top)
+        systems[name] = _score(
+            golds[name], load(), asked, parts, duplicates, baseline is not None, keep_top, background
+        )
     progress("Resampling", 0, 1)
     scores = {name: system.scores for name, system in systems.items()}
     estimates = _estimates(scores, how)
@@ -99,14 +102,15 @@ def assess(
     report = Report(scores, estimates, how, baseline, top=tops, by_chance=by_chance)
     warnings = [f"{name}: {warning}" for name, one in scores.items() for warning in one.warnings] + notes
     if how is None:
-        return replace(report, warnings=tuple(warnings))
+        plain = tuple(_plain_slices(systems, groups, item_groups))
+        return replace(report, slices=plain, warnings=tuple(warnings))
     comparable = [
         name for name in systems if baseline and golds[name] is golds[baseline] and not systems[name].by_chance
     ]
     compared = {name: scores[name].only(tested) for name in comparable}
     found = _slices(systems, groups, item_groups, how, baseline, compared, progress)
     if baseline is not None:
-        kept = [one for one in asked if tested is None or one.label in tested]
+        kept = [one for one in asked if (tested is None or one.label in tested) and not _has_no_changes(one)]
         changes = _changes({name: systems[name] for name in comparable}, baseline, kept)
         comparisons = _compare(compared, baseline, how, relative)
         report = replace(report, comparisons=tuple(comparisons), changes=tuple(changes))
@@ -125,7 +129,8 @@ def _slices(
     progress: Progress,
 ) -> list[Slice]:
     """Every system in every group of queries and of items; p-values are not yet corrected."""
-    scores = {name: system.scores for name, system in systems.items()}
+    scores = {name: system.scores.by_query for name, system in systems.items()}
+    compared = {name: one.by_query for name, one in compared.items()}
     expected = [name for name, system in systems.items() if system.by_chance]
     signs = signs_for((len(groups) + len(item_groups)) * (len(scores) - 1), how)
     found = []
@@ -134,9 +139,26 @@ def _slices(
         progress("Breaking down", len(found), len(groups))
     for number, group in enumerate(item_groups):
         of_items = {name: system.of_items[number] for name, system in systems.items()}
-        beside = {name: of_items[name].only(one.labels) for name, one in compared.items()}
+        beside = {
+            name: of_items[name].only([label for label in one.labels if label in of_items[name].labels])
+            for name, one in compared.items()
+        }
         found.append(slice_of_items(group, of_items, how, baseline, signs, beside))
     return found
+
+
+def _plain_slices(
+    systems: Mapping[str, _System], groups: Sequence[Group], item_groups: Sequence[Group]
+) -> Iterator[Slice]:
+    """Means alone, where nothing is resampled."""
+    for group in groups:
+        rows = np.flatnonzero(group.members)
+        means = {name: one.scores.by_query.part(rows).estimates(None) for name, one in systems.items()}
+        yield Slice(group.name, group.note, "queries", rows.size, means, tuple(rows.tolist()))
+    for number, group in enumerate(item_groups):
+        parts = {name: system.of_items[number] for name, system in systems.items()}
+        size = len(next(iter(parts.values())).queries)
+        yield Slice(group.name, group.note, "items", size, {name: one.estimates(None) for name, one in parts.items()})
 
 
 def _check_request(golds: Mapping[str, Gold], rankings: Rankings, how: Resampling | None, baseline: str | None) -> None:
@@ -195,20 +217,23 @@ def _score(
     duplicates: DuplicateRule,
     traced: bool,
     keep_top: int,
+    background: Background | None,
 ) -> _System:
     if isinstance(ranking, Chance):
-        of_items = [_by_chance(part, ranking, asked, duplicates) for part in restricted]
+        of_gold = [one for one in asked if not one.measure.metric.of_lists]
+        of_items = [_by_chance(part, ranking, of_gold, duplicates) for part in restricted]
         scores = _by_chance(gold, ranking, asked, duplicates)
         return _System(scores, {}, np.ones(len(scores.queries), dtype=bool), of_items, by_chance=True)
-    evaluation = Evaluation(gold, ranking, duplicates=duplicates)
+    evaluation = Evaluation(gold, ranking, duplicates=duplicates, background=background)
+    of_gold = [one for one in asked if not one.measure.metric.of_lists]
     traces = {}
     if traced:
-        traces = {one.label: Trace(evaluation.judged(one.measure), evaluation.bench.gold) for one in asked}
+        traces = {one.label: Trace(evaluation.judged(one.measure), evaluation.bench.gold) for one in of_gold}
     return _System(
         evaluation.scores(asked),
         traces,
         evaluation.bench.present,
-        [Evaluation(part, ranking, duplicates=duplicates, may_be_apart=True).scores(asked) for part in restricted],
+        [Evaluation(part, ranking, duplicates=duplicates, may_be_apart=True).scores(of_gold) for part in restricted],
         first_items(ranking, evaluation.bench.queries, keep_top) if keep_top else (),
     )
 
@@ -248,6 +273,11 @@ def _compare(scores: Mapping[str, Scores], baseline: str, how: Resampling, relat
     pairs = pairs_of(scores, baseline)
     compared = correct(compare_pairs(pairs, keys, how))
     return with_relative(compared, pairs, keys, how) if relative else compared
+
+
+def _has_no_changes(one: Asked) -> bool:
+    """Whether no query can be shown for it: it looks at lists, or is one figure over all queries."""
+    return one.measure.metric.of_lists or one.measure.metric.whole
 
 
 def _changes(systems: Mapping[str, _System], baseline: str, asked: Sequence[Asked]) -> Iterator[Change]:

@@ -1,14 +1,16 @@
 """Judge, measure, and say what to be wary of: gold × ranking → Scores."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import cast, get_args
 
 import numpy as np
 
 from karat.dialects import Asked, resolve
-from karat.errors import DataError
+from karat.errors import DataError, UsageError
 from karat.judged import Judged
 from karat.judging import Bench, DuplicateRule, TieRule
+from karat.lists import Background, Lists
 from karat.measure import Measure, Value
 from karat.metrics.common import relevant_count, within
 from karat.results import Scores
@@ -31,27 +33,41 @@ def resolve_all(
     return list({one.label: one for one in asked}.values())
 
 
-def evaluate(gold: Gold, ranking: Ranking, asked: Sequence[Asked], *, duplicates: DuplicateRule = "error") -> Scores:
-    """Score one ranking."""
-    return Evaluation(gold, ranking, duplicates=duplicates).scores(asked)
+def evaluate(
+    gold: Gold,
+    ranking: Ranking,
+    asked: Sequence[Asked],
+    *,
+    duplicates: DuplicateRule = "error",
+    background: Background | None = None,
+) -> Scores:
+    """Score one ranking; measures beyond accuracy look at the ``background`` as well."""
+    return Evaluation(gold, ranking, duplicates=duplicates, background=background).scores(asked)
 
 
 class Evaluation:
     """A gold and a ranking ready to be measured; measures that order alike share one judging."""
 
     def __init__(
-        self, gold: Gold, ranking: Ranking, *, duplicates: DuplicateRule = "error", may_be_apart: bool = False
+        self,
+        gold: Gold,
+        ranking: Ranking,
+        *,
+        duplicates: DuplicateRule = "error",
+        may_be_apart: bool = False,
+        background: Background | None = None,
     ) -> None:
         self.bench = Bench(gold, ranking, duplicates=duplicates, may_be_apart=may_be_apart)
         self.source = ranking.source
+        self.background = background
+        self._lists: dict[tuple[TieRule, int], Lists] = {}
         self._judgings: dict[tuple[TieRule, str, str, bool], Judged] = {}
         self._cut: tuple[object, int, Judged] | None = None
         """What the last cut of a gold was made from and where, and the cut."""
 
     def judged(self, measure: Measure) -> Judged:
         """The judging that the measure's conventions ask for."""
-        ties = measure["ties"]
-        rule = cast(TieRule, ties if ties in get_args(TieRule) else "id")
+        rule = _tie_rule(measure)
         places = measure.metric.needs_places or measure["gold"] == "k"
         key = (rule, str(measure["scores"]), str(measure["self"]), places)
         if key not in self._judgings:
@@ -60,7 +76,24 @@ class Evaluation:
 
     def values(self, measure: Measure) -> Floats:
         """One measure for every query."""
-        return measure_values(self._cut_judged(measure), measure, self.source)
+        judged = self._cut_judged(measure)
+        if measure.metric.of_lists:
+            judged = replace(judged, lists=self._shown(measure))
+        return measure_values(judged, measure, self.source)
+
+    def _shown(self, measure: Measure) -> Lists:
+        """The lists that a measure looks at."""
+        if self.background is None:
+            raise UsageError(
+                f"{measure.name} looks at what was known before: the catalogue, and what users took in training",
+                where=self.source,
+                expected="a gold of the kind interactions, or background=task.background",
+            )
+        rule = _tie_rule(measure)
+        k = int(self.bench.deepest) if measure.k is None else measure.k
+        if (rule, k) not in self._lists:
+            self._lists[rule, k] = self.bench.lists(self.background, k, rule)
+        return self._lists[rule, k]
 
     def _cut_judged(self, measure: Measure) -> Judged:
         """With the gold cut as the measure asks; a cut is made from the last one where that is no smaller."""
@@ -90,12 +123,18 @@ class Evaluation:
             warnings=tuple(self.warnings([one.measure for one in asked])),
             source=self.source,
             lower_is_better=frozenset(one.label for one in asked if one.measure.metric.lower_is_better),
+            whole=frozenset(one.label for one in asked if one.measure.metric.whole),
         )
 
     def warnings(self, measures: Sequence[Measure]) -> Iterable[str]:
         """What a careful reader would want to be told, with counts."""
         if measures:
             yield from _warnings(self.bench, self.judged(measures[0]), measures)
+
+
+def _tie_rule(measure: Measure) -> TieRule:
+    ties = measure["ties"]
+    return cast(TieRule, ties if ties in get_args(TieRule) else "id")
 
 
 def cut_gold(judged: Judged, measure: Measure) -> Judged:
@@ -154,7 +193,7 @@ def _warnings(bench: Bench, judged: Judged, measures: Sequence[Measure]) -> Iter
     yield from _warnings_of_empty(judged, [measure for measure in measures if measure.metric.needs_relevant])
     if bench.dropped:
         yield f"{count(bench.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
-    cuts = sorted({measure.k for measure in measures if measure.k is not None})
+    cuts = sorted({measure.k for measure in measures if measure.k is not None and not measure.metric.of_lists})
     yield from _warnings_at_cuts(judged, cuts or [10], closed=bench.gold.ordered or bench.gold.complete)
 
 

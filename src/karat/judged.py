@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from karat.lists import Lists
 from karat.types import Bools, Floats, Ints, Runs, freeze, segments_within
 
 __all__ = ["Judged", "TieGroups"]
@@ -66,6 +67,8 @@ class Judged:
     """The gold's grades by number, where they are too many to be held one by one: ``parts`` lays them out."""
     whole: "Judged | None" = None
     """What these queries are a part of."""
+    lists: Lists | None = None
+    """The lists that were shown, where a measure looks at them."""
 
     def __post_init__(self) -> None:
         freeze(self)

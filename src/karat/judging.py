@@ -12,6 +12,7 @@ import polars as pl
 
 from karat.errors import DataError, UsageError
 from karat.judged import Judged, TieGroups
+from karat.lists import Background, Lists
 from karat.matching import DuplicateRule, Rows, keep_one_of_each, match_rows, without_self_matches
 from karat.ordering import Ordered, TieRule, order_rows
 from karat.types import Bools, Floats, Gold, Ints, Ranking, Runs, gathered, places_in, segments_within
@@ -71,6 +72,11 @@ class Bench:
         return present
 
     @property
+    def deepest(self) -> int:
+        """How many items the longest list has."""
+        return int(np.diff(self._rows.starts).max(initial=0))
+
+    @property
     def _grades(self) -> Floats:
         return np.asarray(self._gold_rows.values, dtype=np.float64)
 
@@ -100,6 +106,17 @@ class Bench:
         ranked = order_rows(rows.starts, rows.values, single=scores == "single")
         positions = ranked.resolved(at, ties, rows.items)
         return self._assemble(rows, ranked, at, gold_at, positions, places)
+
+    def lists(self, background: Background, k: int, ties: TieRule = "id") -> Lists:
+        """The first k of every query as places in the catalogue; items that it lacks are nobody there."""
+        rows = self._rows
+        everything = np.arange(len(rows.items))
+        positions = order_rows(rows.starts, rows.values).resolved(everything, ties, rows.items)
+        rank = positions - np.repeat(rows.starts[:-1], np.diff(rows.starts))
+        held = np.flatnonzero(rank < k)
+        codes = np.full((len(self.queries), k), -1, dtype=np.int64)
+        codes[rows.query_of(held), rank[held]] = places_in(background.items, rows.items.gather(held).cast(pl.String))
+        return Lists(codes, *background.histories(self.queries), background)
 
     def _assemble(self, rows: Rows, ranked: Ordered, at: Ints, gold_at: Ints, positions: Ints, places: bool) -> Judged:
         first_row, depth = np.zeros((2, len(self.queries)), dtype=np.int64)

@@ -95,6 +95,10 @@ class Metric:
     lower_is_better: bool = False
     needs_places: bool = False
     """Compares with the order of the gold, not only with its grades."""
+    of_lists: bool = False
+    """Looks at the lists that were shown and at what was known before, and at no gold."""
+    whole: bool = False
+    """One figure over all queries: each has a contribution, and the mean of these is the figure."""
 
     @property
     def all_options(self) -> tuple[Option, ...]:
@@ -123,6 +127,8 @@ def metric(
     needs_relevant: bool = True,
     lower_is_better: bool = False,
     needs_places: bool = False,
+    of_lists: bool = False,
+    whole: bool = False,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function ``(judged, k, **options) → float64[queries]`` as a metric.
 
@@ -144,7 +150,7 @@ def metric(
                     aliases,
                     cut,
                 ),
-                *(aggregate, needs_relevant, lower_is_better, needs_places),
+                *(aggregate, needs_relevant and not of_lists, lower_is_better, needs_places, of_lists, whole),
             ),
         )
         _OWN_NAMES.update(dict.fromkeys(aliases, name))

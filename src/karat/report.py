@@ -109,7 +109,7 @@ class Report:
         """Some of the measures, for showing."""
 
         def kept(estimates: dict[str, dict[str, Estimate]]) -> dict[str, dict[str, Estimate]]:
-            return {name: {label: of[label] for label in labels} for name, of in estimates.items()}
+            return {name: {label: of[label] for label in labels if label in of} for name, of in estimates.items()}
 
         return replace(
             self,

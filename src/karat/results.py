@@ -11,7 +11,7 @@ from karat.measure import Aggregate
 from karat.statistics.estimates import Estimate, estimate_all, summarise
 from karat.statistics.intervals import Bounds, Resampling
 from karat.statistics.streams import keys_of
-from karat.types import Floats
+from karat.types import Floats, Ints
 from karat.usual import beside, usual_names
 from karat.wording import aligned, count, estimate_shown
 
@@ -54,6 +54,8 @@ class Scores:
     source: str = "ranking"
     lower_is_better: frozenset[str] = frozenset()
     """Labels of the measures of which less is better."""
+    whole: frozenset[str] = frozenset()
+    """Labels of the measures that are one figure over all queries: values are contributions to it."""
 
     def __post_init__(self) -> None:
         self.values.flags.writeable = False
@@ -87,6 +89,15 @@ class Scores:
             aggregates=tuple(self.aggregates[place] for place in places),
             values=self.values[:, places],
         )
+
+    def part(self, rows: Ints) -> "Scores":
+        """Some of the queries."""
+        return replace(self, queries=self.queries.gather(rows), values=self.values[rows])
+
+    @property
+    def by_query(self) -> "Scores":
+        """Without the measures that are one figure over all queries."""
+        return self.only([label for label in self.labels if label not in self.whole]) if self.whole else self
 
     def summary(self, label: str) -> Estimate:
         """Mean, spread, n and the number of undefined queries of one measure; no interval."""

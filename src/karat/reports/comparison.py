@@ -131,7 +131,7 @@ def slices_table(report: Report, measure: str, *, changed: bool = False) -> Tabl
     found = {(part.name, one.system): one for part in report.slices for one in part.beside if one.measure == measure}
     compared = {system for _, system in found}
     systems = [name for name in report.systems if name != report.baseline and (name in compared or not found)]
-    pairs = [(part, system) for part in report.slices for system in systems]
+    pairs = [(part, one) for part in report.slices for one in systems if measure in part.estimates[one]]
     if changed:
         pairs = [pair for pair in pairs if not _is_same(found.get(_names(*pair)))]
     pairs.sort(key=lambda pair: _rank_of(found.get(_names(*pair)), _names(*pair), report.level))
@@ -159,7 +159,7 @@ def slices_table(report: Report, measure: str, *, changed: bool = False) -> Tabl
             )
     level = f"[{percent(report.level)}]"
     against = f"to {'baseline' if report.baseline else 'the rest'} {level}"
-    figures = ["mean", against, "p", ""] if found else [f"mean {level}"]
+    figures = ["mean", against, "p", ""] if found else [f"mean {level}" if report.how else "mean"]
     return ["slice", *(["system"] if several else ()), "n", *figures], rows
 
 

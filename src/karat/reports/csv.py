@@ -48,6 +48,8 @@ def _of(
     found = {(one.system, one.measure): one.as_json() for one in beside}
     for system, scores in report.systems.items():
         for label, convention in zip(scores.labels, scores.conventions, strict=True):
+            if label not in estimates[system]:
+                continue
             row: dict[str, Any] = {"slice": name, "system": system, "measure": label, "convention": convention}
             row |= {"usual_name": scores.usual_names.get(label)}
             estimate = estimates[system][label].as_json()

@@ -31,6 +31,8 @@ def to_markdown(report: Report) -> str:
             lines += ["", f"### {escaped(title)}", "", *markdown_table(*table, text=(0, 3))]
     for label in report.labels if report.slices else ():
         header, rows = slices_table(report, label)
+        if not rows:
+            continue
         text = (*range(header.index("n")), len(header) - 1)
         lines += [
             "",
