@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from karat.gold.labels import read_gold
     from karat.gold.ordered import read_ordered
     from karat.intake import as_gold, as_ranking, ordered_gold
+    from karat.interactions.audit import audit
+    from karat.interactions.log import Log
+    from karat.interactions.reading import read_log
+    from karat.interactions.split import Split
+    from karat.interactions.splitting import split_log
+    from karat.interactions.task import Task
     from karat.judged import Judged
     from karat.judging import judge
     from karat.measure import Measure, Metric, Option, metric
@@ -25,6 +31,8 @@ if TYPE_CHECKING:
     from karat.rankers.fusion import Fusion, fuse
     from karat.rankers.runs import read_run
     from karat.rankers.vectors import rank_vectors
+    from karat.recommenders import RECOMMENDERS, Recommender
+    from karat.recommending import held_out, recommend
     from karat.report import Report
     from karat.results import Scores
     from karat.statistics.comparison import Comparison
@@ -54,6 +62,14 @@ _HOMES = {
     "read_ordered": "karat.gold.ordered",
     "read_vectors": "karat.formats.vectors",
     **dict.fromkeys(("as_gold", "as_ranking", "ordered_gold"), "karat.intake"),
+    "Log": "karat.interactions.log",
+    "Split": "karat.interactions.split",
+    "Task": "karat.interactions.task",
+    "audit": "karat.interactions.audit",
+    "read_log": "karat.interactions.reading",
+    "split_log": "karat.interactions.splitting",
+    **dict.fromkeys(("RECOMMENDERS", "Recommender"), "karat.recommenders"),
+    **dict.fromkeys(("held_out", "recommend"), "karat.recommending"),
     "judge": "karat.judging",
     **dict.fromkeys(("Measure", "Metric", "Option", "metric"), "karat.measure"),
     "read_run": "karat.rankers.runs",
@@ -72,6 +88,7 @@ _HOMES = {
 
 __all__ = [
     "ENGINES",
+    "RECOMMENDERS",
     "Annotations",
     "Comparison",
     "DataError",
@@ -81,15 +98,19 @@ __all__ = [
     "Gold",
     "Judged",
     "KaratError",
+    "Log",
     "Measure",
     "Metric",
     "MissingExtra",
     "Option",
     "Ranking",
+    "Recommender",
     "Report",
     "Resampling",
     "Scores",
+    "Split",
     "Target",
+    "Task",
     "UnknownName",
     "UsageError",
     "Vectors",
@@ -97,11 +118,13 @@ __all__ = [
     "agree",
     "as_gold",
     "as_ranking",
+    "audit",
     "compare",
     "drift_between",
     "evaluate",
     "fuse",
     "gate",
+    "held_out",
     "judge",
     "keyword_gold",
     "label",
@@ -112,10 +135,13 @@ __all__ = [
     "read_annotations",
     "read_catalogue",
     "read_gold",
+    "read_log",
     "read_ordered",
     "read_run",
     "read_vectors",
+    "recommend",
     "run_plan",
+    "split_log",
     "try_index",
 ]
 

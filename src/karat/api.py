@@ -18,6 +18,7 @@ from karat.gates import Gate, check_targets
 from karat.gold.labels import read_gold
 from karat.intake import as_gold, as_ranking
 from karat.judging import DuplicateRule
+from karat.lists import Background
 from karat.measure import Measure, Value
 from karat.rankers.runs import read_run
 from karat.report import Report
@@ -41,19 +42,21 @@ def evaluate(
     *,
     dialect: str | None = None,
     duplicates: DuplicateRule = "error",
+    background: Background | None = None,
     **conventions: Value,
 ) -> Scores:
     """Score a ranking against a gold.
 
     Both may be a path, a dict of dicts (``{query: {item: number}}``), a dict of lists, a Polars or pandas frame or
     anything else with the Arrow capsule interface, or a two-dimensional array of item ids. Further keywords are
-    conventions for all measures: ``ties="order"``, ``missing="skip"``, ``rel=2`` …
+    conventions for all measures: ``ties="order"``, ``missing="skip"``, ``rel=2`` … Measures beyond accuracy, such as
+    novelty, look at the ``background`` of a task.
 
     >>> karat.evaluate({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, ["rr", "ndcg@10"]).mean()
     {'rr': 0.5, 'ndcg@10': 0.6309297535714575}
     """
     asked = resolve_all(_listed(measures), dialect, conventions)
-    return evaluate_judged(_gold(gold), _ranking(ranking), asked, duplicates=duplicates)
+    return evaluate_judged(_gold(gold), _ranking(ranking), asked, duplicates=duplicates, background=background)
 
 
 def compare(
@@ -70,6 +73,7 @@ def compare(
     how: Resampling = _RESAMPLING,
     dialect: str | None = None,
     duplicates: DuplicateRule = "error",
+    background: Background | None = None,
     **conventions: Value,
 ) -> Report:
     """Compare rankings, by name, with one of them: the first, or ``baseline``.
@@ -96,6 +100,7 @@ def compare(
         slices=[_cuts(slices, by, "queries")] if slices is not None else [],
         item_slices=[_cuts(item_slices, items_by, "items")] if item_slices is not None else [],
         duplicates=duplicates,
+        background=background,
     )
     for system in figures or {}:
         if system not in report.systems:

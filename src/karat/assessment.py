@@ -265,7 +265,16 @@ def _estimates(scores: Mapping[str, Scores], how: Resampling | None) -> dict[str
     values = np.hstack([one.values for one in scores.values()])
     aggregates = [aggregate for one in scores.values() for aggregate in one.aggregates]
     estimates = iter(estimate_all(values, aggregates, keys, how))
-    return {name: {label: next(estimates) for label in one.labels} for name, one in scores.items()}
+    return {name: {label: _within(next(estimates), one.whole.get(label)) for label in one.labels}
+            for name, one in scores.items()}  # fmt: skip
+
+
+def _within(estimate: Estimate, highest: float | None) -> Estimate:
+    """Of a figure over all queries the interval is cut where the figure cannot be."""
+    if highest is None or estimate.ci is None:
+        return estimate
+    low, high = estimate.ci
+    return replace(estimate, ci=(max(0.0, low), min(highest, high)))
 
 
 def _compare(scores: Mapping[str, Scores], baseline: str, how: Resampling, relative: bool) -> list[Comparison]:

@@ -14,6 +14,11 @@ from karat.names import (
     ALFA,
     BEIR,
     FAMILIAR,
+    IMPLICIT,
+    LENSKIT,
+    RECBOLE,
+    RECTOOLS,
+    REPLAY,
     SENTENCE_TRANSFORMERS,
     SKLEARN,
     Options,
@@ -150,6 +155,11 @@ def _refine_alfa(measure: Measure) -> Options:
     return {"rel": None} if by_grade else {}
 
 
+def _refine_lenskit(measure: Measure) -> Options:
+    """Recall is over min(k, relevant) where there is a cut-off, and else over the relevant."""
+    return {"over": "min"} if measure.name == "recall" and measure.k is not None else {}
+
+
 # --- the dialects -------------------------------------------------------------------------------------------------
 
 _TREC_EVAL: dict[str, Value] = {
@@ -161,6 +171,12 @@ _TREC_EVAL: dict[str, Value] = {
 }
 # trec_eval's -l is not for measures that use the grades themselves.
 _TREC_EVAL_PINNED: dict[str, Options] = {"ndcg": {"rel": 1.0}, "rbp": {"rel": 1.0}}
+_HELD_OUT: dict[str, Value] = {"ties": "order", "empty": "skip", "missing": "zero"}
+_BINARY_OVER_MIN: dict[str, Options] = {
+    "ndcg": {"gain": "binary"},
+    "dcg": {"gain": "binary"},
+    "ap": {"over": "min"},
+}
 
 for _dialect in (
     Dialect(
@@ -204,8 +220,8 @@ for _dialect in (
     Dialect(
         "sentence-transformers",
         "InformationRetrievalEvaluator: binary gain, AP over min(k, relevant), queries with nothing relevant dropped",
-        {"ties": "order", "empty": "skip", "missing": "zero"},
-        {"ndcg": {"gain": "binary"}, "dcg": {"gain": "binary"}, "ap": {"over": "min"}},
+        _HELD_OUT,
+        _BINARY_OVER_MIN,
         read=names_at_k(SENTENCE_TRANSFORMERS),
     ),
     Dialect(
@@ -236,6 +252,53 @@ for _dialect in (
         {"recall": {"over": "k", "empty": "zero"}, "precision": {"over": "relevant"}},
         refine=_refine_alfa,
         read=names_at_k(ALFA),
+    ),
+    # Libraries for recommenders. None looks at ratings (LensKit does when asked): what is in their test data is
+    # relevant, so that data is to hold what the gold calls relevant.
+    Dialect(
+        "rectools",
+        "RecTools: binary gain, an ideal list of always k items, users with nothing relevant dropped",
+        _HELD_OUT,
+        {"ndcg": {"gain": "binary", "ideal": "full"}, "dcg": {"gain": "binary"}},
+        read=names_at_k(RECTOOLS),
+    ),
+    Dialect(
+        "lenskit",
+        "LensKit's RunAnalysis: binary gain (gain=linear for its gain=), the first two ranks undiscounted, recall over "
+        "min(k, relevant), precision over what was recommended, AP over the least; averaged over the users with a list",
+        {"ties": "order", "empty": "zero", "missing": "skip"},
+        {
+            "ndcg": {"gain": "binary", "discount": "rank"},
+            "dcg": {"gain": "binary", "discount": "rank"},
+            "ap": {"over": "least"},
+            "precision": {"over": "retrieved"},
+            "rbp": {"p": 0.85},
+        },
+        refine=_refine_lenskit,
+        read=names_at_k(LENSKIT),
+    ),
+    Dialect(
+        "recbole",
+        "RecBole: binary gain, AP over min(k, relevant), users with nothing relevant dropped",
+        _HELD_OUT,
+        _BINARY_OVER_MIN,
+        read=names_at_k(RECBOLE),
+    ),
+    Dialect(
+        "replay",
+        "RePlay: equal scores by id descending, binary gain, AP over min(k, relevant), users with nothing relevant "
+        "count 0 (as lists; as data frames they are not there: --empty skip)",
+        {"ties": "id-desc", "empty": "zero", "missing": "zero"},
+        _BINARY_OVER_MIN,
+        read=names_at_k(REPLAY),
+    ),
+    Dialect(
+        "implicit",
+        "implicit's ranking_metrics_at_k: binary gain, AP over min(k, relevant), precision pooled over all users, "
+        "those with nothing relevant dropped",
+        _HELD_OUT,
+        _BINARY_OVER_MIN,
+        read=names_at_k(IMPLICIT),
     ),
 ):
     DIALECTS.add(_dialect.name, _dialect)

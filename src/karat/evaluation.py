@@ -123,7 +123,7 @@ class Evaluation:
             warnings=tuple(self.warnings([one.measure for one in asked])),
             source=self.source,
             lower_is_better=frozenset(one.label for one in asked if one.measure.metric.lower_is_better),
-            whole=frozenset(one.label for one in asked if one.measure.metric.whole),
+            whole={one.label: one.measure.metric.highest for one in asked if one.measure.metric.whole},
         )
 
     def warnings(self, measures: Sequence[Measure]) -> Iterable[str]:

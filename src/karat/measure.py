@@ -99,6 +99,8 @@ class Metric:
     """Looks at the lists that were shown and at what was known before, and at no gold."""
     whole: bool = False
     """One figure over all queries: each has a contribution, and the mean of these is the figure."""
+    highest: float = float("inf")
+    """No figure is above it, nor is its interval."""
 
     @property
     def all_options(self) -> tuple[Option, ...]:
@@ -129,6 +131,7 @@ def metric(
     needs_places: bool = False,
     of_lists: bool = False,
     whole: bool = False,
+    highest: float = float("inf"),
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function ``(judged, k, **options) → float64[queries]`` as a metric.
 
@@ -150,7 +153,7 @@ def metric(
                     aliases,
                     cut,
                 ),
-                *(aggregate, needs_relevant and not of_lists, lower_is_better, needs_places, of_lists, whole),
+                *(aggregate, needs_relevant and not of_lists, lower_is_better, needs_places, of_lists, whole, highest),
             ),
         )
         _OWN_NAMES.update(dict.fromkeys(aliases, name))

@@ -218,6 +218,49 @@ ALFA = {
     "NDCG": Spelled("ndcg"),
 }
 
+# --- the names of libraries for recommenders ----------------------------------------------------------------------
+
+RECTOOLS = {
+    "NDCG": Spelled("ndcg"),
+    "MAP": Spelled("ap"),
+    "MRR": Spelled("rr"),
+    "Precision": Spelled("precision"),
+    "Recall": Spelled("recall"),
+    "F1Beta": Spelled("f1"),
+    "HitRate": Spelled("hit_rate"),
+}
+LENSKIT = {
+    "NDCG": Spelled("ndcg"),
+    "DCG": Spelled("dcg"),
+    "AveragePrecision": Spelled("ap"),
+    "RecipRank": Spelled("rr"),
+    "Precision": Spelled("precision"),
+    "Recall": Spelled("recall"),
+    "Hit": Spelled("hit_rate"),
+    "RBP": Spelled("rbp"),
+}
+RECBOLE = {
+    "ndcg": Spelled("ndcg"),
+    "map": Spelled("ap"),
+    "mrr": Spelled("rr"),
+    "precision": Spelled("precision"),
+    "recall": Spelled("recall"),
+    "hit": Spelled("hit_rate"),
+}
+REPLAY = {
+    "NDCG": Spelled("ndcg"),
+    "MAP": Spelled("ap"),
+    "MRR": Spelled("rr"),
+    "Precision": Spelled("precision"),
+    "Recall": Spelled("recall"),
+    "HitRate": Spelled("hit_rate"),
+}
+IMPLICIT = {
+    "ndcg": Spelled("ndcg"),
+    "map": Spelled("ap"),
+    "precision": Spelled("pooled_precision"),
+}
+
 
 def names_at_k(names: Mapping[str, Spelled]) -> Reader:
     def read(text: str) -> Spelled | None:
@@ -237,6 +280,11 @@ _TOOLS: dict[str, dict[str, Spelled]] = {
     "beir": BEIR,
     "sklearn": SKLEARN,
     "alfa": ALFA,
+    "rectools": RECTOOLS,
+    "lenskit": LENSKIT,
+    "recbole": RECBOLE,
+    "replay": REPLAY,
+    "implicit": IMPLICIT,
 }
 
 

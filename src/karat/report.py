@@ -12,6 +12,7 @@ from karat.agreement import Agreement
 from karat.breakdown import Slice, worst_slices
 from karat.changes import Change
 from karat.examples import Example
+from karat.exposures import Exposure
 from karat.hygiene import Hygiene
 from karat.indexed import Indexed
 from karat.partial import Partial
@@ -78,6 +79,10 @@ class Report:
     """By system, which of the queries' keywords its results have and lack, where the gold is made of keywords."""
     asked: Mapping[str, Any] = field(default_factory=dict)
     """What queries ask for by keywords: groups, match, how texts were mapped and how well."""
+    interactions: Mapping[str, Any] = field(default_factory=dict)
+    """Of what log the gold was held out: its split, windows, catalogue and tiers."""
+    exposures: Mapping[str, Exposure] = field(default_factory=dict)
+    """By system, how popular what it recommends was in training."""
     top: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     """By system, the first items of every query, where they were kept."""
     examples: dict[str, tuple[Example, ...]] = field(default_factory=dict)
@@ -100,6 +105,10 @@ class Report:
     def usual_names(self) -> dict[str, str]:
         """By label, the usual name of a measure whose own name misleads."""
         return {label: usual for scores in self.systems.values() for label, usual in scores.usual_names.items()}
+
+    def is_whole(self, label: str) -> bool:
+        """Whether a measure is one figure over all queries, to which each contributes."""
+        return any(label in scores.whole for scores in self.systems.values())
 
     def both_names(self, label: str) -> str:
         """``Recall@5 = precision@5`` where the measure is usually called something else."""
@@ -150,6 +159,10 @@ class Report:
         title = f"Report on {count(len(self.systems), 'system', 'systems')}{against}"
         return "\n".join([title, *aligned(rows, left=2), *(f"warning: {warning}" for warning in self.warnings)])
 
+    def query_name(self, id_: str) -> str:
+        """What people call a query; users have no names of items."""
+        return id_ if self.interactions else self.name_of(id_)
+
     def name_of(self, id_: str) -> str:
         """What people call it, cut short where a table could not hold it."""
         name = self.names.get(id_, id_)
@@ -176,6 +189,8 @@ class Report:
             form["worst_slices"] = [lost.as_json() for lost in worst_slices(self.slices, self.level)]
         if self.asked:
             form["keywords"] = dict(self.asked)
+        if self.interactions:
+            form["interactions"] = dict(self.interactions)
         if self.hints:
             form["hints"] = [hint.as_json() for hint in self.hints]
         if queries and self.keeps_queries:
@@ -196,6 +211,7 @@ class Report:
             "agreement": self.agreements[name].as_json() if name in self.agreements else None,
             "facts": self.facts.get(name),
             "partial_matches": self.partials[name].as_json() if name in self.partials else None,
+            "exposure": self.exposures[name].as_json() if name in self.exposures else None,
             "index": self.indexes[name].as_json() if name in self.indexes else None,
             "stability": self.stabilities[name].as_json() if name in self.stabilities else None,
             "fingerprints": self.fingerprints.get(name),

@@ -1,7 +1,7 @@
 """Scores: per query and measure, what came out; and figures beside them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -54,8 +54,8 @@ class Scores:
     source: str = "ranking"
     lower_is_better: frozenset[str] = frozenset()
     """Labels of the measures of which less is better."""
-    whole: frozenset[str] = frozenset()
-    """Labels of the measures that are one figure over all queries: values are contributions to it."""
+    whole: Mapping[str, float] = field(default_factory=dict)
+    """The measures that are one figure over all queries: values are contributions to it. With the highest it can be."""
 
     def __post_init__(self) -> None:
         self.values.flags.writeable = False

@@ -35,6 +35,8 @@ class Attribute:
     name: str
     quantiles: int | None = None
     bins: tuple[float, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    """What the names of values leave open, by value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +155,7 @@ def _crossed(left: Sequence[Group], right: Sequence[Group], crossing: str, where
         for other in right:
             members = one.members & other.members
             if members.any():
-                note = " ".join(filter(None, (one.note, other.note)))
+                note = ", ".join(filter(None, (one.note, other.note)))
                 crossed.append(Group(f"{one.name}*{other.name}", note, members))
         _check_number(len(crossed), crossing, where)
     return crossed
@@ -178,13 +180,15 @@ def _groups_of(table: pl.DataFrame, attribute: Attribute, where: str) -> list[Gr
     if asked_as_number and not values.dtype.is_numeric():
         raise DataError(f"{name} is no number, and cannot be cut", where=where, hint=f"Ask for {name} alone.")
     if not values.dtype.is_numeric() or (not asked_as_number and values.n_unique() <= _FEW_NUMBERS):
-        return _by_value(values, name, where)
+        return _by_value(values, attribute, where)
     numbers = values.cast(pl.Float64)
     cut = _by_bins(numbers, attribute) if attribute.bins else _by_quantiles(numbers, attribute)
     return [*cut, *_without_value(numbers.is_null(), name)]
 
 
-def _by_value(values: pl.Series, name: str, where: str) -> list[Group]:
+def _by_value(values: pl.Series, attribute: Attribute, where: str) -> list[Group]:
+    """In the order of their spelling, or in that of an ordered category (Enum)."""
+    name, notes = attribute.name, dict(attribute.notes)
     if isinstance(values.dtype, pl.Array):
         values = values.arr.to_list()
     listed = isinstance(values.dtype, pl.List)
@@ -198,11 +202,14 @@ def _by_value(values: pl.Series, name: str, where: str) -> list[Group]:
     else:
         texts = values.to_frame("value").select(_written(pl.col("value"), values.dtype)).to_series()
     found = (texts.explode() if listed else texts).drop_nulls().unique().sort()
+    if isinstance(values.dtype, pl.Enum):
+        in_order = values.dtype.categories.str.strip_chars().unique(maintain_order=True)
+        found = in_order.filter(in_order.is_in(found.implode()))
     _check_number(len(found), name, where)
     groups = []
     for value in found:
         members = (texts.list.contains(value) if listed else texts == value).fill_null(False).to_numpy()
-        groups.append(Group(f"{name}={value}", "", members))
+        groups.append(Group(f"{name}={value}", notes.get(value, ""), members))
     return [*groups, *_without_value(texts.is_null(), name)]
 
 

@@ -22,10 +22,13 @@ _EPILOG = (
     "  karat demo papers -o results\n\n"
     "  karat demo fashion\n\n"
     "  karat demo driving\n\n"
+    "  karat demo movielens\n\n"
     "  karat demo papers --data FOLDER\n\n"
+    "  karat demo movielens --data ml-1m\n\n"
     "  karat demo driving --data clips.csv --select object_type\n\n"
     "  karat demo movies --keep karat-movies\n\n"
-    "Without --keep and -o nothing is written, save the reports of driving, which go to karat-driving."
+    "Without --keep and -o nothing is written, save what driving and movielens report, which goes to karat-driving and "
+    "karat-movielens."
 )
 _FILES = {
     "helpdesk": ("qrels.trec", "bm25.trec", "dense.trec", "queries.jsonl", "documents.jsonl"),
@@ -35,6 +38,7 @@ _FILES = {
         *("karat.toml", "variants.toml", "chunks.toml", "catalogue.jsonl", "queries.jsonl", "queries.pins.json"),
         *("labels.jsonl", "human.jsonl", "vectors.npz"),
     ),
+    "movielens": ("karat.toml", "ratings.csv", "movies.csv", "users.csv"),
     "driving": ("karat.toml", "clips.toml", "clips.csv", "queries.jsonl", "synonyms.toml", "vectors.npz"),
 }
 _NEXT = {
@@ -56,6 +60,7 @@ class Sample(StrEnum):
     papers = "papers"
     fashion = "fashion"
     driving = "driving"
+    movielens = "movielens"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -64,7 +69,7 @@ def add_to(app: typer.Typer) -> None:
 
 def demo_command(
     sample: Annotated[
-        Sample, typer.Argument(metavar="[SAMPLE]", help="helpdesk, movies, papers, fashion or driving.")
+        Sample, typer.Argument(metavar="[SAMPLE]", help="helpdesk, movies, papers, fashion, driving or movielens.")
     ] = Sample.helpdesk,
     output: Annotated[
         Path | None,
@@ -80,7 +85,7 @@ def demo_command(
             "--data",
             metavar="PATH",
             help="Your own: for papers a folder of matrices, reference… and candidates; for driving a table of "
-            "annotated clips.",
+            "annotated clips; for movielens a folder as GroupLens ships it.",
         ),
     ] = None,
     group: GroupOption = None,
@@ -97,7 +102,8 @@ def demo_command(
     helpdesk: two runs on 40 graded questions. movies: 50 movies in three embedding spaces, fused. papers: a small
     model's neighbours of 1,000 abstracts, cut and quantised, against a large one's. fashion: may this index ship?
     300 items, 80 queries: exact search, FAISS HNSW and, where karat[pgvector] is installed, PostgreSQL. driving: 80
-    texts and 400 clips, each asking for clips with all of its keywords.
+    texts and 400 clips, each asking for clips with all of its keywords. movielens: recommenders learn from a log, and
+    are held against what its users took later.
     """
     if data is not None:
         table = Table(data, groups_of(group), tuple(select or ()), id_column, separator)
@@ -108,7 +114,8 @@ def demo_command(
     with as_file(files("karat") / "samples" / sample.value) as folder:
         if output is not None and sample is Sample.helpdesk:
             raise UsageError(
-                "-o is for movies, papers, fashion and driving", hint="--keep DIR copies the files of the help desk."
+                "-o is for movies, papers, fashion, driving and movielens",
+                hint="--keep DIR copies the files of the help desk.",
             )
         if keep is not None:
             _copy(folder, keep, sample)
@@ -118,6 +125,10 @@ def demo_command(
             from karat.cli.demo_driving import DEMO_FOLDER, both_ways
 
             both_ways(keep or folder, output or keep or DEMO_FOLDER, quiet=quiet)
+        elif sample is Sample.movielens:
+            from karat.cli import demo_movielens
+
+            demo_movielens.bundled(keep or folder, output or keep or demo_movielens.DEMO_FOLDER, quiet=quiet)
         else:
             _run_plan(folder, sample, output, keep, quiet=quiet)
 
@@ -126,14 +137,18 @@ def _own(
     sample: Sample, table: Table, vectors: str | None, output: Path | None, keep: Path | None, *, quiet: bool
 ) -> None:
     """The same job on somebody's own data."""
-    if sample not in (Sample.papers, Sample.driving) or keep is not None:
-        raise UsageError("--data is for karat demo papers and karat demo driving, without --keep")
+    if sample not in (Sample.papers, Sample.driving, Sample.movielens) or keep is not None:
+        raise UsageError("--data is for karat demo papers, driving and movielens, without --keep")
     if sample is Sample.driving:
         from karat.cli.demo_driving import own_clips
 
         own_clips(table, vectors, output, quiet=quiet)
     elif table.groups or table.select or vectors:
         raise UsageError("--group, --select and --vectors are for karat demo driving")
+    elif sample is Sample.movielens:
+        from karat.cli.demo_movielens import own_log
+
+        own_log(table.path, output, quiet=quiet)
     else:
         _own_papers(table.path, output, quiet=quiet)
 

@@ -134,12 +134,17 @@ def show(
 
     report = whole.only(headline)
     queries = len(next(iter(report.systems.values())).queries)
-    about = f"{count(queries, 'query', 'queries')}, {count(len(report.systems), 'system', 'systems')}"
+    who = ("user", "users") if report.interactions else ("query", "queries")
+    about = f"{count(queries, *who)}, {count(len(report.systems), 'system', 'systems')}"
     print(f"{name}: {about}\n" if name else f"{about[0].upper()}{about[1:]}\n")
     if by_cutoff:
         from karat.reports.agreement import print_agreement
 
         print_agreement(whole, headline)
+    elif report.interactions:
+        from karat.reports.recommendations import print_recommendations
+
+        print_recommendations(report)
     else:
         print_report(report)
     if report.agreements and not by_cutoff:
@@ -147,10 +152,10 @@ def show(
 
         print()
         print_similarities(report)
-    if report.comparisons and not by_cutoff:
+    if report.comparisons and not by_cutoff and not report.interactions:
         print()
         print_comparison(report)
-    if report.slices:
+    if report.slices and not report.interactions:
         print_slices(report)
     if report.partials:
         from karat.reports.partial import print_partial

@@ -1,20 +1,15 @@
-"""karat tune: which weights fuse best, and do they hold?"""
+"""karat tune: which weights fuse best, which settings of a recommender do, and does it hold?"""
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from karat.cli.common import QuietOption, check_folder, name_systems, say, split_measures, steps
+from karat.cli.common import QuietOption
 from karat.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
-    from karat.dialects import Asked
-    from karat.plan.work import Steps
-    from karat.rankers.fusion import Fusion
-    from karat.tuning import Tuning
-    from karat.types import Gold, Ranking
+    from karat.plan.reading import Checked
 
 __all__ = ["add_to"]
 
@@ -23,9 +18,19 @@ _EPILOG = (
     "  karat tune qrels.txt bm25.trec dense.trec -m ndcg@10\n\n"
     "  karat tune karat.toml --system combined\n\n"
     "  karat tune qrels.txt a.trec b.trec c.trec --c 60 --folds 10 --json\n\n"
-    "Each query is scored with the weights that are best on the other folds' queries: that mean is the held-out "
-    "estimate, to be trusted; the in-sample one flatters. Its interval takes the chosen weights as given."
+    "  karat tune movies.toml -o trials.json\n\n"
+    "  karat tune movies.toml --system popular --search random --trials 3\n\n"
+    "  karat tune movies.toml --final --refit train+validation -o results\n\n"
+    "Fusions: each query is scored with the weights that are best on the other folds' queries: that mean is the "
+    "held-out estimate, to be trusted; the in-sample one flatters. Its interval takes the chosen weights as given.\n\n"
+    "Recommenders: [tune.NAME] of the plan says what to try: params = { factors = [16, 64] }. Every setting is fitted "
+    "on train and scored on validation, whatever window the plan says; the test window stays shut until --final, which "
+    "opens it once, for all systems of the plan with the settings that were chosen. Trials are kept as they end: after "
+    "Ctrl-C the same command goes on. Exit code: 1 where all trials of a system failed; 4 a target failed (--final)."
 )
+_FOLDS = 5
+_OF_FUSIONS = ("method", "depth", "normalise", "c", "folds")
+_OF_MODELS = ("search", "trials", "fresh", "final", "refit", "window")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -39,183 +44,106 @@ def tune_command(
     ],
     measure: Annotated[str | None, typer.Option("--measure", "-m", help="The measure to tune for.")] = None,
     system: Annotated[
-        str | None, typer.Option("--system", help="The fused system of the plan; the only one where not given.")
+        str | None,
+        typer.Option("--system", help="The system of the plan; its tuned recommenders, or its only fusion, if unset."),
     ] = None,
-    method: Annotated[str | None, typer.Option("--method", help="rrf, combsum, combmnz …")] = None,
-    depth: Annotated[int | None, typer.Option("--depth", help="Only so many of each list count.")] = None,
+    method: Annotated[str | None, typer.Option("--method", help="Fusion: rrf, combsum, combmnz …")] = None,
+    depth: Annotated[int | None, typer.Option("--depth", help="Fusion: only so many of each list count.")] = None,
     normalise: Annotated[
         str | None, typer.Option("--normalise", help="min-max, z-score, sum, rank or none, for combsum and the like.")
     ] = None,
     constants: Annotated[
         str | None, typer.Option("--c", metavar="NUMBERS", help="Values of rrf's c to try, split by commas.")
     ] = None,
-    folds: Annotated[int, typer.Option("--folds", help="Parts for cross-validation.")] = 5,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of folds and resampling; 0, or the plan's.")] = None,
+    folds: Annotated[int, typer.Option("--folds", help="Fusion: parts for cross-validation.")] = _FOLDS,
+    search: Annotated[
+        str | None, typer.Option("--search", help="Recommenders: grid or random; as the plan says if unset.")
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option("--trials", help="Recommenders: how many a random search draws.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Recommenders: try everything anew.")] = False,
+    final: Annotated[
+        bool, typer.Option("--final", help="Then open the test window, once, with the chosen settings.")
+    ] = False,
+    refit: Annotated[
+        str | None,
+        typer.Option("--refit", metavar="WINDOWS", help="With --final, learn from: train or train+validation."),
+    ] = None,
+    window: Annotated[str | None, typer.Option("--window", help="The window to choose on: validation.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Seed of folds, random search and resampling; 0, or the plan's.")
+    ] = None,
     level: Annotated[float | None, typer.Option("--level", help="Level of the intervals; 0.95, or the plan's.")] = None,
     resamples: Annotated[
         int | None, typer.Option("--resamples", help="Resamples for intervals and tests; 10000, or the plan's.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result as JSON.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the result as JSON; with --final, a folder."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON instead of a table.")] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Tune the weights of a fusion by cross-validation, and say whether they beat equal weights."""
-    from karat.statistics.intervals import Resampling
-    from karat.tuning import CONSTANTS, tune
+    """Tune the weights of a fusion by cross-validation, or the settings of recommenders on the validation window."""
+    from karat.cli.tune_fusion import FusionOptions, tune_fusion
 
-    if output is not None:
-        if output.suffix != ".json":
-            raise UsageError(f"cannot write {output.name}", expected="a name that ends in .json")
-        check_folder(output)
-    asked = {"resamples": resamples, "level": level, "seed": seed}
-    chosen = {name: value for name, value in asked.items() if value is not None}
-    how = Resampling(**chosen)  # type: ignore[arg-type]
-    tried = CONSTANTS if constants is None else _numbers(constants)
-    with steps(quiet=quiet) as tell:
-        task = _from_plan(files[0], system, measure, tell) if len(files) == 1 else _from_files(files, system, measure)
-        how = Resampling(**(task.statistics | chosen))
-        found = tune(
-            task.gold,
-            task.rankings,
-            task.asked,
-            method=method or task.usual.method,
-            depth=task.usual.depth if depth is None else depth,
-            normalise=normalise or (task.usual.normalise if method is None else None),
-            constants=tried,
-            current=task.usual if task.in_use and method is None and depth is None and normalise is None else None,
-            whole=task.whole,
-            folds=folds,
-            how=how,
-            progress=lambda done, of: tell("Trying weights", done, of),
-        )
-    _tell(found, output, as_json=as_json, quiet=quiet)
+    _check_window(window, final=final)
+    resampling = {"resamples": resamples, "level": level, "seed": seed}
+    statistics: dict[str, Any] = {name: value for name, value in resampling.items() if value is not None}
+    checked = _read(files)
+    for_fusions = dict(zip(_OF_FUSIONS, (method, depth, normalise, constants, folds != _FOLDS or None), strict=True))
+    for_models = dict(zip(_OF_MODELS, (search, trials, fresh or None, final or None, refit, window), strict=True))
+    if checked is not None and _is_of_models(checked, system):
+        from karat.cli.tune_models import ModelOptions, tune_models
+
+        _refuse(for_fusions, "fusions")
+        options = ModelOptions(search, trials, measure, seed, fresh=fresh, final=final, refit=refit)
+        tune_models(checked, system, options, statistics, output, as_json=as_json, quiet=quiet)
+        return
+    _refuse(for_models, "recommenders of a plan")
+    how = FusionOptions(method, depth, normalise, constants, folds)
+    tune_fusion(files, checked, system, measure, how, statistics, output, as_json=as_json, quiet=quiet)
 
 
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise UsageError(f"--c is {text!r}", expected="numbers split by commas, such as 10,60") from None
-
-
-def _one(measure: str) -> list[str]:
-    measures = split_measures([measure])
-    if len(measures) != 1:
-        raise UsageError(f"found {len(measures)} measures", expected="one to tune for")
-    return measures
-
-
-@dataclass(frozen=True)
-class _Task:
-    """What to tune, and how it is fused unless asked otherwise."""
-
-    gold: "Gold"
-    rankings: "dict[str, Ranking]"
-    asked: "Asked"
-    usual: "Fusion"
-    in_use: bool
-    """Whether it is a plan's, with its weights."""
-    whole: bool = False
-    """Whether those below the depth of every list are ranked too."""
-    statistics: "dict[str, Any]" = field(default_factory=dict)
-    """How the plan makes intervals."""
-
-
-def _from_files(files: list[str], system: str | None, measure: str | None) -> _Task:
-    from karat.evaluation import resolve_all
-    from karat.gold.labels import read_gold
-    from karat.rankers.fusion import Fusion
-    from karat.rankers.runs import read_run
-
-    gold, *runs = files
-    if system is not None:
-        raise UsageError("--system is for a plan", expected="karat tune PLAN --system NAME")
-    if len(runs) < 2:
-        raise UsageError("found one run", expected="two or more: karat tune GOLD RUN RUN…")
-    (asked,) = resolve_all(_one(measure or "ndcg@10"))
-    rankings = {name: read_run(run) for name, run in zip(name_systems(runs), runs, strict=True)}
-    return _Task(read_gold(gold), rankings, asked, Fusion(), in_use=False)
-
-
-def _from_plan(path: str, system: str | None, measure: str | None, tell: "Steps") -> _Task:
-    from karat.evaluation import resolve_all
-    from karat.plan.execution import rankings_of
-    from karat.plan.reading import overrides_of, read_plan
-    from karat.plan.systems import FusionSystem
-
-    if not path.endswith(".toml"):
-        raise UsageError(f"found {path} alone", expected="a plan (.toml), or a gold and two runs or more")
-    checked = read_plan(path)
-    fused = {name: one for name, one in checked.plan.systems.items() if isinstance(one, FusionSystem)}
-    if system is None and len(fused) != 1:
+def _check_window(window: str | None, *, final: bool) -> None:
+    if window == "test" and not final:
         raise UsageError(
-            f"the plan has {len(fused)} fused systems", where=path, expected="one, or --system NAME of one of them"
+            "settings are not chosen on the test window: it could then no longer tell how good the choice is",
+            expected="validation",
+            hint="--final holds the settings that validation chose against test, once.",
         )
-    if system is not None and system not in fused:
-        raise UnknownName("fused system", system, fused, where=path)
-    name = system or next(iter(fused))
-    asked = next(one for one in checked.asked if one.label == checked.headline[0])
-    if measure is not None:
-        conventions = checked.plan.conventions
-        (asked,) = resolve_all(_one(measure), conventions.dialect, overrides_of(conventions))
-    gold, rankings, closed = rankings_of(checked, name, tell)
-    return _Task(gold, rankings, asked, fused[name].fusion(), True, closed, checked.plan.statistics.model_dump())
+    if window not in (None, "validation", "test"):
+        raise UnknownName("window", window, ["validation"])
 
 
-def _tell(found: "Tuning", output: Path | None, *, as_json: bool, quiet: bool) -> None:
-    from json import dumps
+def _read(files: list[str]) -> "Checked | None":
+    """The plan; None where a gold and runs are given."""
+    if len(files) > 1:
+        return None
+    if not files[0].endswith(".toml"):
+        raise UsageError(f"found {files[0]} alone", expected="a plan (.toml), or a gold and two runs or more")
+    from karat.plan.reading import read_plan
 
-    text = dumps(found.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    if output is not None:
-        from karat.formats.atomic import write_text
-
-        write_text(output, text)
-    if as_json:
-        print(text, end="")
-    else:
-        _show(found)
-    if output is not None:
-        say(f"Wrote {output}", quiet=quiet)
-    if found.better and not as_json:
-        say(f"Next: put {_spelled(found)} into the plan", quiet=quiet)
+    return read_plan(files[0])
 
 
-def _spelled(found: "Tuning") -> str:
-    """The best setting, as a plan spells it."""
-    from karat.rankers.fusion import METHODS
+def _is_of_models(checked: "Checked", system: str | None) -> bool:
+    """Whether recommenders are to be tuned: the system is one, or the plan says what to try, or has no fusion."""
+    from karat.plan.systems import FusionSystem
+    from karat.plan.tuning import recommenders_of
 
-    weights = zip(found.systems, found.best.weights_of(len(found.systems)), strict=True)
-    spelled = f"weights = {{ {', '.join(f'{name} = {weight!r}' for name, weight in weights)} }}"
-    return spelled + (f" and c = {found.best.c:g}" if METHODS.get(found.best.method).has_c else "")
+    models = recommenders_of(checked.plan)
+    fused = [name for name, one in checked.plan.systems.items() if isinstance(one, FusionSystem)]
+    if system is None:
+        return bool(checked.plan.tune) or (bool(models) and not fused)
+    if models and system not in models and system not in fused:
+        raise UnknownName("recommender or fused system", system, [*models, *fused], where=checked.where)
+    return system in models
 
 
-def _show(found: "Tuning") -> None:
-    from karat.rankers.fusion import METHODS
-    from karat.reports.console import console, print_table
-    from karat.wording import count, difference_shown, estimate_shown, p_shown, percent
-
-    n, has_c = len(found.systems), METHODS.get(found.best.method).has_c
-    rows = [[f"{name} alone", "", "", estimate_shown(one)] for name, one in found.alone.items()]
-    for title, fusion, estimate in (
-        ("equal weights", found.equal, found.with_equal),
-        ("as in the plan", found.current, found.with_current),
-        ("tuned, in sample", found.best, found.in_sample),
-    ):
-        if fusion is None or estimate is None:
-            continue
-        weights = " ".join(f"{weight:.3g}" for weight in fusion.weights_of(n))
-        rows.append([title, weights, f"{fusion.c:g}" if has_c else "–", estimate_shown(estimate)])
-    by_fold = "by fold" if has_c else "–"
-    rows.append([f"tuned, held out ({len(found.chosen)} folds)", "by fold", by_fold, estimate_shown(found.held_out)])
-    level = percent(found.how.level)
-    print_table(["fusion", "weights", "c", f"{found.measure} [{level}]"], rows, text=(0, 1))
-    one = found.comparison
-    out = console()
-    tried = f"{count(found.tried, 'setting', 'settings')} of {found.best.method} tried"
-    out.print(f"weights of {', '.join(found.systems)}; {tried}")
-    out.print(f"held out − equal: {difference_shown(one.difference, one.ci)}, p {p_shown(one.p)}")
-    out.print(f"{found.verdict[0].upper()}{found.verdict[1:]}.")
-    if found.remark:
-        out.print(f"Note: {found.remark}.")
+def _refuse(given: dict[str, Any], what: str) -> None:
+    """Options that would be passed over in silence."""
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(f"--{name} is for {what}", expected="to do without it")

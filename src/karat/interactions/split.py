@@ -1,10 +1,11 @@
 """Split: which rows of a log a model may learn from, and which it is held against."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from karat.errors import DataError
@@ -43,6 +44,10 @@ class Split:
         if len(places) == 1:
             return self.log.take(self.part == places[0])
         return self.log.take(np.isin(self.part, places))
+
+    def with_items(self, ids: pl.Series) -> "Split":
+        """With these items known as well, whether anybody took them or not."""
+        return replace(self, log=self.log.with_items(ids))
 
     def size(self, name: Window) -> int:
         return int((self.part == WINDOWS.index(name)).sum())

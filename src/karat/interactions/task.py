@@ -84,6 +84,7 @@ class Task:
             starts,
             self.log.items.gather(self.held.items[at]),
             self.held.values[at],
+            complete=True,
             source=f"{self.log.source} ({self.window})",
         )
 
@@ -170,6 +171,7 @@ class Task:
                 "systems as the whole catalogue does (Krichene & Rendle 2020), and are much too high; compare no "
                 "figure with one of the whole catalogue"
             )
+        yield "what a user did not take counts as not relevant, though nobody asked whether they would have liked it"
         yield from self.split.leaks
 
     @property

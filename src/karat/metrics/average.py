@@ -20,7 +20,7 @@ from karat.types import Bools, Floats
 
 __all__ = ["ap", "gm_ap", "inf_ap", "iprec", "iprec_mean"]
 
-_OVER = Option("over", "divisor", ("relevant", "found", "min"))
+_OVER = Option("over", "divisor", ("relevant", "found", "min", "least"))
 _TIES = ties_or("group", "precision is taken at the end of a group of equal scores")
 _INF_AP_SMOOTHING = 0.00001
 
@@ -30,10 +30,10 @@ def ap(judged: Judged, k: int | None, *, over: str = "relevant", rel: float | No
     """Average precision: the mean of the precisions at the ranks of the relevant items.
 
     Formula: Σ precision@rank over relevant items in the top k / |relevant|; over=found divides by the number found,
-    over=min by min(k, |relevant|).
+    over=min by min(k, |relevant|), over=least by min(k, retrieved, |relevant|).
 
     Source: Buckley & Voorhees (2005); over=found as in the papers protocol, over=min as in sentence-transformers,
-    ties=group as in scikit-learn's average_precision_score.
+    over=least as in LensKit, ties=group as in scikit-learn's average_precision_score.
     """
     chosen = relevant(judged, rel) & within(judged, k)
     at_rank = _precision_at_hits(judged, chosen, grouped=ties == "group")
@@ -41,8 +41,10 @@ def ap(judged: Judged, k: int | None, *, over: str = "relevant", rel: float | No
     if over == "found":
         return divide(total, sum_by_row(judged, chosen))
     divisor = relevant_count(judged, rel)
-    if over == "min":
+    if over != "relevant":
         divisor = np.minimum(cut_or_depth(judged, k), divisor)
+    if over == "least":
+        divisor = np.minimum(judged.depth, divisor)
     return divide(total, divisor)
 
 

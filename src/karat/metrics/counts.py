@@ -25,6 +25,7 @@ __all__ = [
     "num_rel",
     "num_rel_ret",
     "num_ret",
+    "pooled_precision",
     "unjudged",
     "utility",
 ]
@@ -118,6 +119,37 @@ def hit_count(judged: Judged, k: int | None, *, rel: float | None = None) -> Flo
     Source: hits@k of ranx.
     """
     return hits_of(judged, k, rel)
+
+
+_MISSING_FROM_POOL = Option(
+    "missing",
+    "a gold query that the ranking lacks: pooled as having found nothing, left out, or an error",
+    ("zero", "skip", "error"),
+)
+
+
+@metric("pooled_precision", REL, _MISSING_FROM_POOL, cut="required", whole=True)
+def pooled_precision(judged: Judged, k: int | None, *, rel: float | None = None, missing: str = "zero") -> Floats:
+    """Relevant items found by all queries together, of as many as they could have found.
+
+    Formula: P = Σ |relevant ∩ top k| / Σ min(k, |relevant|), summed over queries. The value of one query is its share
+    in P: P + (|relevant ∩ top k| − P · min(k, |relevant|)) / mean of min(k, |relevant|).
+
+    Source: precision of implicit's ranking_metrics_at_k.
+    """
+    everybody = judged if judged.whole is None else judged.whole
+    pooled = everybody.present if missing == "skip" else np.ones(len(everybody), bool)
+    most = _most_hits(everybody, k, rel)[pooled]
+    total, counted = most.sum(), np.count_nonzero(most)
+    if total == 0:
+        return np.zeros(len(judged))
+    share = hits_of(everybody, k, rel)[pooled].sum() / total
+    return share + (hits_of(judged, k, rel) - share * _most_hits(judged, k, rel)) * (counted / total)
+
+
+def _most_hits(judged: Judged, k: int | None, rel: float | None) -> Floats:
+    """How many relevant items each query could have within the cut-off."""
+    return np.minimum(cut_or_depth(judged, k), relevant_count(judged, rel))
 
 
 @metric("num_nonrel_ret", REL, aggregate="sum", needs_relevant=False, lower_is_better=True)

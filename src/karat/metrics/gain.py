@@ -4,7 +4,7 @@ import numpy as np
 
 from karat.judged import Judged
 from karat.measure import Option, metric
-from karat.metrics.common import REL, discounts, divide, is_relevant, ties_or, within
+from karat.metrics.common import REL, cut_or_depth, discounts, divide, is_relevant, ties_or, within
 from karat.types import Bools, Floats
 
 __all__ = ["dcg", "ndcg"]
@@ -13,62 +13,110 @@ _HIGHEST = 1000.0
 """The grade up to which sums of 2^grade are certainly floats."""
 _GAIN = Option("gain", "gain of a grade g: g, 2^g − 1, or 1", ("linear", "exp", "binary"))
 _TIES = ties_or("average", "a group of equal scores shares its discounts")
-_IDEAL = Option("ideal", "ideal list: the gold's k best, all, or as many as were retrieved", ("k", "all", "retrieved"))
+_IDEAL = Option(
+    "ideal",
+    "ideal list: the gold's k best, all, as many as were retrieved, or k items of the highest grade",
+    ("k", "all", "retrieved", "full"),
+)
+_DISCOUNT = Option(
+    "discount", "a gain is divided by log2 of the next rank, or of the rank itself (by 1 at rank 1)", ("next", "rank")
+)
 
 
-@metric("dcg", _GAIN, REL, _TIES)
-def dcg(judged: Judged, k: int | None, *, gain: str = "linear", rel: float | None = None, ties: str = "id") -> Floats:
+@metric("dcg", _GAIN, _DISCOUNT, REL, _TIES)
+def dcg(
+    judged: Judged,
+    k: int | None,
+    *,
+    gain: str = "linear",
+    discount: str = "next",
+    rel: float | None = None,
+    ties: str = "id",
+) -> Floats:
     """Discounted cumulative gain.
 
-    Formula: Σ gain(grade) / log2(rank + 1) over the top k.
+    Formula: Σ gain(grade) / log2(rank + 1) over the top k; discount=rank divides by log2(max(rank, 2)).
 
-    Source: Järvelin & Kekäläinen, Cumulated gain-based evaluation of IR techniques (2002); gain=exp as in Burges et
-    al. (2005); ties=average as in McSherry & Najork (2008) and scikit-learn.
+    Source: Järvelin & Kekäläinen, Cumulated gain-based evaluation of IR techniques (2002), whose own discount is
+    discount=rank, as in LensKit; gain=exp as in Burges et al. (2005); ties=average as in McSherry & Najork (2008) and
+    scikit-learn.
     """
-    return _dcg(judged, k, gain, rel, ties, np.zeros(len(judged)))
+    return _dcg(judged, k, gain, discount, rel, ties, np.zeros(len(judged)))
 
 
-def _dcg(judged: Judged, k: int | None, gain: str, rel: float | None, ties: str, scale: Floats) -> Floats:
+def _dcg(
+    judged: Judged, k: int | None, gain: str, discount: str, rel: float | None, ties: str, scale: Floats
+) -> Floats:
     """Of each query the DCG, divided by 2^scale where gains are exponential."""
     counted = is_relevant(judged.grade, rel, judged) & (judged.grade > 0)
     if ties != "average":
         counted &= within(judged, k)
     gains = _gain_of(judged.grade[counted], gain, scale[judged.row[counted]])
-    shares = _tied_discounts(judged, counted, k) if ties == "average" else _discounts(judged, counted)
+    if ties == "average":
+        shares = _tied_discounts(judged, counted, k, discount)
+    else:
+        ranks = judged.rank[counted]
+        shares = _table(int(ranks.max(initial=1)), discount)[ranks]
     return np.bincount(judged.row[counted], gains / shares, minlength=len(judged)).astype(np.float64)
 
 
-@metric("ndcg", _GAIN, _IDEAL, REL, _TIES)
+@metric("ndcg", _GAIN, _IDEAL, _DISCOUNT, REL, _TIES)
 def ndcg(
     judged: Judged,
     k: int | None,
     *,
     gain: str = "linear",
     ideal: str = "k",
+    discount: str = "next",
     rel: float | None = None,
     ties: str = "id",
 ) -> Floats:
     """Normalised discounted cumulative gain.
 
     Formula: DCG@k / DCG of the ideal list, which is the gold by grade descending, cut at k (ideal=all: uncut;
-    ideal=retrieved: cut at the number retrieved within k).
+    ideal=retrieved: cut at the number retrieved within k; ideal=full: k items of the highest grade that the gold has
+    for any query, however few of them are relevant to this one).
 
-    Source: Järvelin & Kekäläinen (2002); ideal=all as in Quepid, ideal=retrieved as in Elasticsearch.
+    Source: Järvelin & Kekäläinen (2002); ideal=all as in Quepid, ideal=retrieved as in Elasticsearch, ideal=full as in
+    RecTools, discount=rank as in LensKit.
     """
+    scale = np.zeros(len(judged))
+    if gain == "exp" and judged.highest > _HIGHEST:  # 2^g is no float; the quotient is one
+        scale = _scales(judged, ideal)
+    if ideal == "full":
+        best = _full(judged, k, gain, discount, scale)
+    else:
+        best = _best(judged, k, gain, ideal, discount, rel, scale)
+    return divide(_dcg(judged, k, gain, discount, rel, ties, scale), best)
+
+
+def _scales(judged: Judged, ideal: str) -> Floats:
+    """The power of two by which the gains of each query are divided: its highest grade, where that is too high."""
+    scale = np.full(len(judged), judged.highest if ideal == "full" else 0.0)
+    np.maximum.at(scale, judged.gold_rows, judged.gold_grades)
+    return np.where(scale <= _HIGHEST, 0.0, scale)
+
+
+def _full(judged: Judged, k: int | None, gain: str, discount: str, scale: Floats) -> Floats:
+    """The DCG of k items of the highest grade; without a cut-off, of as many as were retrieved."""
+    cut = cut_or_depth(judged, k).astype(np.int64)
+    total = np.cumsum(1.0 / _table(int(cut.max(initial=1)), discount))
+    return _gain_of(np.full(len(judged), judged.highest), gain, scale) * total[cut]
+
+
+def _best(
+    judged: Judged, k: int | None, gain: str, ideal: str, discount: str, rel: float | None, scale: Floats
+) -> Floats:
+    """The DCG of the gold by grade descending."""
     places = judged.gold_places
     counted = is_relevant(judged.gold_grades, rel, judged) & (judged.gold_grades > 0)
     if k is not None and ideal != "all":
         counted &= places <= k
     if ideal == "retrieved":
         counted &= places <= judged.depth[judged.gold_rows]
-    table = discounts(int(places[counted].max(initial=1)))
-    scale = np.zeros(len(judged))
-    if gain == "exp" and judged.gold_grades.max(initial=0.0) > _HIGHEST:  # 2^g is no float; the quotient is one
-        np.maximum.at(scale, judged.gold_rows, judged.gold_grades)
-        scale[scale <= _HIGHEST] = 0.0
+    table = _table(int(places[counted].max(initial=1)), discount)
     best = _gain_of(judged.gold_grades[counted], gain, scale[judged.gold_rows[counted]]) / table[places[counted]]
-    total = np.bincount(judged.gold_rows[counted], best, minlength=len(judged)).astype(np.float64)
-    return divide(_dcg(judged, k, gain, rel, ties, scale), total)
+    return np.bincount(judged.gold_rows[counted], best, minlength=len(judged)).astype(np.float64)
 
 
 def _gain_of(grades: Floats, gain: str, scale: Floats) -> Floats:
@@ -77,16 +125,17 @@ def _gain_of(grades: Floats, gain: str, scale: Floats) -> Floats:
     return np.ones(grades.size) if gain == "binary" else grades
 
 
-def _discounts(judged: Judged, counted: Bools) -> Floats:
-    ranks = judged.rank[counted]
-    return discounts(int(ranks.max(initial=1)))[ranks]
+def _table(up_to: int, discount: str) -> Floats:
+    """What a gain is divided by, at index ``rank``; infinite at 0, where nothing stands."""
+    usual = discounts(up_to)
+    return usual if discount == "next" else np.concatenate(([np.inf, 1.0], usual[1:-1]))
 
 
-def _tied_discounts(judged: Judged, counted: Bools, k: int | None) -> Floats:
-    """One over the mean of 1/log2(rank + 1) over the group of equal scores, ranks past k giving 0."""
+def _tied_discounts(judged: Judged, counted: Bools, k: int | None, discount: str) -> Floats:
+    """One over the mean of 1/discount over the group of equal scores, ranks past k giving 0."""
     first, last = judged.tie_first[counted], judged.tie_last[counted]
     deepest = int(last.max(initial=1))
-    weights = 1.0 / discounts(deepest)
+    weights = 1.0 / _table(deepest, discount)
     if k is not None:
         weights[k + 1 :] = 0.0
     total = np.cumsum(weights)

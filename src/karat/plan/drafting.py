@@ -14,12 +14,20 @@ __all__ = ["KINDS", "draft", "key_of", "kind_for", "name_of", "register", "text_
 Draft = Callable[[Found], list[str]]
 KINDS: Registry[tuple[str, Draft]] = Registry("kind of plan", home="karat.plan.drafts", group="karat.plan.drafts")
 """By name: what it is for, and the lines of its gold and systems."""
-ALIASES = {"movies": "spaces", "papers": "reference", "fashion": "search", "driving": "keywords"}
+ALIASES = {
+    "movies": "spaces",
+    "papers": "reference",
+    "fashion": "search",
+    "driving": "keywords",
+    "movielens": "recommenders",
+}
 SCHEMA_FILE = "karat.schema.json"
 
 
 def kind_for(found: Found) -> str:
     """The kind of plan that the files call for."""
+    if found.logs and not found.golds:
+        return "recommenders"
     if found.ordered:
         return "spaces"
     if found.runs and found.golds:

@@ -150,3 +150,43 @@ def _keywords(found: Found) -> list[str]:
     for path in found.runs:
         lines += ["", f"[systems.{key_of(name_of(path, taken))}]", 'kind = "run"', f"path = {text_of(path)}"]
     return [*lines, "", "[systems.random]          # the exact expectation of a random order", 'kind = "random"']
+
+
+@register("recommenders", "Recommenders on a log of interactions: learn from the past, held against what came later.")
+def _recommenders(found: Found) -> list[str]:
+    log = next(iter(found.logs), "ratings.csv")
+    items = next(iter(found.catalogues), None)
+    beyond = ["coverage@10", "novelty@10", *(["diversity@10"] if items else [])]
+    accuracy = ["ndcg", "precision(rel=4)", "recall(rel=4)"]
+    head = [text_of(one) for one in ["ndcg@10", "precision(rel=4)@10", "recall(rel=4)@10", *beyond]]
+    lines = [
+        'baseline = "popularity"      # the others are compared with it',
+        "",
+        f"measures = [{', '.join(map(text_of, [*accuracy, *beyond]))}]   # rel: the rating from which one is liked",
+        "cutoffs = [5, 10, 20]           # of measures that have none",
+        f"headline = [{', '.join(head)}]",
+        'outputs = ["report.json", "report.md"]',
+        "",
+        "[[output]]",
+        'file = "recommenders.png"',
+        'form = "recommenders"    # by tier, by popularity, by cut-off',
+        "",
+        "[gold]",
+        'kind = "interactions"',
+        f"path = {text_of(log)}      # karat audit looks at it first",
+        f"{'' if items else '# '}items = {text_of(items or 'items.csv')}     # the catalogue, with genres",
+        '# window = "validation"     # while you are choosing; the test window is for the end',
+        "",
+        "[gold.split]",
+        'kind = "temporal"         # train before validation before test; karat split lists other kinds',
+        "fractions = [0.8, 0.1, 0.1]",
+    ]
+    for model, extra in (("popularity", ""), ("item-knn", "recsys"), ("als", "recsys"), ("ease", "recsys")):
+        lines += ["", f"[systems.{model}]", 'kind = "recommender"', f"model = {text_of(model)}"]
+        lines += ["optional = true         # left out where karat[recsys] is not installed"] if extra else []
+    taken = {"popularity", "item-knn", "als", "ease", "random"}
+    for path in found.runs:
+        lines += ["", f"[systems.{key_of(name_of(path, taken))}]", 'kind = "run"', f"path = {text_of(path)}"]
+    lines += ["", "[systems.random]          # the exact expectation of a random order", 'kind = "random"']
+    return [*lines, "", "[tune.als]                 # karat tune searches these on validation",
+            "params = { factors = [16, 32, 64], regularization = [0.01, 0.1] }"]  # fmt: skip

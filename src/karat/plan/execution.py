@@ -16,6 +16,7 @@ from karat.formats.attributes import read_attributes
 from karat.gates import Gate, check_targets, measures_of
 from karat.hygiene import notes_of
 from karat.indexed import figure_names
+from karat.plan.opening import opened
 from karat.plan.reading import Checked
 from karat.plan.work import TOP, Steps, Work
 from karat.report import Report
@@ -23,6 +24,7 @@ from karat.saved import Saved
 from karat.slices import Cuts, parse_attributes
 from karat.targets import Target
 from karat.types import Gold, Ranking
+from karat.wording import told_once
 
 __all__ = ["Outcome", "rankings_of", "run_plan", "timestamp"]
 
@@ -44,18 +46,27 @@ def run_plan(checked: Checked, steps: Steps | None = None, output: Path | None =
         work.check_earlier()
     with work.named_at("lab", "queries"):
         work.lab.query_set  # noqa: B018 - before the work, not after it
+    looks = opened(checked, work.loaded.recommendations, timestamp())
     report = _completed(_assessed(work), work)
+    if looks is not None:
+        report = replace(
+            report,
+            provenance={**report.provenance, "test_opened": looks.as_json()},
+            warnings=(*report.warnings, *looks.notes()),
+        )
     if work.trials.stabilities:
         golds = {name: work.gold_of(name) for name in plan.systems}
         report = work.trials.added_to(report, golds, checked.asked, work.how)
     targets, notes = _aimed(work, report)
-    report = replace(report, warnings=(*report.warnings, *notes))
+    report = replace(report, warnings=tuple(told_once([*report.warnings, *notes], list(report.systems))))
     return Outcome(report, _gate(targets, report, checked.where) if targets else None)
 
 
 def _assessed(work: Work) -> Report:
     """Scored, compared and broken down."""
     checked, plan = work.checked, work.checked.plan
+    side = work.loaded.recommendations
+    of_users, of_items = side.cuts() if side is not None else ([], [])
     return assess(
         work.gold_of(next(iter(plan.systems))),
         {name: partial(work.load, name) for name in plan.systems},
@@ -63,12 +74,13 @@ def _assessed(work: Work) -> Report:
         golds={name: work.gold_of(name) for name in plan.systems},
         how=work.how,
         baseline=plan.baseline,
-        slices=[*_cuts(work, plan.slices, "queries"), *_of_keywords(work)],
-        item_slices=list(_cuts(work, plan.item_slices, "items")),
+        slices=[*_cuts(work, plan.slices, "queries"), *_of_keywords(work), *of_users],
+        item_slices=[*_cuts(work, plan.item_slices, "items"), *of_items],
         tested=checked.headline,
         duplicates=plan.conventions.duplicates,
         keep_top=max([*checked.cuts, TOP]) if checked.cuts else TOP,
         relative=work.loaded.reference is not None,
+        background=side.task.background if side is not None else None,
         progress=work.steps,
     )
 
@@ -84,17 +96,19 @@ def _asked(work: Work) -> tuple[Asked, ...]:
 def _completed(report: Report, work: Work) -> Report:
     """With what was found beside the scores."""
     checked, plan = work.checked, work.checked.plan
-    side = work.loaded.keywords
+    side, log = work.loaded.keywords, work.loaded.recommendations
     return replace(
         report,
         figures={name: dict(found) for name, found in plan.figures.items()},
         golds={name: work.aspect_of(name) for name in plan.systems} if len(work.loaded.golds) > 1 else {},
-        names=_names(work, plan.names),
+        names=_names(work, plan.names) if plan.names or log is None else dict(log.titles),
         spaces=work.all_spaces,
         agreements=work.pairs.agreements(work.how, plan.baseline) if work.pairs else {},
         fusions=work.fusions,
         facts=work.facts,
         partials=work.partials,
+        interactions=dict(log.about) if log is not None else {},
+        exposures=work.exposures,
         asked=dict(side.about) | {"show": list(side.show)} if side is not None else {},
         query_names=dict(side.texts) if side is not None else {},
         warnings=(

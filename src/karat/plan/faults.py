@@ -9,6 +9,7 @@ from karat.plan import GOLD_KINDS, SYSTEM_KINDS, lines
 from karat.plan.lab import LabTable
 from karat.plan.model import AgreementTable, Conventions, OutputTable, Statistics, TargetTable
 from karat.plan.sweeping import SweepTable
+from karat.plan.tuning import RangeTable, TuneTable
 
 __all__ = ["Fault", "each_once", "fault_error", "fault_of", "spelled"]
 
@@ -79,6 +80,8 @@ def _known_keys(path: lines.Path, content: dict[str, Any], model: type[BaseModel
             kind = kind.model_fields[part].annotation
     elif path[:1] == ("systems",) and len(path) == 2:
         kind = SYSTEM_KINDS.get(table["kind"])
+    elif path[:1] == ("tune",) and len(path) > 2:
+        kind = RangeTable
     else:
         kind = _TABLES.get(str(path[0]), OutputTable) if path else model
     return list(kind.model_fields)
@@ -92,6 +95,7 @@ _TABLES: dict[str, type[BaseModel]] = {
     "output": OutputTable,
     "lab": LabTable,
     "sweep": SweepTable,
+    "tune": TuneTable,
 }
 
 

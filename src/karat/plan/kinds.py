@@ -1,5 +1,5 @@
 """Makes karat's own kinds of gold and systems known."""
 
-from karat.plan import golds, indexes, keywords, systems, texts
+from karat.plan import golds, indexes, interactions, keywords, recommenders, systems, texts
 
-__all__ = ["golds", "indexes", "keywords", "systems", "texts"]
+__all__ = ["golds", "indexes", "interactions", "keywords", "recommenders", "systems", "texts"]

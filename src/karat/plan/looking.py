@@ -17,6 +17,8 @@ from karat.formats.vectors.arrays import ID_NAMES
 from karat.formats.vectors.sniffing import holds_vectors
 from karat.gold.annotations import SEPARATOR
 from karat.gold.ordered import aspects_of
+from karat.interactions.log import TIME
+from karat.interactions.reading_columns import find_columns
 from karat.slices import Attribute, parse_attributes, suitable_attributes
 
 __all__ = ["Found", "look"]
@@ -28,6 +30,8 @@ _GOLD_NAMES = ("qrel", "gold", "label", "judg", "truth")
 _QUERY_NAMES = ("quer", "topic", "question")
 _REFERENCE_NAMES = ("reference", "ref", "teacher", "ada")
 _TEXT = "text"
+_LOGS = ("ratings.dat", "ratings.csv", "u.data", "interactions.csv", "interactions.parquet")
+_CATALOGUES = ("movies.dat", "movies.csv", "u.item", "items.csv", "items.parquet")
 _FEW, _SHARE = 20, 4
 """Keywords of a column: so many, or a row in so many has another."""
 _TITLES = ("title", "name", "label")
@@ -53,6 +57,10 @@ class Found:
     """Tables of items with several keywords in a cell, and the columns that hold keywords."""
     texts: list[str] = field(default_factory=list)
     """Tables whose ids are called a query's, with texts."""
+    logs: list[str] = field(default_factory=list)
+    """Who took what and when."""
+    catalogues: list[str] = field(default_factory=list)
+    """Items as MovieLens releases list them."""
     names: str | None = None
     """``FILE:COLUMN`` with what items are called."""
 
@@ -68,7 +76,7 @@ class Found:
 
     @property
     def anything(self) -> bool:
-        return bool(self.golds or self.ordered or self.runs or self.vectors or self.annotated)
+        return bool(self.golds or self.ordered or self.runs or self.vectors or self.annotated or self.logs)
 
 
 def look(folder: Path) -> Found:
@@ -85,6 +93,11 @@ def look(folder: Path) -> Found:
 
 def _sort_in(path: Path, found: Found) -> None:
     suffix = plain_suffix(path.name)
+    if path.name in _CATALOGUES:
+        found.catalogues.append(path.name)
+    if path.name in _LOGS or (suffix in (".csv", ".tsv", ".parquet") and _is_log(path)):
+        found.logs.append(path.name)
+        return
     if suffix in (".npy", ".npz", ".safetensors") or (suffix in (".parquet", ".pq") and _list_columns(path)):
         _sort_in_vectors(path, suffix, found)
     elif suffix not in _TEXTS or path.stat().st_size == 0:
@@ -97,6 +110,19 @@ def _sort_in(path: Path, found: Found) -> None:
         found.ordered[path.name] = aspects_of(path)
     else:
         _sort_in_table(path, suffix, found)
+
+
+def _is_log(path: Path) -> bool:
+    """Whether the columns are of users, items and times."""
+    if path.suffix == ".parquet":
+        names = list(pl.read_parquet_schema(path))
+    else:
+        separator = "\t" if path.suffix == ".tsv" else ","
+        names = pl.read_csv(path, n_rows=0, separator=separator, truncate_ragged_lines=True).columns
+    try:
+        return TIME in find_columns(names, {}, path.name)
+    except KaratError:
+        return False
 
 
 def _named(path: Path, names: tuple[str, ...]) -> bool:

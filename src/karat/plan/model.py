@@ -11,6 +11,7 @@ from karat.plan import GOLD_KINDS, SYSTEM_KINDS
 from karat.plan.lab import LabTable
 from karat.plan.sweeping import SweepTable
 from karat.plan.tables import GoldTable, SystemTable, Table
+from karat.plan.tuning import TuneTable
 from karat.statistics.intervals import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampling
 
 __all__ = [
@@ -67,8 +68,8 @@ class OutputTable(Table):
     )
     form: str | None = Field(
         None,
-        description="report, queries (every query's scores), cutoffs (a table by k), retrievers or evaluation (one "
-        "index whole); unset: report.",
+        description="report, queries (every query's scores), cutoffs (a table by k), retrievers, evaluation (one "
+        "index whole) or recommenders (a page of figures); unset: report.",
     )
     k: Annotated[int, Field(ge=1)] | None = Field(None, description="The cut-off of the form retrievers.")
     system: str | None = Field(
@@ -113,6 +114,9 @@ class Plan(Table):
     lab: LabTable = Field(LabTable(), description="How systems of the kind index are tried.")
     sweep: dict[str, SweepTable] = Field(
         {}, description="By system of the kind index: grids of parameters for karat sweep."
+    )
+    tune: dict[str, TuneTable] = Field(
+        {}, description="By system of the kind recommender: settings for karat tune to try on validation."
     )
     statistics: Statistics = Field(Statistics(), description="How intervals and tests are made.")
     conventions: Conventions = Field(Conventions(), description="Conventions of all measures.")

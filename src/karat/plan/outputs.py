@@ -18,12 +18,13 @@ from karat.report import Report
 from karat.reports import form_of
 from karat.reports.evaluation import check_evaluation, file_parts, to_evaluation
 from karat.reports.per_cutoff import to_cutoff_csv
+from karat.reports.recommendations_picture import to_recommenders_png
 from karat.reports.retrievers import check_retrievers, to_retrievers
 
 __all__ = ["FORMS", "check_outputs", "reports_among", "write_outputs"]
 
 _USUAL_K = 5
-FORMS = ("report", "queries", "cutoffs", "retrievers", "evaluation")
+FORMS = ("report", "queries", "cutoffs", "retrievers", "evaluation", "recommenders")
 _EACH = {"cutoffs": "{system}", "evaluation": "{index}"}
 _LATER = ("{date}", "{model}")
 """Known when the report is."""
@@ -100,6 +101,10 @@ def _check(output: OutputTable, checked: Checked) -> None:
     elif output.form == "evaluation":
         _check_suffix(output, ".json")
         check_evaluation(output.system, checked.plan.indexes)
+    elif output.form == "recommenders":
+        _check_suffix(output, ".png")
+        if checked.plan.gold.kind != "interactions":  # type: ignore[attr-defined]
+            raise UsageError("the form recommenders is of a log", expected="a gold of the kind interactions")
     elif output.form == "retrievers":
         _check_suffix(output, ".json")
         names = [name for name, system in checked.plan.systems.items() if system.ranks]
@@ -166,6 +171,8 @@ def _content_of(output: OutputTable, gate: Gate | None) -> Callable[[Report], st
         return lambda report: to_cutoff_csv(report, output.system or "")
     if output.form == "retrievers":
         return lambda report: to_retrievers(report, output.k or _USUAL_K)
+    if output.form == "recommenders":
+        return to_recommenders_png
     return form_of(Path(output.file))
 
 

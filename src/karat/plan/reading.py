@@ -19,6 +19,7 @@ from karat.plan.faults import Fault, each_once, fault_error, fault_of, spelled
 from karat.plan.model import Conventions, Plan, plan_model
 from karat.plan.sweeping import sweep_faults
 from karat.plan.targeting import targets_of
+from karat.plan.tuning import tune_faults
 from karat.slices import parse_attributes
 from karat.targets import Target
 
@@ -114,6 +115,7 @@ def _with_what_is_there(plan: Plan, where: str) -> tuple[Plan, tuple[str, ...]]:
     changed = {
         "systems": kept,
         "sweep": swept,
+        "tune": {name: table for name, table in plan.tune.items() if name not in lacking},
         "target": [one for one in plan.target if one.system not in lacking],
         "output": [one for one in plan.output if one.system not in lacking],
     }
@@ -208,6 +210,7 @@ def _misfits(plan: Plan) -> Iterator[Fault]:
     if plan.agreement is not None and not plan.gold.of_a_model:
         yield ("agreement",), 'needs a reference: gold = { kind = "reference", … }'
     yield from sweep_faults(plan)
+    yield from tune_faults(plan)
     for name in plan.figures:
         if name not in plan.systems:
             yield ("figures", name), str(UnknownName("system", name, plan.systems))

@@ -19,6 +19,7 @@ from karat.rankers.fusion import METHODS as FUSIONS
 from karat.rankers.fusion import NORMALISATIONS, Fusion, fuse
 from karat.rankers.runs import read_run
 from karat.rankers.vectors import check_same_items, rank_listed, rank_vectors, those
+from karat.recommenders.given_runs import check_recommendations
 from karat.similarities import OfRun, OfVectors
 from karat.tops import first_scores
 from karat.types import Ranking, Vectors
@@ -41,6 +42,10 @@ class RunSystem(SystemTable):
 
     def load(self, shop: Shop) -> Ranking:
         ranking = read_run(shop.path(self.path), self.format)
+        if shop.recommendations is not None:
+            ranking, notes = check_recommendations(ranking, shop.recommendations.task)
+            for note in notes:
+                shop.note(note)
         shop.keep_similarities(OfRun(ranking), ranking)
         return ranking
 
@@ -187,7 +192,7 @@ class RandomSystem(SystemTable):
     candidates: Annotated[int, Field(ge=1)] | None = Field(
         None,
         description="How many candidates a query has; unset: the gold's queries, less one where they are items; of a "
-        "gold of keywords, the annotated items.",
+        "gold of keywords, the annotated items; of one of interactions, each user's own.",
     )
 
     def faults(self) -> Iterator[tuple[str, str]]:
@@ -196,6 +201,8 @@ class RandomSystem(SystemTable):
             yield "threshold", "is for systems that have scores"
 
     def load(self, shop: Shop) -> Chance:
+        if self.candidates is None and shop.recommendations is not None:
+            return Chance(shop.recommendations.task.candidates)
         known = shop.keywords.candidates if shop.keywords else len(shop.gold) - 1
         if self.candidates is None and not (shop.closed or shop.keywords):
             raise UsageError("how many candidates a query has is not known", expected="candidates = NUMBER")

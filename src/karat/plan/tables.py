@@ -14,6 +14,7 @@ from karat.indexed import Equivalence
 from karat.lab.measuring import Measured
 from karat.pairing import ReferenceSide
 from karat.plan.keyword_side import KeywordSide
+from karat.plan.recommendation_side import RecommendationSide
 from karat.similarities import Similarities
 from karat.statistics.intervals import Resampling
 from karat.types import Floats, Gold, Ranking, Vectors
@@ -45,6 +46,8 @@ class Loaded:
     """What is to be known of vectors that the gold is from."""
     keywords: KeywordSide | None = None
     """What queries ask for, where the gold is made of keywords."""
+    recommendations: RecommendationSide | None = None
+    """Who is recommended what, where the gold was held out of a log."""
 
 
 class Folder(Protocol):
@@ -79,6 +82,7 @@ class Shop(Folder, Protocol):
     closed: bool
     reference: ReferenceSide | None
     keywords: KeywordSide | None
+    recommendations: RecommendationSide | None
     lab: "LabWork"
     """How indexes are tried."""
     deepest: int | None

@@ -10,6 +10,7 @@ import numpy as np
 
 from karat.chance import Chance
 from karat.errors import DataError, KaratError, UnknownName, UsageError
+from karat.exposures import Exposure
 from karat.hygiene import Hygiene
 from karat.indexed import Equivalence
 from karat.lab.measuring import Measured
@@ -50,6 +51,7 @@ class Work:
         self.fusions: dict[str, dict[str, object]] = {}
         self.facts: dict[str, dict[str, object]] = {}
         self.partials: dict[str, Partial] = {}
+        self.exposures: dict[str, Exposure] = {}
         self.notes: list[str] = []
         self._made: dict[str, Ranking | Chance] = {}
         self._used = {name for table in checked.plan.systems.values() for name in table.needs()}
@@ -163,6 +165,8 @@ class Work:
             if found.unknown and not any(_UNKNOWN in note for note in self.notes if note.startswith(f"{name}: ")):
                 told = count(len(found.unknown), "result is", "results are")
                 self.notes.append(f"{name}: {told} {_UNKNOWN}, and never relevant: {named(found.unknown)}")
+        if self.loaded.recommendations is not None:
+            self.exposures[name] = self.loaded.recommendations.exposure(ranking, max(self.cuts, default=TOP))
         if threshold is None:
             return ranking
         self.facts[name] = self.facts.get(name, {}) | {"threshold": threshold}
@@ -201,6 +205,7 @@ class _Bench:
         self.closed = work.loaded.closed
         self.cuts, self.gold_cut = work.cuts, work.gold_cut
         self.reference, self.keywords = work.loaded.reference, work.loaded.keywords
+        self.recommendations = work.loaded.recommendations
         self.how, self.lab, self.is_lab, self.scratch = work.how, work.lab, work.is_lab, work.scratch
         self.deepest = None if work.is_used(name) else work.checked.deepest
 

@@ -22,21 +22,34 @@ _DAY = 86_400
 class Popularity(Recommender):
     """The same list for everybody, save what they have."""
 
-    about = "the items that most users took in training, overall or in its last days"
+    about = "the items that most users took in training, overall or lately (share = 0.1, or days = 30)"
     params: ClassVar = {
+        "share": Param(1.0, "only the latest share of training counts: 0.1 is its last tenth", least=1e-9, most=1),
         "days": Param(0.0, "only the last days of training count; 0: all of it", least=0),
     }
     personal = False
     counts: Floats
 
     def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
-        days = float(self.settings["days"])
+        share, days = float(self.settings["share"]), float(self.settings["days"])
+        if share < 1:
+            train = _latest(train, share)
         if days:
             train = _last_days(train, days)
         self.counts = np.bincount(train.pairs.items, minlength=len(train.items)).astype(np.float64)
 
     def score(self, users: Ints, items: Ints) -> Matrix:
         return np.broadcast_to(self.counts[items], (users.size, items.size))
+
+
+def _latest(train: Log, share: float) -> Log:
+    """Rows that are as late as the first of them are with them."""
+    if train.time is None:
+        raise UsageError("the log has no times", where="popularity, share", expected="share = 1")
+    if not len(train):
+        return train
+    first = len(train) - max(1, round(share * len(train)))
+    return train.take(train.time >= np.partition(train.time, first)[first])
 
 
 def _last_days(train: Log, days: float) -> Log:

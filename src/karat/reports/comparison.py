@@ -44,7 +44,7 @@ def comparison_table(report: Report) -> Table:
                     difference_shown(one.difference, one.ci),
                     p_shown(one.p_holm),
                     f"{one.n:,}",
-                    f"{one.better}/{one.equal}/{one.worse}",
+                    "" if report.is_whole(label) else f"{one.better}/{one.equal}/{one.worse}",
                 ]
             )
     header = ["measure", "system", "mean", f"difference [{percent(report.level)}]", "p", "n", "+/=/−"]
@@ -95,14 +95,19 @@ def changes_table(changes: Sequence[Change], report: Report) -> Table:
     """Queries with their scores before and after, and where their relevant items went."""
     rows = [
         [
-            report.name_of(change.query),
+            report.query_name(change.query),
             f"{change.before:.3f} → {change.after:.3f}",
             difference_shown(change.difference, None, decimals=3),
             _moves_shown(change.moves, report),
         ]
         for change in changes
     ]
-    return ["query", "before → after", "change", "relevant items (grade): rank before → after"], rows
+    return [
+        "user" if report.interactions else "query",
+        "before → after",
+        "change",
+        "relevant items (grade): rank before → after",
+    ], rows
 
 
 def _moves_shown(moves: Sequence[Move], report: Report) -> str:

@@ -1,17 +1,30 @@
 """Measures against their cut-off, as a picture: a panel for each measure, a line with its interval for each system."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
 from math import ceil, nan
 from textwrap import fill, wrap
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from karat.report import Report
 from karat.reports.cutoffs import ByCutoff, CutMeasure, by_cutoff
+from karat.reports.drawing import (
+    COLOURS,
+    MARGIN,
+    POINTS,
+    SMALL,
+    TEXT,
+    TITLE,
+    WIDTH,
+    add_legend,
+    fitted,
+    legend_of,
+    own_style,
+    plain,
+    style_of,
+)
 from karat.statistics.estimates import Estimate
 from karat.wording import percent
 
@@ -19,52 +32,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["to_figure", "to_png"]
+__all__ = ["Panel", "bounds_of", "to_figure", "to_png"]
 
 _MOST_PANELS = 9
-_WIDTH = 6.0
 _PANEL_HEIGHTS = {1: 3.1, 2: 2.0, 3: 1.8}
 """In inches, by the number of panels across."""
-_TITLE, _TEXT, _SMALL = 10.0, 8.0, 7.0
-_POINTS = 72.0
 _SOLID = "\u00a0"
 """A space at which no line is broken."""
-_MARGIN, _HANDLE = 10.0, 46.0
-"""In points: around the legend, and of an entry's line and the space about it."""
-# Okabe and Ito's palette, neighbours far apart in lightness; grey for its yellow, which is lost on white.
-_COLOURS = ("#0072B2", "#E69F00", "#000000", "#CC79A7", "#009E73", "#56B4E9", "#D55E00", "#999999")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
-_DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.5), (1.2, 1.2), (5, 1.2, 1.2, 1.2), (9, 2), (2.5, 1), (7, 1, 1, 1))
-_STYLED = (
-    "agg.", "axes.", "figure.", "font.", "grid.", "legend.", "lines.", "markers.", "patch.", "path.", "savefig.",
-    "text.", "xtick.", "ytick.",
-)  # fmt: skip
-"""How the settings of matplotlib begin that the picture hangs on."""
-_DRAWING = Lock()
 
 
 def to_png(report: Report, *, dpi: int = 150) -> bytes:
     """Six inches wide, readable in grey; equal reports give equal bytes."""
     picture = BytesIO()
-    with _own_style():
+    with own_style():
         _drawn(report).savefig(picture, format="png", dpi=dpi, metadata={"Software": None})
     return picture.getvalue()
 
 
 def to_figure(report: Report) -> "Figure":
     """The same before it is rendered."""
-    with _own_style():
+    with own_style():
         return _drawn(report)
-
-
-@contextmanager
-def _own_style() -> Iterator[None]:
-    """matplotlib's defaults, whatever style the user has set, and names that are never read as formulas."""
-    from matplotlib import rc_context, rcParamsDefault
-
-    usual = {key: rcParamsDefault[key] for key in rcParamsDefault if key.startswith(_STYLED)}
-    with _DRAWING, rc_context({**usual, "text.parse_math": False}):
-        yield
 
 
 def _drawn(report: Report) -> "Figure":
@@ -72,29 +60,29 @@ def _drawn(report: Report) -> "Figure":
 
     grid = by_cutoff(report)
     panels = [
-        _Panel(one, grid.ks_of(one), tuple(grid.row(system, one) for system in grid.systems))
+        Panel(one, grid.ks_of(one), tuple(grid.row(system, one) for system in grid.systems))
         for one in grid.measures[:_MOST_PANELS]
     ]
     across = len(panels) if len(panels) < 4 else 2 if len(panels) == 4 else 3
     down = ceil(len(panels) / across)
-    bounds = _bounds(panels)
-    title = _fitted(str(report.provenance.get("name") or ""), _WIDTH * _POINTS - 2 * _MARGIN, _TITLE)
+    bounds = bounds_of(panels)
+    title = fitted(str(report.provenance.get("name") or ""), WIDTH * POINTS - 2 * MARGIN, TITLE)
     caption = _caption(report, grid, panels, bounds)
-    names, columns = _legend(grid.systems)
+    names, columns = legend_of(grid.systems)
     height = down * _PANEL_HEIGHTS[across] + 0.14 * len(caption) + 0.17 * ceil(len(names) / columns) + 0.1
-    figure = Figure((_WIDTH, height + (0.25 if title else 0.0)), layout="constrained")
+    figure = Figure((WIDTH, height + (0.25 if title else 0.0)), layout="constrained")
     for number, (panel, limits) in enumerate(zip(panels, bounds, strict=True)):
         axes = figure.add_subplot(down, across, number + 1)
-        panel.draw(axes, limits, inches=_WIDTH / across - 0.5)
+        panel.draw(axes, limits, inches=WIDTH / across - 0.5)
         if number + across >= len(panels):
-            axes.set_xlabel("k" if panel.to_scale else "k (evenly spaced)", fontsize=_SMALL)
-    _add_legend(figure, names, columns, title, lines=any(len(panel.ks) > 1 for panel in panels))
-    figure.supxlabel("\n".join(caption), x=0.015, ha="left", fontsize=_SMALL, color="#444444")
+            axes.set_xlabel("k" if panel.to_scale else "k (evenly spaced)", fontsize=SMALL)
+    add_legend(figure, names, columns, title, lines=any(len(panel.ks) > 1 for panel in panels))
+    figure.supxlabel("\n".join(caption), x=0.015, ha="left", fontsize=SMALL, color="#444444")
     return figure
 
 
 def _caption(
-    report: Report, grid: ByCutoff, panels: Sequence["_Panel"], bounds: Sequence[tuple[float, float]]
+    report: Report, grid: ByCutoff, panels: Sequence["Panel"], bounds: Sequence[tuple[float, float]]
 ) -> list[str]:
     """Lines: what is drawn, over how many queries, where an axis does not begin at 0, and conventions."""
     known = any(one and one.ci for panel in panels for row in panel.rows for one in row)
@@ -109,28 +97,8 @@ def _caption(
     return wrap(". ".join(said) + ".", 105) + wrap("; ".join(conventions), 107, break_on_hyphens=False)
 
 
-def _add_legend(figure: "Figure", names: Sequence[str], columns: int, title: str, *, lines: bool) -> None:
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], **_style(place, line=lines)) for place in range(len(names))]
-    legend = figure.legend(
-        handles, [str(place) for place in range(len(names))], loc="outside upper left", ncols=columns, fontsize=_TEXT,
-        frameon=False, handlelength=3.2, columnspacing=1.5, borderpad=0.1, labelspacing=0.35, alignment="left",
-        title=title or None, title_fontsize=_TITLE,
-    )  # fmt: skip
-    for text, name in zip(legend.get_texts(), names, strict=True):
-        text.set_text(name)  # given as labels, names that begin with _ would be passed over
-
-
-def _style(place: int, *, line: bool = True) -> dict[str, Any]:
-    """Of the system at a place: told apart by colour, lightness, marker and dashes."""
-    style: dict[str, Any] = {"color": _COLOURS[place % len(_COLOURS)], "marker": _MARKERS[place % len(_MARKERS)]}
-    style |= {"markersize": 5.0, "markeredgecolor": "white", "markeredgewidth": 0.4, "linewidth": 1.4}
-    return style | ({"dashes": _DASHES[place % len(_DASHES)]} if line else {"linestyle": "none"})
-
-
 @dataclass(frozen=True)
-class _Panel:
+class Panel:
     """One measure of all systems."""
 
     measure: CutMeasure
@@ -155,21 +123,18 @@ class _Panel:
         margin = 0.5 if len(self.ks) == 1 else 0.25
         axes.set_xlim(-margin, len(self.ks) - 1 + margin)
         axes.set_ylim(*limits)
-        ticks = _ticks(self.ks, inches * _POINTS)
+        ticks = _ticks(self.ks, inches * POINTS)
         axes.set_xticks(ticks, [str(self.ks[tick]) for tick in ticks])
         axes.set_xticks(range(len(self.ks)), minor=True)
         axes.locator_params(axis="y", nbins=5)
         axes.ticklabel_format(axis="y", style="plain", useOffset=False)
-        axes.tick_params(labelsize=_SMALL, length=3, color="#888888")
+        axes.tick_params(labelsize=SMALL, length=3, color="#888888")
         axes.tick_params(which="minor", length=2, color="#888888")
-        axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.spines[["left", "bottom"]].set_color("#888888")
+        plain(axes)
         if limits[0] < 0 < limits[1]:
             axes.axhline(0.0, color="#888888", linewidth=0.8, zorder=1)
         name = self.measure.name_at_k + (" (less is better)" if self.measure.lower_is_better else "")
-        axes.set_title(fill(name.replace(",", ", "), int(inches * 13)), loc="left", fontsize=_TEXT)
+        axes.set_title(fill(name.replace(",", ", "), int(inches * 13)), loc="left", fontsize=TEXT)
 
 
 def _draw_row(axes: "Axes", row: Sequence[Estimate | None], place: int, shift: float) -> None:
@@ -177,17 +142,17 @@ def _draw_row(axes: "Axes", row: Sequence[Estimate | None], place: int, shift: f
     places = [number + shift for number in range(len(row))]
     intervals = [one.ci if one else None for one in row]
     lows, highs = zip(*(ends or (nan, nan) for ends in intervals), strict=True)
-    colour = _COLOURS[place % len(_COLOURS)]
+    colour = COLOURS[place % len(COLOURS)]
     if len(row) > 1 and any(intervals):
         axes.fill_between(places, lows, highs, facecolor=(colour, 0.16), edgecolor=(colour, 0.45), linewidth=0.5)
     beside = zip([None, *intervals[:-1]], intervals, [*intervals[1:], None], strict=True)
     for at, (before, ends, after) in zip(places, beside, strict=True):
         if ends and not before and not after:
             axes.plot([at, at], ends, color=colour, linewidth=1.2, marker="_")
-    axes.plot(places, [one.mean if one else nan for one in row], **_style(place, line=len(row) > 1), clip_on=False)
+    axes.plot(places, [one.mean if one else nan for one in row], **style_of(place, line=len(row) > 1), clip_on=False)
 
 
-def _bounds(panels: Sequence[_Panel]) -> list[tuple[float, float]]:
+def bounds_of(panels: Sequence[Panel]) -> list[tuple[float, float]]:
     """The vertical range of each panel: one for all where each fills enough of it."""
     ends = [panel.ends for panel in panels]
     low, high = _range(min(low for low, _ in ends), max(high for _, high in ends))
@@ -210,37 +175,7 @@ def _ticks(ks: Sequence[int], points: float) -> list[int]:
     last = len(ks) - 1
     for step in range(1, last):
         ticks = [place for place in range(0, last, step) if last - place >= step] + [last]
-        needed = [0.33 * _SMALL * len(f"{ks[one]}{ks[other]}") + 3.0 for one, other in pairwise(ticks)]
+        needed = [0.33 * SMALL * len(f"{ks[one]}{ks[other]}") + 3.0 for one, other in pairwise(ticks)]
         if max(needed) <= step * points / (last + 0.5):
             return ticks
     return sorted({0, last})
-
-
-def _legend(systems: Sequence[str]) -> tuple[list[str], int]:
-    """What systems are called, told apart though shortened, and in how many columns they stand."""
-    room = _WIDTH * _POINTS - 2 * _MARGIN
-    names = [_fitted(name, room - _HANDLE, _TEXT) for name in systems]
-    if len(set(names)) < len(names):
-        names = [f"{place + 1}: {_fitted(name, room - _HANDLE - 25, _TEXT)}" for place, name in enumerate(systems)]
-    columns = int(room / (max(_width(name, _TEXT) for name in names) + _HANDLE)) or 1
-    return names, ceil(len(names) / ceil(len(names) / columns))
-
-
-def _fitted(text: str, points: float, size: float) -> str:
-    """One line that the font can show, with its middle left out where it is too long."""
-    from matplotlib.font_manager import FontProperties, findfont, get_font
-
-    glyphs = get_font(findfont(FontProperties(family="DejaVu Sans"))).get_charmap()
-    shown = whole = "".join(letter if ord(letter) in glyphs else "□" for letter in " ".join(text.split()))
-    kept = len(whole)
-    while (width := _width(shown, size)) > points:
-        kept = min(kept - 1, int(kept * points / width))
-        shown = f"{whole[: ceil(kept / 2)]}…{whole[len(whole) - kept // 2 :]}"
-    return shown
-
-
-def _width(text: str, size: float) -> float:
-    """In points."""
-    from matplotlib.textpath import TextPath
-
-    return float(TextPath((0, 0), text, size=size).get_extents().width) if text.strip() else 0.0

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from karat.reports.curves import _COLOURS, _MARKERS, _fitted, _own_style
+from karat.reports.drawing import COLOURS, MARKERS, fitted, own_style
 from karat.reports.frontier_lines import MOST_LABELS, Line, caption_of, label_of, lines_of
 from karat.reports.labelling import Box, place_labels
 
@@ -29,14 +29,14 @@ _HALF, _RING, _GAP = 3.2, 12.0, 4.2
 def sweeps_to_png(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = (), *, dpi: int = 150) -> bytes:
     """Equal sweeps give equal bytes."""
     picture = BytesIO()
-    with _own_style():
+    with own_style():
         _drawn(sweeps, by).savefig(picture, format="png", dpi=dpi, metadata={"Software": None})
     return picture.getvalue()
 
 
 def sweeps_to_figure(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> "Figure":
     """The same before it is rendered."""
-    with _own_style():
+    with own_style():
         return _drawn(sweeps, by)
 
 
@@ -118,7 +118,7 @@ def _dress(axes: "Axes", sweeps: Sequence["Sweep"]) -> None:
 
 def _draw_line(axes: "Axes", line: Line, on_frontier: Collection[int]) -> None:
     """Points on the frontier are filled, others hollow; intervals as fine bars."""
-    colour, marker = _COLOURS[line.place % len(_COLOURS)], _MARKERS[line.place % len(_MARKERS)]
+    colour, marker = COLOURS[line.place % len(COLOURS)], MARKERS[line.place % len(MARKERS)]
     axes.plot(
         *_places(sorted(line.points, key=lambda point: _places([point]))), color=colour, linewidth=0.9, alpha=0.55
     )
@@ -191,7 +191,7 @@ def _add_labels(axes: "Axes", lines: Sequence[Line], chosen: Sequence[int], othe
             continue
         offset = place[0] - spot[0], place[1] - spot[1]
         far = max(abs(offset[0]) - _wide(text, _SMALL) / 2, abs(offset[1]) - _SMALL / 2) > 2 * _GAP
-        colour = _COLOURS[line.place % len(_COLOURS)]
+        colour = COLOURS[line.place % len(COLOURS)]
         (time,), (recall,) = _places([point])
         axes.annotate(
             text, (time, recall), offset, textcoords="offset points", ha="center", va="center", fontsize=_SMALL,
@@ -221,9 +221,9 @@ def _add_legend(figure: "Figure", lines: Sequence[Line], sweeps: Sequence["Sweep
 
     handles, names = [], []
     for line in {line.name: line for line in lines}.values():
-        colour, marker = _COLOURS[line.place % len(_COLOURS)], _MARKERS[line.place % len(_MARKERS)]
+        colour, marker = COLOURS[line.place % len(COLOURS)], MARKERS[line.place % len(MARKERS)]
         handles.append(Line2D([], [], color=colour, marker=marker, markersize=5.0, linewidth=0.9))
-        names.append(_fitted(line.name, _SIZE[0] * _POINTS / 2, _TEXT))
+        names.append(fitted(line.name, _SIZE[0] * _POINTS / 2, _TEXT))
     handles.append(Line2D([], [], color="#BBBBBB", linewidth=5.0, alpha=0.45, solid_capstyle="round"))
     names.append("frontier (filled points)")
     for outcome in sorted(set(ringed)):
@@ -234,7 +234,7 @@ def _add_legend(figure: "Figure", lines: Sequence[Line], sweeps: Sequence["Sweep
     legend = figure.legend(
         handles, [str(place) for place in range(len(names))], loc="outside upper left", ncols=columns, fontsize=_TEXT,
         frameon=False, handlelength=2.4, columnspacing=1.5, borderpad=0.1, labelspacing=0.35, alignment="left",
-        title=_fitted(title, _SIZE[0] * _POINTS - 20, _TITLE), title_fontsize=_TITLE,
+        title=fitted(title, _SIZE[0] * _POINTS - 20, _TITLE), title_fontsize=_TITLE,
     )  # fmt: skip
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_text(name)

@@ -1,0 +1,71 @@
+"""karat demo movielens: recommenders on the bundled log, or on a folder as GroupLens ships it."""
+
+from pathlib import Path
+from typing import Any
+
+from karat.errors import DataError
+
+__all__ = ["DEMO_FOLDER", "bundled", "own_log"]
+
+DEMO_FOLDER = Path("karat-movielens")
+_PICTURE = "recommenders.png"
+_MODELS: dict[str, dict[str, Any]] = {
+    "popularity": {},
+    "recent": {"model": "popularity", "params": {"days": 90.0}},
+    "item-knn": {"optional": True},
+    "ease": {"optional": True},
+    "als": {"optional": True, "params": {"factors": 32}},
+    "random": {},
+}
+_BEYOND = ["coverage@10", "novelty@10"]
+_MEASURES = ["ndcg", "precision(rel=4)", "recall(rel=4)"]
+_HEADLINE = ["ndcg@10", "precision(rel=4)@10", "recall(rel=4)@10"]
+_CATALOGUES = ("movies.dat", "movies.csv", "u.item")
+_USERS = ("users.dat", "u.user")
+
+
+def bundled(folder: Path, output: Path, *, quiet: bool) -> None:
+    """The sample's plan; its report and its page of figures are written."""
+    from karat.cli.run_plan import carry_out
+
+    again = "" if folder == output else "karat demo movielens --keep movielens, then "
+    plan = f"{output if folder == output else 'movielens'}/karat.toml"
+    next_step = f"Next: open {output / _PICTURE}; {again}karat tune {plan}"
+    carry_out(str(folder / "karat.toml"), output, strict=False, as_json=False, quiet=quiet, next_step=next_step)
+
+
+def own_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
+    """The same on a MovieLens release that lies in a folder; nothing is downloaded."""
+    from karat.cli.run_plan import carry_out_content
+
+    if not folder.exists():
+        raise DataError(
+            "no such folder", where=str(folder), expected="a MovieLens release: ratings.dat, ratings.csv or u.data"
+        )
+    items = _first(folder, _CATALOGUES)
+    users = _first(folder, _USERS)
+    beyond = [*_BEYOND, *(["diversity@10"] if items else [])]
+    content: dict[str, Any] = {
+        "name": folder.resolve().name,
+        "baseline": "popularity",
+        "measures": [*_MEASURES, *beyond],
+        "cutoffs": [5, 10, 20],
+        "headline": [*_HEADLINE, *beyond],
+        "gold": {
+            "kind": "interactions",
+            "path": str(folder),
+            **({"items": items} if items else {}),
+            **({"users": users} if users else {}),
+        },
+        "systems": {name: {"kind": "recommender", "model": name, **more} for name, more in _MODELS.items()},
+        "outputs": ["report.json", "report.md"],
+        "output": [{"file": _PICTURE, "form": "recommenders"}],
+    }
+    place = output or DEMO_FOLDER
+    carry_out_content(
+        content, place, as_json=False, quiet=quiet, next_step=f"Next: open {place / _PICTURE}; karat audit {folder}"
+    )
+
+
+def _first(folder: Path, names: tuple[str, ...]) -> str | None:
+    return next((str(folder / name) for name in names if (folder / name).is_file()), None)

@@ -1,0 +1,260 @@
+"""karat tune of recommenders: trials on validation, best first; and the test window, once, when it is asked for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from karat.cli.common import check_folder, say, steps, unless_unread, warn
+from karat.cli.tune_fusion import one_measure
+from karat.cli.tune_trials import as_toml, print_trials
+from karat.errors import DataError, UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from karat.gates import Gate
+    from karat.plan.execution import Outcome
+    from karat.plan.reading import Checked
+    from karat.plan.work import Steps
+    from karat.tuning.outcome import ModelTuning
+
+__all__ = ["FOLDER", "MODELS_SCHEMA", "ModelOptions", "tune_models"]
+
+FOLDER = "karat-tune"
+MODELS_SCHEMA = "karat.tuning-models/1"
+_JOURNAL, _TRIALS = "journal.jsonl", "trials.json"
+_SEARCHES = ("grid", "random")
+_REFITS = ("train", "train+validation")
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What is not as the plan says."""
+
+    search: str | None
+    trials: int | None
+    measure: str | None
+    seed: int | None
+    fresh: bool
+    final: bool
+    refit: str | None
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """Keys of the tune tables."""
+        measure = None if self.measure is None else one_measure(self.measure)[0]
+        given = {"search": self.search, "trials": self.trials, "measure": measure, "seed": self.seed}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def tune_models(
+    checked: "Checked",
+    system: str | None,
+    options: ModelOptions,
+    statistics: dict[str, Any],
+    output: Path | None,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Try, choose, tell; and hold what was chosen against the test window, where that is asked for."""
+    from karat.statistics.intervals import Resampling
+
+    how = Resampling(**(checked.plan.statistics.model_dump() | statistics))
+    names = _names(checked, system, options)
+    _check(checked, options, output)
+    with steps(quiet=quiet) as tell:
+        found = _tried(checked, names, options, how, tell, quiet=quiet)
+    outcome, final = None, None
+    if options.final and all(one.best is not None for one in found):
+        outcome, final = _opened(checked, found, options, output, quiet=quiet)
+    form = _form(found, checked, outcome, final)
+    written = _write(form, outcome, final, output, final_wanted=options.final)
+    with unless_unread():
+        if as_json:
+            print(form, end="")
+        else:
+            _show(found, outcome, final)
+    _say(found, outcome, quiet=quiet)
+    if written:
+        say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
+    _end(found, outcome, checked, options, quiet=quiet or as_json)
+
+
+def _names(checked: "Checked", system: str | None, options: ModelOptions) -> list[str]:
+    """Who is tuned: the one that is named, or all that have a table."""
+    from karat.plan.tuning import recommenders_of
+
+    names = list(checked.plan.tune) if system is None else [system]
+    if not names:
+        known = ", ".join(recommenders_of(checked.plan))
+        raise UsageError(
+            f"the plan does not say what to try of {known}", where=checked.where,
+            expected="[tune.NAME] with params = { factors = [16, 64] }",
+        )  # fmt: skip
+    searches = {options.search or checked.plan.tune[name].search for name in names if name in checked.plan.tune}
+    if options.trials is not None and searches == {"grid"}:
+        raise UsageError("--trials is for a random search, and a grid is tried whole", expected="--search random")
+    return names
+
+
+def _check(checked: "Checked", options: ModelOptions, output: Path | None) -> None:
+    """What cannot be done is refused before anything is computed."""
+    if options.search is not None and options.search not in _SEARCHES:
+        raise UnknownName("search", options.search, _SEARCHES)
+    if options.trials is not None and options.trials < 1:
+        raise UsageError(f"found {options.trials} trials", expected="1 or more")
+    if options.refit is not None and options.refit not in _REFITS:
+        raise UnknownName("windows to refit on:", options.refit, _REFITS)
+    if options.refit is not None and not options.final:
+        raise UsageError("--refit is for --final", expected="both, or neither: trials learn from train alone")
+    if options.final:
+        from karat.plan.outputs import check_outputs
+
+        if output is not None and output.suffix == ".json":
+            raise UsageError(f"found -o {output}", expected="a folder for the plan's outputs, with --final")
+        check_outputs(checked, output)
+    elif output is not None:
+        if output.suffix != ".json":
+            raise UsageError(f"cannot write {output.name}", expected="a name that ends in .json")
+        check_folder(output)
+
+
+def _tried(
+    checked: "Checked", names: list[str], options: ModelOptions, how: Any, tell: "Steps", *, quiet: bool
+) -> "list[ModelTuning]":
+    from karat.formats.atomic import make_folder
+    from karat.lab.journal import Journal
+    from karat.plan.tuning import subjects_of
+    from karat.tuning.models import tune_model
+
+    subjects = subjects_of(checked, names, tell, options.changed)
+    folder = checked.folder / FOLDER
+    if folder.exists() and not folder.is_dir():
+        raise DataError("cannot make this folder: a file is there", where=str(folder))
+    make_folder(folder)
+    total, done = sum(len(one.settings) for one in subjects), 0
+    found: list[ModelTuning] = []
+    with Journal(folder / _JOURNAL) as journal:
+        if journal.dropped:
+            warn([f"{journal.path}: {journal.dropped} unfinished or unreadable lines were passed over"], quiet=quiet)
+        try:
+            for subject in subjects:
+                told = _shifted(tell, done, total)
+                found.append(tune_model(subject, how=how, journal=journal, fresh=options.fresh, progress=told))
+                done += len(subject.settings)
+        except KeyboardInterrupt:
+            again = "the same command, without --fresh, goes on" if options.fresh else "the same command goes on"
+            say(f"{len(journal):,} finished trials are kept in {journal.path}: {again} from there")
+            raise
+    return found
+
+
+def _shifted(tell: "Steps", before: int, total: int) -> "Steps":
+    """One bar for all systems."""
+    return lambda what, done, of: tell(what, before + done, total)
+
+
+def _opened(
+    checked: "Checked", found: "list[ModelTuning]", options: ModelOptions, output: Path | None, *, quiet: bool
+) -> "tuple[Outcome, Checked]":
+    """The plan on its test window, with what was chosen."""
+    from karat.plan.execution import run_plan
+    from karat.plan.tuning import with_chosen
+
+    chosen = {one.system: one.best.params for one in found if one.best is not None}
+    tuned = ", ".join(f"{one.system} ({len(one.trials):,} trials, {one.measure} on {one.window})" for one in found)
+    final = with_chosen(checked, chosen, tuned, options.refit)
+    with steps(quiet=quiet) as tell:
+        return run_plan(final, tell, output), final
+
+
+def _form(found: "list[ModelTuning]", checked: "Checked", outcome: "Outcome | None", final: "Checked | None") -> str:
+    """Everything, as JSON."""
+    from json import dumps
+
+    from karat._version import __version__
+    from karat.plan.execution import timestamp
+
+    form: dict[str, Any] = {
+        "schema": MODELS_SCHEMA,
+        "karat": __version__,
+        "made": timestamp(),
+        "plan": Path(checked.where).name,
+        "systems": [one.as_json() for one in found],
+        "final": None,
+    }
+    if outcome is not None and final is not None:
+        form["final"] = {
+            "window": "test",
+            "fit_on": getattr(final.plan.gold, "fit_on", None),
+            "params": {one.system: dict(one.best.params) for one in found if one.best is not None},
+            "report": outcome.report.as_json(),
+            "gate": None if outcome.gate is None else outcome.gate.as_json(),
+        }
+    return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _write(
+    form: str, outcome: "Outcome | None", final: "Checked | None", output: Path | None, *, final_wanted: bool
+) -> list[Path]:
+    from karat.formats.atomic import make_folder, write_text
+    from karat.plan.outputs import write_outputs
+
+    written = []
+    if outcome is not None and final is not None:
+        written = write_outputs(final, outcome.report, output, outcome.gate)
+    if output is not None:
+        if final_wanted:
+            make_folder(output)
+        file = output / _TRIALS if final_wanted else output
+        write_text(file, form)
+        written.append(file)
+    return written
+
+
+def _show(found: "list[ModelTuning]", outcome: "Outcome | None", final: "Checked | None") -> None:
+    from karat.cli.run_plan import show
+    from karat.reports.console import console
+
+    for number, one in enumerate(found):
+        print("\n" * (number > 0), end="")
+        print_trials(one)
+    if outcome is not None and final is not None:
+        print()
+        learnt = str(getattr(final.plan.gold, "fit_on", "train")).replace("+", " and ")
+        console().print(f"The test window, opened with the chosen settings (learnt from {learnt}):")
+        show(outcome.report, final.headline, outcome.gate, final.plan.name)
+
+
+def _say(found: "list[ModelTuning]", outcome: "Outcome | None", *, quiet: bool) -> None:
+    warn([f"{one.system}: {note}" for one in found for note in one.notes], quiet=quiet)
+    for one in found:
+        if one.failed and one.best is not None:
+            warn([f"{one.system}: {len(one.failed)} of {len(one.trials)} trials failed"], quiet=quiet)
+        told = [*(one.best.notes if one.best is not None else ()), *([one.caution] if one.caution else ())]
+        warn([f"{one.system}: {note}" for note in told], quiet=quiet)
+    if outcome is not None:
+        warn([*outcome.report.warnings, *(outcome.gate.notes if outcome.gate else ())], quiet=quiet)
+
+
+def _end(
+    found: "list[ModelTuning]", outcome: "Outcome | None", checked: "Checked", options: ModelOptions, *, quiet: bool
+) -> None:
+    """What to try next; exit code 1 where nothing could be chosen."""
+    bare = [one.system for one in found if one.best is None]
+    if bare:
+        shut = ", and the test window was not opened" if options.final else ""
+        say(f"error: all trials of {', '.join(bare)} failed{shut}; they are kept, and a second karat tune tries again")
+        raise typer.Exit(1)
+    better = [one for one in found if one.best is not one.own]
+    for one in better:
+        assert one.best is not None
+        say(
+            f"Next: put params = {as_toml(one.best.params)} into [systems.{one.system}] of {checked.where}", quiet=quiet
+        )
+    if not better and outcome is None:
+        say(f"Next: karat tune {checked.where} --final holds the settings against the test window, once", quiet=quiet)
+    gate: Gate | None = None if outcome is None else outcome.gate
+    if gate is not None and gate.exit_code:
+        raise typer.Exit(gate.exit_code)

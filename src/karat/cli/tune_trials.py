@@ -1,0 +1,70 @@
+"""Trials of a recommender on the screen: best first, and how far the best is from what is in use."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from karat.settings import Params
+    from karat.statistics.comparison import Comparison
+    from karat.tuning.outcome import ModelTuning
+
+__all__ = ["as_toml", "print_trials"]
+
+_MOST_SHOWN = 20
+_MOST_FAILED = 5
+
+
+def print_trials(found: "ModelTuning") -> None:
+    """On standard output."""
+    from karat.reports.console import console, print_table
+    from karat.wording import count, estimate_shown, percent
+
+    out = console()
+    resumed = sum(trial.resumed for trial in found.trials)
+    kept = f", {resumed:,} of them made before" if resumed else ""
+    out.print(
+        f"{found.system} ({found.model}): {count(len(found.trials), 'trial', 'trials')}{kept}; learnt from "
+        f"{' and '.join(found.fit_on)}, scored on {found.window} ({count(len(found.users), 'user', 'users')})"
+    )
+    done = [trial for trial in found.ranked if not trial.failed]
+    rows = [
+        [
+            found.spelled(trial) + (" (in use)" if trial is found.own else ""),
+            estimate_shown(found.estimates[trial.number]),
+            f"{trial.fit_seconds or 0:.2f}",
+        ]
+        for trial in done[:_MOST_SHOWN]
+    ]
+    if rows:
+        print_table(["setting", f"{found.measure} [{percent(found.how.level)}]", "fit s"], rows, folding=(0,))
+    if len(done) > _MOST_SHOWN:
+        out.print(f"{len(done) - _MOST_SHOWN:,} more trials are in the JSON (--json, -o).")
+    _print_failed(found)
+    for what, one in (("those in use", found.to_own), ("the second best", found.to_second)):
+        if one is not None:
+            out.print(f"best − {what}: {_difference(one)}")
+    out.print(f"{found.verdict[0].upper()}{found.verdict[1:]}.")
+    if found.best is not None:
+        out.print(f"Best: params = {as_toml(found.best.params)}", markup=False)
+
+
+def _print_failed(found: "ModelTuning") -> None:
+    from karat.reports.console import console
+
+    for trial in found.failed[:_MOST_FAILED]:
+        console().print(f"failed: {found.spelled(trial)}: {trial.error}", markup=False)
+    if len(found.failed) > _MOST_FAILED:
+        console().print(f"{len(found.failed) - _MOST_FAILED:,} more failed.")
+
+
+def _difference(one: "Comparison") -> str:
+    from karat.wording import difference_shown, p_shown
+
+    return f"{difference_shown(one.difference, one.ci)}, p {p_shown(one.p_holm)} (Holm)"
+
+
+def as_toml(params: "Params") -> str:
+    """``{ factors = 64, alpha = 0.5 }``, as a plan spells it."""
+    from json import dumps
+
+    inside = ", ".join(f"{name} = {dumps(value, ensure_ascii=False)}" for name, value in params.items())
+    return f"{{ {inside} }}" if inside else "{}"

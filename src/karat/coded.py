@@ -1,0 +1,183 @@
+"""Recommendations and what was held out as arrays of codes: judged without a string, a join or a sort of ids.
+
+Row i of both sides is the same user, who is called by that number; an item is its code, from 0 on.
+"""
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from karat.blocks import cut_into_blocks, in_threads
+from karat.codes import NO_ITEM, Codes, look_up, stands_twice
+from karat.errors import DataError, UsageError
+from karat.evaluation import DEFAULT_MEASURES, Evaluation, resolve_all
+from karat.judged import Judged, TieGroups
+from karat.judging import Bench, TieRule
+from karat.lists import Background, Lists
+from karat.measure import Measure, Value
+from karat.ordering import order_rows
+from karat.results import Scores
+from karat.types import Bools, Floats, Gold, Ints, gathered, segments_within
+
+__all__ = ["evaluate_arrays"]
+
+_PAIRS_AT_ONCE = 1 << 15
+
+
+def evaluate_arrays(
+    recommended: Any,
+    held_out: Any,
+    grades: Any = None,
+    *,
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
+    n_items: int | None = None,
+    background: Background | None = None,
+    dialect: str | None = None,
+    source: str = "recommendations",
+    **conventions: Value,
+) -> Scores:
+    """Score recommendations that are codes of items: users × k, best first, −1 where there are fewer.
+
+    ``held_out`` is users × m codes, −1 where there are fewer, or ``(starts, items)`` of a CSR; ``grades`` are those of
+    its items, all 1 where there are none. Items of equal grade stand by code. Users of whom nothing was held out are
+    not counted. ``n_items`` is how many items there are; ``background`` is what measures beyond accuracy look at: codes
+    are places in its items, and rows are its users.
+
+    >>> karat.evaluate_arrays([[3, 1]], [[1, -1]], measures=["rr", "ndcg@10"]).mean()
+    {'rr': 0.5, 'ndcg@10': 0.6309297535714575}
+    """
+    asked = resolve_all([measures] if isinstance(measures, str | Measure) else measures, dialect, conventions)
+    shown, held = Codes.read(recommended, source), Codes.read(held_out, "held out")
+    if len(shown) != len(held):
+        found = f"{len(shown):,} rows of recommendations, and {len(held):,} of held-out items"
+        raise DataError(found, where=source, expected="a row a user on both sides")
+    if background is not None:
+        n_items = _of_background(background, len(shown), n_items, source)
+    size = max(shown.size, held.size) if n_items is None else n_items
+    for side in (shown, held):
+        side.check(size)
+    bench = CodedBench(shown, held, None if grades is None else held.grades(grades), size)
+    return Evaluation.of(bench, source, background).scores(asked)
+
+
+def _of_background(background: Background, users: int, n_items: int | None, source: str) -> int:
+    """How many items there are, if the background is of these users and items."""
+    known = len(background.items)
+    if len(background.users) != users or n_items not in (None, known):
+        items = "" if n_items is None else f" and {n_items:,} items"
+        raise DataError(
+            f"a background of {len(background.users):,} users and {known:,} items, for {users:,} rows{items}",
+            where=source,
+            expected="rows that are the background's users, and codes that are places in its items",
+        )
+    return known
+
+
+class CodedBench(Bench):
+    """Both sides as codes, matched once; the order given is the ranking, so that nothing ties."""
+
+    def __init__(self, shown: Codes, held: Codes, grades: Floats | None, n_items: int) -> None:
+        self.rows = np.flatnonzero(np.diff(held.starts))
+        """Of whom something was held out."""
+        self.extra_queries, self.dropped = len(held) - self.rows.size, 0
+        if self.rows.size == 0:
+            raise DataError("nothing was held out of anybody", where=held.where, expected="a code in some row")
+        if self.extra_queries:
+            grades = None if grades is None else grades[gathered(held.starts, self.rows)[1]]
+            shown, held = shown.take(self.rows), held.take(self.rows)
+        self.shown, self.held, self.n_items = shown, held, n_items
+        self.queries = pl.Series("query_id", self.rows).cast(pl.String)
+        self.graded = grades is not None
+        values = np.ones(held.items.size) if grades is None else grades
+        self.gold = Gold(self.queries, held.starts, pl.Series(held.items), values, source=held.where)
+
+    @cached_property
+    def present(self) -> Bools:
+        return np.ones(len(self.queries), dtype=bool)
+
+    @property
+    def deepest(self) -> int:
+        return int(np.diff(self.shown.starts).max(initial=0))
+
+    def judge(
+        self, *, ties: TieRule = "id", scores: str = "double", self_matches: str = "keep", places: bool = False
+    ) -> Judged:
+        if self_matches == "drop":
+            raise UsageError("self=drop of users and items that are numbered apart", expected="self=keep")
+        row, rank, gold_at = self._matched_codes
+        starts, grades, ordered = self._grades_in_order
+        return Judged(
+            queries=self.queries,
+            row=row,
+            rank=rank,
+            grade=self.gold.grades[gold_at],
+            tie_first=rank,
+            tie_last=rank,
+            gold_index=gold_at,
+            place=self._code_places[gold_at] if places else None,
+            depth=np.diff(self.shown.starts),
+            present=self.present,
+            gold_starts=starts,
+            gold_grades=grades,
+            relevant_from=None,
+            gold_has_order=ordered,
+            ties=TieGroups(*np.empty((3, 0), dtype=np.int64)),
+        )
+
+    def lists(self, background: Background, k: int, ties: TieRule = "id") -> Lists:
+        codes = np.full((len(self.queries), k), NO_ITEM, dtype=np.int64)
+        rank = segments_within(self.shown.starts)
+        row = np.repeat(np.arange(len(self.queries)), np.diff(self.shown.starts))
+        within = rank < k
+        codes[row[within], rank[within]] = self.shown.items[within]
+        starts, at = gathered(background.starts, self.rows)
+        return Lists(codes, starts, background.history[at], background)
+
+    @cached_property
+    def _matched_codes(self) -> tuple[Ints, Ints, Ints]:
+        """Row, rank and place among the held-out items, of every recommended item that was held out."""
+        blocks = cut_into_blocks(self.shown.starts + self.held.starts, _PAIRS_AT_ONCE)
+        row, rank, gold_at = (np.concatenate(parts) for parts in zip(*in_threads(self._match, blocks), strict=True))
+        return row, rank, gold_at
+
+    def _match(self, first: int, last: int) -> tuple[Ints, Ints, Ints]:
+        """The same of the rows from ``first`` on."""
+        sides = self.shown, self.held
+        wanted, known = (side.keys(first, last, self.n_items) for side in sides)
+        of_shown, of_held = (int(side.starts[first]) for side in sides)
+        for side, keys in zip(sides, (wanted, known), strict=True):
+            twice = stands_twice(keys)
+            if twice is not None:
+                raise self._stands_twice(side, int(side.starts[first]) + twice)
+        at, gold_at = look_up(known, wanted)
+        row = np.searchsorted(self.shown.starts, at + of_shown, side="right") - 1
+        return row, at + of_shown - self.shown.starts[row] + 1, gold_at + of_held
+
+    @cached_property
+    def _grades_in_order(self) -> tuple[Ints, Floats, bool]:
+        """The grades best first, row by row, and whether no two of a row are equal."""
+        starts, grades = self.held.starts, self.gold.grades
+        if not self.graded:
+            return starts, grades, bool(np.diff(starts).max() < 2)
+        found = order_rows(starts, grades)
+        return starts, grades if found.order is None else grades[found.order], found.first.size == 0
+
+    @cached_property
+    def _code_places(self) -> Ints:
+        """The place of each held-out item within its row: by grade, equal grades by code."""
+        starts = self.held.starts
+        row = np.repeat(np.arange(len(self.queries)), np.diff(starts))
+        order = np.lexsort((self.held.items, -self.gold.grades, row))
+        places = np.empty(order.size, dtype=np.int64)
+        places[order] = segments_within(starts) + 1
+        return places
+
+    def _stands_twice(self, side: Codes, at: int) -> DataError:
+        return DataError(
+            f"item {side.items[at]} stands more than once",
+            where=f"{side.where}, row {self.rows[side.row_of(at)]}",
+            expected="each item once in a row",
+        )

@@ -1,0 +1,138 @@
+"""Files of interactions in any of the formats → rows."""
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from karat.errors import DataError, UnknownName
+from karat.formats.delimited import SEPARATORS, cells_of, unreadable
+from karat.formats.source import Source, plain_suffix
+from karat.interactions.reading_columns import COLUMNS, find_columns, names_columns
+from karat.interactions.reading_rows import Rows, Text, json_fault, line_of
+from karat.interactions.reading_texts import is_number, read_text
+
+__all__ = ["FORMATS", "read_rows"]
+
+FORMATS = ("csv", "tsv", "jsonl", "parquet", "ratings.dat", "u.data")
+_HEADLESS = {"ratings.dat": "::", "u.data": "\t"}
+_NAMES = ("user", "item", "rating", "timestamp")
+_FEWEST, _SHOWN = 2, 80
+_EXPECTED = "CSV, TSV, JSONL, Parquet, ratings.dat or u.data"
+
+
+def read_rows(source: Source, given: Mapping[str, str], form: str | None = None) -> Rows:
+    """The rows of a file; ``given``: how columns are called, where it was said."""
+    if form is not None and form not in FORMATS:
+        raise UnknownName("format", form, FORMATS)
+    try:
+        chosen = form or _form_of(source, given)
+        if chosen == "parquet":
+            return _of_parquet(source, given)
+        if chosen == "jsonl":
+            return _of_json(source, given)
+        return _of_headless(source, chosen) if chosen in _HEADLESS else _of_table(source, given)
+    except OSError as error:
+        raise source.damaged(error) from error
+
+
+def _form_of(source: Source, given: Mapping[str, str]) -> str:
+    """By its content first, by its suffix where that leaves it open."""
+    if source.is_parquet():
+        return "parquet"
+    if plain_suffix(source.name) in (".parquet", ".pq"):
+        raise DataError("does not begin as Parquet does", where=source.name, expected="a Parquet file")
+    lines = source.head_lines
+    if not lines:
+        raise DataError("found only blank lines", where=source.name, expected=_EXPECTED)
+    first = lines[0].strip()
+    _check_bytes(source, first)
+    if first.startswith("{"):
+        return "jsonl"
+    if _separator(first, given) is not None or given:
+        return "csv"
+    if "::" in first:
+        return "ratings.dat"
+    cells = first.split("\t")
+    return "u.data" if len(cells) in (3, 4) and all(map(is_number, cells[2:])) else "csv"
+
+
+def _check_bytes(source: Source, first: str) -> None:
+    """Refuse what is no text; in Latin-1 are only old files, whose first line is split by colons or tabs."""
+    binary = "\0" in source.head
+    if "\ufffd" in (source.head if binary else first) and (binary or not ("::" in first or "\t" in first)):
+        raise source.undecodable()
+    if binary:
+        raise DataError("found bytes that are no text", where=source.name, expected=_EXPECTED)
+
+
+def _separator(header: str, given: Mapping[str, str]) -> str | None:
+    return next((one for one in SEPARATORS if names_columns(_header(header, one), given)), None)
+
+
+def _header(line: str, separator: str) -> list[str]:
+    return [name.strip() for name in cells_of(line, separator)]
+
+
+def _of_parquet(source: Source, given: Mapping[str, str]) -> Rows:
+    try:
+        scan = pl.scan_parquet(source.polars, glob=False)
+        found = find_columns(scan.collect_schema().names(), given, source.name)
+        frame = scan.select(pl.col(name).alias(column) for column, name in found.items()).collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise DataError(f"cannot be read as Parquet: {reason}", where=source.name, expected="a whole file") from error
+    return Rows(frame, found, lambda row: f"{source.name}, row {row + 1:,}")
+
+
+def _of_json(source: Source, given: Mapping[str, str]) -> Rows:
+    """All values as texts: an id may be a number in one line and a string in another."""
+    try:
+        keys = json.loads(source.head_lines[0])
+    except (ValueError, RecursionError) as error:
+        raise json_fault(source) or unreadable(source, error) from error
+    found = find_columns(list(keys), given, source.name)
+    content = source.polars if source.compression is None else io.BytesIO(source.text().encode())
+    scan = pl.scan_ndjson(content, schema=dict.fromkeys(found.values(), pl.String))
+    try:
+        frame = scan.select(pl.col(name).alias(column) for column, name in found.items()).collect()
+    except pl.exceptions.PolarsError as error:
+        raise json_fault(source) or unreadable(source, error) from error
+    return Rows(frame, found, line_of(source))
+
+
+def _of_table(source: Source, given: Mapping[str, str]) -> Rows:
+    line = source.head_lines[0]
+    separator = _separator(line, given) or max(SEPARATORS, key=line.count)
+    names = _header(line, separator)
+    if not names_columns(names, given):
+        _check_header(source, names)
+    found = find_columns(names, given, source.name)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"the column {twice!r} stands twice", where=source.name, expected="each column once")
+    return read_text(Text(source, separator, tuple(names)), found)
+
+
+def _check_header(source: Source, names: Sequence[str]) -> None:
+    if any(map(is_number, names)):
+        shown = source.head_lines[0][:_SHOWN]
+        raise DataError(
+            f"the first line {shown!r} names no columns",
+            where=f"{source.name}:1",
+            expected="a header such as user,item,rating,timestamp",
+        )
+
+
+def _of_headless(source: Source, form: str) -> Rows:
+    """User, item, rating and time in this order, with nothing above them."""
+    separator = _HEADLESS[form]
+    fields = source.head_lines[0].split(separator)
+    if not _FEWEST <= len(fields) <= len(COLUMNS):
+        many = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
+        expected = "user::item::rating::timestamp" if separator == "::" else "user, item, rating and time, by tabs"
+        shown = source.head_lines[0][:_SHOWN]
+        raise DataError(f"found {many} in the line {shown!r}", where=f"{source.name}:1", expected=expected)
+    names = _NAMES[: len(fields)]
+    return read_text(Text(source, separator, names, headed=False), dict(zip(COLUMNS, names, strict=False)))

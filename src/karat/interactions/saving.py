@@ -1,0 +1,173 @@
+"""Splits kept in a folder: a Parquet file a window, and a JSON that says how they came to be; loading.py reads them."""
+
+import json
+import re
+from collections.abc import Container, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from karat._version import __version__
+from karat.errors import DataError, UsageError
+from karat.formats.atomic import make_folder, replacing, write_text
+from karat.interactions.loading import IDS, RECORD, SCHEMA, is_split, read_folds, read_split
+from karat.interactions.log import ITEM, TIME, USER, VALUE, Log
+from karat.interactions.split import WINDOWS, Split
+from karat.interactions.splitting import counts
+from karat.interactions.splitting.moments import written_moment
+
+__all__ = [
+    "check_target",
+    "fold_names",
+    "is_split",
+    "read_folds",
+    "read_split",
+    "record_of",
+    "write_folds",
+    "write_split",
+]
+
+_WINDOW_FILES = tuple(f"{name}.parquet" for name in WINDOWS)
+_FILES = (RECORD, IDS, *_WINDOW_FILES)
+_FOLD = re.compile(r"fold-[1-9][0-9]*")
+
+
+def record_of(split: Split) -> dict[str, Any]:
+    """All that is to be known of a split but its rows; plain JSON."""
+    log, windows = split.log, counts(split)
+    return {
+        "schema": SCHEMA,
+        "karat": __version__,
+        "source": log.source,
+        "how": dict(split.how),
+        "unit": log.unit,
+        "rated": log.rated,
+        "cutoffs": {name: {"time": at, "iso": written_moment(at, log.unit)} for name, at in split.cutoffs.items()},
+        "rows": {"log": len(log), "left_out": len(log) - sum(one["rows"] for one in windows.values())},
+        "windows": windows,
+        "leaks": list(split.leaks),
+        "notes": list(log.notes),
+    }
+
+
+def write_split(split: Split, folder: str | Path, *, force: bool = False) -> dict[str, Any]:
+    """Write train, validation and test as Parquet, and split.json; all of them or none. Returns the record.
+
+    A folder that holds something else is refused unless ``force`` is given; then what is in the way is replaced.
+    """
+    target = Path(folder)
+    check_target(target, force=force)
+    before = (target / RECORD).is_file()
+    record = _write(split, target)
+    if before:
+        _clear(target, {RECORD, *_WINDOW_FILES, *([IDS] if any(record["idle_ids"].values()) else [])})
+    return record
+
+
+def write_folds(splits: Sequence[Split], folder: str | Path, *, force: bool = False) -> list[dict[str, Any]]:
+    """Write several splits as fold-1, fold-2 … and a split.json that says how many they are; returns their records."""
+    target = Path(folder)
+    check_target(target, folds=len(splits), force=force)
+    before = (target / RECORD).is_file()
+    names = fold_names(len(splits))
+    records = [_write(split, target / name) for split, name in zip(splits, names, strict=True)]
+    form = {"schema": SCHEMA, "karat": __version__, "source": splits[0].log.source, "folds": names}
+    write_text(target / RECORD, _written(form))
+    if before:
+        _clear(target, {RECORD, *names})
+    return records
+
+
+def fold_names(number: int) -> list[str]:
+    return [f"fold-{place + 1}" for place in range(number)]
+
+
+def check_target(folder: Path, *, folds: int = 0, force: bool = False) -> None:
+    """Refuse a folder with something else in it than a split that this one takes the place of, before any work."""
+    if folder.exists() and not folder.is_dir():
+        raise DataError("cannot write a split here: found a file", where=str(folder), expected="a folder")
+    if force or not folder.exists():
+        return
+    try:
+        there = {path.name for path in folder.iterdir()}
+    except OSError as error:
+        raise DataError(f"cannot look into this folder: {error.strerror}", where=str(folder)) from error
+    replaced = {RECORD, *fold_names(folds)} if folds else set(_FILES)
+    if there and (RECORD not in there or there - replaced):
+        odd = min(there - replaced, default=min(there))
+        raise UsageError(
+            f"the folder holds something else than the split to be replaced, such as {odd}",
+            where=str(folder),
+            expected="a new or an empty folder",
+            hint="--force writes here all the same.",
+        )
+
+
+def _write(split: Split, folder: Path) -> dict[str, Any]:
+    """The record takes its place last, and so vouches for the others."""
+    make_folder(folder)
+    idle = _idle_ids(split)
+    numbers = {f"{of}s": idle.filter(pl.col("of") == of).height for of in (USER, ITEM)}
+    record = record_of(split) | {"idle_ids": numbers}
+    with ExitStack() as stack:
+        stack.enter_context(replacing(folder / RECORD)).write_text(_written(record), encoding="utf-8")
+        for name, frame in _frames(split):
+            _write_frame(frame, stack.enter_context(replacing(folder / f"{name}.parquet")))
+        if idle.height:
+            _write_frame(idle, stack.enter_context(replacing(folder / IDS)))
+    return record
+
+
+def _written(form: dict[str, Any]) -> str:
+    return json.dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _write_frame(frame: pl.DataFrame, path: Path) -> None:
+    try:
+        frame.write_parquet(path, compression="zstd")
+    except pl.exceptions.PolarsError as error:
+        raise DataError(f"cannot be written as Parquet: {error}", where=str(path)) from error
+
+
+def _frames(split: Split) -> Iterator[tuple[str, pl.DataFrame]]:
+    users, items = _as_numbers(split.log.users), _as_numbers(split.log.items)
+    for name in WINDOWS:
+        yield name, _frame(split.window(name), users, items)
+
+
+def _frame(log: Log, users: pl.Series, items: pl.Series) -> pl.DataFrame:
+    columns = {USER: users.gather(log.user), ITEM: items.gather(log.item), VALUE: log.value}
+    return pl.DataFrame(columns if log.time is None else columns | {TIME: log.time})
+
+
+def _as_numbers(ids: pl.Series) -> pl.Series:
+    """Ids as whole numbers where each is written as one is; half the room, and read in half the time."""
+    numbers = ids.cast(pl.Int64, strict=False)
+    return numbers if len(ids) and (numbers.cast(pl.String) == ids).fill_null(False).all() else ids
+
+
+def _idle_ids(split: Split) -> pl.DataFrame:
+    """Users and items of the log that no window has, so that codes are the same when it is read again."""
+    log, inside = split.log, split.part >= 0
+    found = []
+    for of, ids, codes in ((USER, log.users, log.user), (ITEM, log.items, log.item)):
+        idle = np.ones(len(ids), dtype=bool)
+        idle[codes[inside]] = False
+        found.append(pl.DataFrame({"id": ids.filter(pl.Series(idle))}).select(pl.lit(of).alias("of"), "id"))
+    return pl.concat(found)
+
+
+def _clear(folder: Path, kept: Container[str]) -> None:
+    """Take away what is left of the split that stood here before."""
+    for path in list(folder.iterdir()):
+        if path.name in kept:
+            continue
+        if path.name in _FILES:
+            path.unlink(missing_ok=True)
+        elif _FOLD.fullmatch(path.name) and (path / RECORD).is_file():
+            _clear(path, ())
+            if not any(path.iterdir()):
+                path.rmdir()

@@ -1,0 +1,49 @@
+"""Rows drawn whatever their time."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from karat.interactions.log import Log
+from karat.interactions.splitting import Parted, split_kind
+from karat.interactions.splitting.leaking import learnt_later
+from karat.interactions.splitting.shares import FRACTIONS, fractions_told, read_fractions
+from karat.settings import Param
+from karat.statistics.streams import keys_of, random_words
+
+__all__ = ["drawn_at_random"]
+
+_BLOCK = 1 << 20
+_WORDS = 2**64
+
+
+@split_kind(
+    "random",
+    "rows drawn by chance, whatever their time",
+    {"fractions": FRACTIONS, "seed": Param(0, "another seed draws other rows")},
+    timed=False,
+)
+def drawn_at_random(log: Log, settings: Mapping[str, Any]) -> Parted:
+    """Each row by itself, by seed, user, item and time: sizes are near the fractions, and no row moves another."""
+    fractions = read_fractions(settings["fractions"])
+    edges = [int(share * _WORDS) for share in (fractions[0], fractions[0] + fractions[1])]
+    user = random_words(keys_of(log.users, settings["seed"]), 0, 1)[:, 0]
+    item = keys_of(log.items, settings["seed"])
+    part = np.zeros(len(log), dtype=np.int8)
+    for start in range(0, len(log), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        words = _mixed(user[log.user[rows]] + item[log.item[rows]])
+        if log.time is not None:
+            words = _mixed(words + log.time[rows].view(np.uint64))
+        for edge in edges:
+            part[rows] += words >= np.uint64(edge)
+    leak = learnt_later(log, part, "rows are drawn whatever their time", "the same users and others did later")
+    leaks = (leak,) if leak else ()
+    return Parted(part, leaks=leaks, validation=bool(fractions[1]), told=fractions_told(fractions))
+
+
+def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    words: NDArray[np.uint64] = random_words(keys, 0, 1)[:, 0]
+    return words

@@ -1,0 +1,204 @@
+"""The kind of gold that was held out: what users took after a model had to stop learning."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from karat.dialects import Asked
+from karat.errors import KaratError
+from karat.gold.ordered import ONLY_ASPECT
+from karat.interactions.attributes import Attributes, facts_of, read_items, read_users
+from karat.interactions.candidates import Catalogue, catalogue_of
+from karat.interactions.loading import is_split, read_split
+from karat.interactions.log import Log
+from karat.interactions.reading import read_log
+from karat.interactions.split import Split, Window
+from karat.interactions.splitting import check_options, counts, split_log
+from karat.interactions.task import Facts, Sampled, Task
+from karat.interactions.tiers import Tiers, describe
+from karat.plan import GOLD_KINDS
+from karat.plan.recommendation_side import RecommendationSide
+from karat.plan.tables import Folder, GoldTable, Loaded, Table
+from karat.text.models import find_model
+
+__all__ = ["InteractionsGold", "SplitTable", "TiersTable"]
+
+_TRAINING: dict[str, tuple[Window, ...]] = {"train": ("train",), "train+validation": ("train", "validation")}
+
+
+class SplitTable(Table):
+    """How a log is parted; unset options are the kind's usual ones (karat split --help)."""
+
+    kind: str = Field("temporal", description="temporal, dates, leave-last, user-fraction, random, users or rolling.")
+    fractions: list[float] | None = Field(None, description="Shares of train, validation and test: [0.8, 0.1, 0.1].")
+    validation: str | int | float | None = Field(
+        None, description="For dates: when validation begins; for leave-last and users: how many, or which share."
+    )
+    test: str | int | None = Field(None, description="For dates: when test begins.")
+    n: Annotated[int, Field(ge=1)] | None = Field(None, description="For leave-last: how many of each user.")
+    fraction: float | None = Field(None, description="For users: the share held out of a fold's users.")
+    folds: Annotated[int, Field(ge=2)] | None = Field(None, description="For users: how many folds.")
+    fold: Annotated[int, Field(ge=1)] | None = Field(None, description="For users: which fold, from 1.")
+    windows: Annotated[int, Field(ge=1)] | None = Field(None, description="For rolling: how many windows.")
+    window: Annotated[int, Field(ge=1)] | None = Field(None, description="For rolling: which window, from 1.")
+    share: float | None = Field(None, description="For rolling: the share of the rows that a window has.")
+    days: float | None = Field(None, description="For rolling: how many days a window has.")
+    train: Literal["expanding", "sliding"] | None = Field(None, description="For rolling: what stays in training.")
+    seed: Annotated[int, Field(ge=0)] | None = Field(None, description="The seed of random and users.")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Those that were given."""
+        return {name: value for name, value in self if value is not None and name != "kind"}
+
+
+class TiersTable(Table):
+    """How users and items are grouped, by what they did in training."""
+
+    activity: Annotated[int, Field(ge=2)] | list[float] = Field(
+        4, description="Users by their training interactions: so many quantiles, or edges such as [20, 50, 200]."
+    )
+    popularity: list[float] = Field(
+        [0.5, 0.8], description="Head and torso: the most popular items up to these shares of training interactions."
+    )
+    cold_users: Annotated[int, Field(ge=1)] = Field(10, description="Users with fewer training interactions are cold.")
+    cold_items: Annotated[int, Field(ge=1)] = Field(10, description="Items with fewer training interactions are cold.")
+    crossings: bool = Field(False, description="Activity crossed with cold and warm as well.")
+
+    def tiers(self) -> Tiers:
+        activity = self.activity if isinstance(self.activity, int) else tuple(self.activity)
+        return Tiers(activity, tuple(self.popularity), self.cold_users, self.cold_items, self.crossings)
+
+
+class CandidatesTable(Table):
+    """Candidates drawn instead of the whole catalogue, which misleads: only for comparing with such figures."""
+
+    sampled: Annotated[int, Field(ge=1)] = Field(description="How many a user is given beside what was held out.")
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="The seed.")
+
+
+@GOLD_KINDS.register("interactions")
+class InteractionsGold(GoldTable):
+    """Interactions held out of a log: each user's later ratings are the grades."""
+
+    kind: Literal["interactions"]
+    path: str = Field(
+        description="A log (ratings.dat, ratings.csv, u.data, CSV, TSV, JSONL, Parquet), the folder of a MovieLens "
+        "release, or a folder that karat split wrote."
+    )
+    user: str | None = Field(None, description="Its column of users, where the name does not tell.")
+    item: str | None = Field(None, description="Its column of items.")
+    value: str | None = Field(None, description="Its column of ratings.")
+    time: str | None = Field(None, description="Its column of times.")
+    scale: list[float] | None = Field(None, description="The lowest and highest rating there can be: [0.5, 5].")
+    items: str | None = Field(None, description="The catalogue: movies.dat, movies.csv, u.item or a table with ids.")
+    users: str | None = Field(None, description="Attributes of users: users.dat, u.user or a table with ids.")
+    split: SplitTable = Field(SplitTable(), description="How the log is parted; not for a folder of karat split.")
+    window: Literal["validation", "test"] = Field("test", description="The window that systems are held against.")
+    fit_on: Literal["train", "train+validation"] = Field("train", description="What systems learn from.")
+    catalogue: Catalogue | None = Field(
+        None,
+        description="Who can be recommended: items (the file's), seen (anywhere up to the window's end) or train; "
+        "unset: items where there is a file, else seen.",
+    )
+    candidates: CandidatesTable | None = Field(None, description="Draw candidates; unset: the whole catalogue.")
+    tiers: TiersTable = Field(TiersTable(), description="How users and items are grouped.")
+    embed: str | None = Field(
+        None, description="A model (wordllama, a folder) that embeds titles and genres as the feature text."
+    )
+
+    def load(self, folder: Folder) -> Loaded:
+        split, items, users = self._read(folder)
+        task, notes = self._task(folder, split, items, users)
+        tiers = self.tiers.tiers()
+        about = {
+            "window": self.window,
+            "fit_on": self.fit_on,
+            "split": dict(split.how),
+            "cutoffs": dict(split.cutoffs),
+            "windows": counts(split),
+            "catalogue": {"kind": self._catalogue(items), "items": int(task.in_catalogue.sum())},
+            "candidates": "whole catalogue" if self.candidates is None else self.candidates.model_dump(),
+            "tiers": describe(task, tiers),
+            "leaks": list(split.leaks),
+        }
+        side = RecommendationSide(task, tiers, about, items.titles if items else {})
+        return Loaded({ONLY_ASPECT: task.gold}, notes=(*split.log.notes, *notes, *task.notes()), recommendations=side)
+
+    def _read(self, folder: Folder) -> tuple[Split, Attributes | None, Attributes | None]:
+        path = folder.path(self.path)
+        items = None if self.items is None else read_items(folder.path(self.items))
+        users = None if self.users is None else read_users(folder.path(self.users))
+        if is_split(path):
+            split = read_split(path)
+            if items is not None:
+                split = split.with_items(items.ids)
+            return split, items, users
+        scale = None if self.scale is None else (self.scale[0], self.scale[1])
+        log = read_log(path, user=self.user, item=self.item, value=self.value, time=self.time, scale=scale)
+        if items is not None:
+            log = log.with_items(items.ids)
+        return split_log(log, self.split.kind, **self.split.options), items, users
+
+    def _task(
+        self, folder: Folder, split: Split, items: Attributes | None, users: Attributes | None
+    ) -> tuple[Task, list[str]]:
+        fit_on = _TRAINING[self.fit_on]
+        catalogue, notes = catalogue_of(
+            self._catalogue(items), split, self.window, fit_on, None if items is None else items.ids
+        )
+        sampled = None if self.candidates is None else Sampled(self.candidates.sampled, self.candidates.seed)
+        facts = self._embedded(facts_of(split.log, items, users), split.log, folder)
+        return Task(split, self.window, fit_on, catalogue, sampled, facts), notes
+
+    def _catalogue(self, items: Attributes | None) -> Catalogue:
+        return self.catalogue or ("seen" if items is None else "items")
+
+    def _embedded(self, facts: Facts, log: Log, folder: Folder) -> Facts:
+        """With the texts of items as vectors, where a model is named."""
+        if self.embed is None or not facts.texts:
+            return facts
+        name = self.embed
+        model = find_model(folder.path(name) if Path(folder.path(name)).is_dir() else name)
+        known = np.array([bool(text) for text in facts.texts])
+        vectors = model.embed([text for text in facts.texts if text])
+        matrix = np.zeros((len(log.items), vectors.shape[1]), dtype=np.float32)
+        matrix[known] = vectors
+        return Facts({**facts.items, "text": matrix}, facts.users, facts.texts, facts.labels)
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """Keys whose values are not known, or do not fit together."""
+        try:
+            check_options(self.split.kind, self.split.options)
+        except KaratError as error:
+            yield "split", str(error)
+        try:
+            self.tiers.tiers()
+        except KaratError as error:
+            yield "tiers", str(error)
+        if self.scale is not None and (len(self.scale) != 2 or not self.scale[0] < self.scale[1]):
+            yield "scale", f"is {self.scale}; expected the lowest and the highest rating, such as [0.5, 5]"
+        if self.catalogue == "items" and self.items is None:
+            yield "catalogue", "is items, but items names no file"
+        if self.embed is not None and self.items is None:
+            yield "embed", "embeds the titles of items, but items names no file"
+        if self.fit_on == "train+validation" and self.window == "validation":
+            yield "fit_on", "would learn from the window that systems are held against"
+
+    def cautions(self, asked: Sequence[Asked]) -> Iterator[str]:
+        """Measures that hold any rating for relevant, a low one as well."""
+        loose = [
+            one.label
+            for one in asked
+            if one.measure["rel"] is None
+            and one.measure.metric.needs_relevant
+            and one.measure["gain"] in (None, "binary")
+        ]
+        if loose:
+            yield (
+                f"{', '.join(loose)} count every held-out item as relevant, however low its rating; (rel=4) counts "
+                "those rated 4 or better"
+            )

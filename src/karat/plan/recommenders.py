@@ -1,0 +1,98 @@
+"""The kind of system that is a recommender: fitted on the training window, ranking the whole catalogue."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from karat.errors import KaratError, UnknownName, UsageError
+from karat.plan import SYSTEM_KINDS
+from karat.plan.tables import Shop, SystemTable
+from karat.recommenders import RECOMMENDERS, make_recommender
+from karat.recommenders.ranking import recommend
+from karat.settings import Params, Setting, settled
+from karat.types import Ranking
+
+__all__ = ["RecommenderSystem"]
+
+_FULL_UP_TO = 2_000
+_USUAL_DEPTH = 1_000
+_FOR_FUSION = 100
+PATHS = ("path", "users", "items", "user_factors", "item_factors")
+"""Parameters that are files, relative to the plan."""
+
+
+@SYSTEM_KINDS.register("recommender")
+class RecommenderSystem(SystemTable):
+    """A model that is fitted on the training window, or somebody's own scores."""
+
+    kind: Literal["recommender"]
+    model: str = Field(description="popularity, als, ease …; karat recommenders lists them with their parameters.")
+    params: dict[str, Setting] = Field({}, description="What can be set of it: { factors = 64 }.")
+    cold_users: Literal["popularity", "nothing"] = Field(
+        "popularity", description="What users get that the model does not know: the most popular items, or nothing."
+    )
+    depth: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="How many to recommend; unset: as deep as the measures look."
+    )
+    optional: bool = Field(
+        False, description="Leave the system out, with a warning, where its library is not installed."
+    )
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        kind = RECOMMENDERS.find(self.model)
+        if kind is None:
+            yield "model", str(UnknownName("recommender", self.model, RECOMMENDERS.names()))
+            return
+        try:
+            settled(kind.params, self.params, "parameter")
+        except KaratError as error:
+            yield "params", str(error)
+
+    @property
+    def lacks(self) -> str | None:
+        kind = RECOMMENDERS.find(self.model)
+        if kind is None or not self.optional or kind.is_installed():
+            return None
+        return f"left out, as {self.model} is not installed: pip install 'karat[{kind.extra}]'"
+
+    def load(self, shop: Shop) -> Ranking:
+        side = shop.recommendations
+        if side is None:
+            raise UsageError(
+                "the gold is no log that a recommender could learn from", expected='a gold of the kind "interactions"'
+            )
+        model = make_recommender(self.model, self.settings(shop))
+        model.fit(side.task.train, side.task.facts, lambda done, of: shop.tell("Fitting", done, of))
+        depth = self.depth or self._depth(shop, int(side.task.in_catalogue.sum()))
+        found = recommend(
+            model, side.task, depth, cold=self.cold_users, source=self.model,
+            progress=lambda done, of: shop.tell("Recommending", done, of),
+        )  # fmt: skip
+        for note in found.notes():
+            shop.note(note)
+        shop.keep_facts(
+            {
+                "model": self.model,
+                "params": dict(model.settings),
+                "libraries": model.versions(),
+                "users": {
+                    "known": int((~found.cold).sum()),
+                    "cold": int(found.cold.sum()),
+                    "cold_get": self.cold_users,
+                },
+            }
+        )
+        return found.ranking(side.task, self.model)
+
+    def settings(self, shop: Shop) -> Params:
+        """Files are relative to the plan."""
+        return {
+            name: shop.path(value) if name in PATHS and isinstance(value, str) and value else value
+            for name, value in self.params.items()
+        }
+
+    def _depth(self, shop: Shop, catalogue: int) -> int:
+        if shop.deepest is None:
+            return catalogue if catalogue <= _FULL_UP_TO else _USUAL_DEPTH
+        return max(shop.deepest, *shop.cuts) if shop.cuts else shop.deepest

@@ -1,0 +1,186 @@
+"""The ``tune`` tables of a plan: settings of its recommenders to try, and the plan with those that were chosen."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from karat.errors import KaratError, UnknownName, UsageError
+from karat.evaluation import resolve_all
+from karat.plan.tables import Table
+from karat.recommenders import RECOMMENDERS, make_recommender
+from karat.settings import Params, Setting
+from karat.tuning.models import Subject, without_test
+from karat.tuning.search import MOST_TRIALS, Range, Tried, check_tried, settings_to_try
+
+if TYPE_CHECKING:
+    from karat.dialects import Asked
+    from karat.plan.model import Conventions, Plan
+    from karat.plan.reading import Checked
+    from karat.plan.recommenders import RecommenderSystem
+    from karat.plan.work import Steps, Work
+
+__all__ = ["RangeTable", "TuneTable", "on_validation", "recommenders_of", "subjects_of", "tune_faults", "with_chosen"]
+
+_EXAMPLE = "[tune.NAME] with params = { factors = [16, 64] }"
+_FULL_UP_TO, _USUAL_DEPTH = 2_000, 1_000
+
+
+class RangeTable(Table):
+    """Numbers to draw from, ends included."""
+
+    low: int | float = Field(description="The lowest.")
+    high: int | float = Field(description="The highest.")
+    log: bool = Field(False, description="Drawn evenly by their logarithm: 0.001 to 0.01 as often as 0.1 to 1.")
+
+
+class TuneTable(Table):
+    """Settings of one recommender to try on validation; what it leaves out is as the system says, or as usual."""
+
+    params: dict[str, list[Setting] | RangeTable] = Field(
+        description="By parameter, values { factors = [16, 64] }, or a range { low = 0.001, high = 1.0, log = true }."
+    )
+    search: Literal["grid", "random"] = Field("grid", description="All combinations, or some that are drawn.")
+    trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] = Field(20, description="How many a random search draws.")
+    measure: str = Field("ndcg@10", description="What the best setting is best in.")
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(0, description="The seed of a random search.")
+
+    @property
+    def tried(self) -> Tried:
+        return {
+            name: Range(one.low, one.high, one.log) if isinstance(one, RangeTable) else one
+            for name, one in self.params.items()
+        }
+
+
+def tune_faults(plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
+    """Keys of the tune tables that do not fit the systems and their models, and why."""
+    systems = recommenders_of(plan)
+    for name, table in plan.tune.items():
+        if name not in systems:
+            yield ("tune", name), str(UnknownName("system of the kind recommender", name, systems))
+            continue
+        kind = RECOMMENDERS.find(systems[name].model)
+        if kind is None:
+            continue  # told of the system
+        try:
+            check_tried(kind.params, table.tried, table.search)
+        except KaratError as error:
+            where, error.where = error.where or "", None
+            yield ("tune", name, *where.split(".")), str(error)
+        try:
+            _measure(table.measure, plan.conventions)
+        except KaratError as error:
+            yield ("tune", name, "measure"), str(error)
+
+
+def recommenders_of(plan: "Plan") -> "dict[str, RecommenderSystem]":
+    """The systems that are recommenders, by name."""
+    from karat.plan.recommenders import RecommenderSystem
+
+    return {name: one for name, one in plan.systems.items() if isinstance(one, RecommenderSystem)}
+
+
+def _measure(spelling: str, conventions: "Conventions") -> "Asked":
+    from karat.plan.reading import overrides_of
+
+    dialect = conventions.dialect
+    (asked,) = resolve_all([spelling], dialect, overrides_of(conventions))
+    return asked
+
+
+def on_validation(checked: "Checked") -> "Checked":
+    """The plan on its validation window, whatever it says; as it is where nothing of its gold was held out."""
+    return _on(checked, window="validation", fit_on="train")
+
+
+def _on(checked: "Checked", **gold: str) -> "Checked":
+    from karat.plan.interactions import InteractionsGold
+
+    plan = checked.plan
+    if not isinstance(plan.gold, InteractionsGold):
+        return checked
+    return replace(checked, plan=plan.model_copy(update={"gold": plan.gold.model_copy(update=gold)}))
+
+
+def subjects_of(
+    checked: "Checked", names: list[str], steps: "Steps", changed: Mapping[str, Any] | None = None
+) -> list[Subject]:
+    """What to tune, with the log read; ``changed`` are keys of the tables that the caller sets otherwise."""
+    from karat.plan.work import Work
+
+    tables = {name: _table(checked, name, changed or {}) for name in names}
+    asked = {name: _measure(table.measure, checked.plan.conventions) for name, table in tables.items()}
+    work = Work(on_validation(checked), steps)
+    if work.loaded.recommendations is None:
+        raise UsageError(
+            "the gold is no log that a recommender could learn from", where=checked.at("gold"),
+            expected='a gold of the kind "interactions"',
+        )  # fmt: skip
+    task = without_test(work.loaded.recommendations.task)
+    return [_subject(work, name, table, asked[name], task) for name, table in tables.items()]
+
+
+def _table(checked: "Checked", name: str, changed: Mapping[str, Any]) -> TuneTable:
+    systems = recommenders_of(checked.plan)
+    if name not in systems:
+        raise UnknownName("system of the kind recommender", name, systems, where=checked.where)
+    if name not in checked.plan.tune:
+        raise UsageError(
+            f"the plan does not say what to try of {name}", where=checked.where,
+            expected=_EXAMPLE.replace("NAME", name),
+        )  # fmt: skip
+    return checked.plan.tune[name].model_copy(update=dict(changed))
+
+
+def _subject(work: "Work", name: str, table: TuneTable, asked: "Asked", task: Any) -> Subject:
+    system, checked = recommenders_of(work.checked.plan)[name], work.checked
+    kind = RECOMMENDERS.get(system.model)
+
+    def settings(params: Params) -> Params:
+        return system.model_copy(update={"params": dict(params)}).settings(work)  # type: ignore[arg-type]
+
+    with work.named_at("systems", name):
+        make_recommender(system.model, settings(system.params))
+    try:
+        tried = settings_to_try(
+            kind.params, system.params, table.tried, search=table.search, trials=table.trials, seed=table.seed
+        )
+    except KaratError as error:
+        error.where = checked.at("tune", name, *(error.where or "").split("."))
+        raise
+    size = int(task.in_catalogue.sum())
+    depth = system.depth or asked.measure.k or (size if size <= _FULL_UP_TO else _USUAL_DEPTH)
+    search: dict[str, Any] = {"kind": table.search}
+    if table.search == "random":
+        search |= {"trials": table.trials, "seed": table.seed}
+    return Subject(
+        name, system.model, kind.params, lambda params: make_recommender(system.model, settings(params)), task,
+        tuple(tried), tuple(table.params), asked, depth, system.cold_users, system.threshold, search,
+        {"libraries": kind.versions(), "files": _files(settings(one) for one in tried)}, Path(checked.where).stem,
+    )  # fmt: skip
+
+
+def _files(settings: Iterator[Params]) -> dict[str, str]:
+    """What the files are that settings name: another content is another model."""
+    from karat.plan.recommenders import PATHS
+
+    named = {str(value) for one in settings for name, value in one.items() if name in PATHS and value}
+    return {
+        Path(file).name: sha256(Path(file).read_bytes()).hexdigest() for file in sorted(named) if Path(file).is_file()
+    }
+
+
+def with_chosen(checked: "Checked", chosen: Mapping[str, Params], tuned: str, refit: str | None = None) -> "Checked":
+    """The plan on its test window with these settings; ``refit``: what to learn from, if not what the plan says."""
+    plan = checked.plan
+    systems = {
+        name: one.model_copy(update={"params": dict(chosen[name])}) if name in chosen else one
+        for name, one in plan.systems.items()
+    }
+    kept: dict[str, Setting] = {**plan.meta, "tuned": tuned}
+    changed = replace(checked, plan=plan.model_copy(update={"systems": systems, "meta": kept}))
+    return _on(changed, window="test", **({} if refit is None else {"fit_on": refit}))

@@ -1,0 +1,99 @@
+"""Somebody's own Python: a function that scores, or an object that is fitted before it does."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from karat.errors import DataError, UsageError
+from karat.functions import function_at, is_function_name
+from karat.interactions.log import Log
+from karat.interactions.task import Facts
+from karat.recommenders import RECOMMENDERS, Progress, Recommender
+from karat.settings import Param
+from karat.types import Floats, Ints, Matrix
+
+__all__ = ["Called", "recommender_of"]
+
+_TAKES = "a user and a list of items"
+
+
+@RECOMMENDERS.register("callable")
+class Called(Recommender):
+    """A function ``f(user, items)`` → a score an item, or ``f(users, items)`` → users × items; ids are strings.
+
+    A class, or an object, may have ``fit(frame)``, which is given the training rows as a Polars frame (user, item,
+    value, time), and has ``score(users, items)`` or ``predict(user, items)``.
+    """
+
+    about = "a Python function module:name, or a class with fit and score or predict: scores of items by their ids"
+    params: ClassVar = {
+        "function": Param("", "module:name, installed or in the current folder"),
+        "call": Param("user", "whether a function takes one user, or several at once", choices=("user", "users")),
+    }
+    thing: Any = None
+    users: list[str]
+    items: list[str]
+
+    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+        if self.thing is None:
+            self.thing = self._looked_up()
+        self.users, self.items = train.users.to_list(), train.items.to_list()
+        if hasattr(self.thing, "fit"):
+            try:
+                self.thing.fit(train.frame())
+            except Exception as error:
+                raise DataError(f"fit failed: {error!r}", where=self.name) from error
+
+    def score(self, users: Ints, items: Ints) -> Matrix:
+        ids, names = [self.users[user] for user in users], [self.items[item] for item in items]
+        scores, at_once = self._scoring()
+        if at_once:
+            return self._numbers(scores, ids, names, (len(ids), len(names)), f"{len(ids):,} users")
+        rows = [self._numbers(scores, one, names, (len(names),), f"user {one!r}") for one in ids]
+        return np.stack(rows) if rows else np.empty((0, len(names)))
+
+    @property
+    def name(self) -> str:
+        """What is said of it in errors."""
+        given = str(self.settings["function"])
+        return given or getattr(self.thing, "__name__", type(self.thing).__name__)
+
+    def _looked_up(self) -> Any:
+        spelling = str(self.settings["function"])
+        if not is_function_name(spelling):
+            raise UsageError(f"function is {spelling!r}", expected="module:name")
+        found = function_at(spelling, _TAKES)
+        return found() if isinstance(found, type) else found
+
+    def _scoring(self) -> tuple[Callable[..., Any], bool]:
+        """What is to be called, and whether it takes several users."""
+        for method, at_once in (("score", True), ("predict", False)):
+            if callable(getattr(self.thing, method, None)):
+                return getattr(self.thing, method), at_once
+        if not callable(self.thing):
+            raise UsageError(f"{self.name} cannot score", expected="a function, or an object with score or predict")
+        return self.thing, self.settings["call"] == "users"
+
+    def _numbers(
+        self, scores: Callable[..., Any], who: Any, items: Sequence[str], shape: tuple[int, ...], whom: str
+    ) -> Floats:
+        try:
+            found = np.asarray(scores(who, items), dtype=np.float64)
+        except Exception as error:
+            raise DataError(f"scoring failed for {whom}: {error!r}", where=self.name) from error
+        if found.shape != shape:
+            got = "×".join(map(str, found.shape)) or "one number"
+            raise DataError(
+                f"gave {got} for {whom} and {len(items):,} items",
+                where=self.name,
+                expected="scores of shape " + "×".join(map(str, shape)),
+            )
+        return found
+
+
+def recommender_of(thing: Any, *, call: str = "user") -> Recommender:
+    """A recommender from a function, a class or an object of a script."""
+    found = Called({"call": call})
+    found.thing = thing() if isinstance(thing, type) else thing
+    return found

@@ -1,0 +1,86 @@
+"""Content: items like those that a user took by what is known of them, whether anybody took them or not."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from karat.blocks import cut_rows
+from karat.errors import DataError, UnknownName, UsageError
+from karat.interactions.log import Log
+from karat.interactions.task import Facts
+from karat.recommenders import RECOMMENDERS, Progress
+from karat.recommenders.trained import ByFactors, Known, are_known, known_of
+from karat.settings import Param
+from karat.types import Bools, Floats, Ints, gathered
+
+__all__ = ["CONTENT", "Content"]
+
+CONTENT = {
+    "features": Param(
+        "genre", "which of the items' attributes: a name that the plan gives them, such as genre or text"
+    ),
+    "idf": Param(True, "of attributes that are only 0 and 1: rare ones count more"),
+}
+"""What can be set of content, here and in hybrids."""
+_USERS_AT_ONCE = 1 << 10
+
+
+@RECOMMENDERS.register("content")
+class Content(ByFactors):
+    """The cosine of an item's attributes and the mean of those that the user took, weighted by rating."""
+
+    about = "items whose attributes (genres, embedded text) are like those that a user took; also items nobody took"
+    params: ClassVar = CONTENT
+
+    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+        self.known = known_of(train)
+        items = _vectors(facts, str(self.settings["features"]), len(train.items))
+        if self.settings["idf"] and np.isin(items, (0.0, 1.0)).all():
+            items = items * _rarity(items[self.known.items])
+        items = _units(items)
+        profiles = np.full((len(train.users), items.shape[1]), np.nan)
+        profiles[self.known.users] = _units(_profiles(self.known, items[self.known.items]))
+        self.of_users, self.of_items = profiles, np.where(items.any(axis=1, keepdims=True), items, np.nan)
+
+    def knows(self, users: Ints) -> Bools:
+        """Those who took something that has attributes."""
+        return are_known(self.of_users[users])
+
+
+def _vectors(facts: Facts, name: str, n: int) -> Floats:
+    if not facts.items:
+        raise UsageError(
+            f"nothing is known of the items, so not their {name}",
+            where="features",
+            expected="attributes of items",
+            hint="Name a file of items in the plan.",
+        )
+    if name not in facts.items:
+        raise UnknownName("attribute of items", name, facts.items)
+    found = np.asarray(facts.items[name], dtype=np.float64)
+    if found.shape[0] != n or not np.isfinite(found).all():
+        raise DataError(f"attributes of shape {found.shape}", where=name, expected=f"finite numbers of {n:,} items")
+    return found
+
+
+def _rarity(table: Floats) -> Floats:
+    """log(n / df) + 1 of each attribute, of the items of training alone."""
+    having = np.count_nonzero(table, axis=0).astype(np.float64)
+    found: Floats = 1.0 + np.log(len(table) / np.maximum(1.0, having))
+    return found
+
+
+def _units(rows: Floats) -> Floats:
+    """Of length one; zeros stay."""
+    lengths = np.sqrt(np.einsum("if,if->i", rows, rows))
+    return rows / np.where(lengths > 0, lengths, 1.0)[:, None]
+
+
+def _profiles(known: Known, items: Floats) -> Floats:
+    """The weighted sum of what each user took; ratings of a scale that goes below zero count from its least."""
+    weights = known.values - min(0.0, float(known.values.min()))
+    found = np.empty((known.users.size, items.shape[1]))
+    for first, last in cut_rows(known.users.size, _USERS_AT_ONCE):
+        starts, at = gathered(known.starts, np.arange(first, last))
+        found[first:last] = np.add.reduceat(items[known.columns[at]] * weights[at, None], starts[:-1], axis=0)
+    return found

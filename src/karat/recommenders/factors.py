@@ -1,0 +1,142 @@
+"""Matrix factorisation: truncated SVD (scipy), alternating least squares and BPR (implicit)."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from karat.interactions.log import Log
+from karat.interactions.task import Facts
+from karat.recommenders import RECOMMENDERS, Progress
+from karat.recommenders.baseline import Baseline, baseline_of
+from karat.recommenders.sparse import matrix_of, quietly
+from karat.recommenders.trained import ByFactors, known_of, ratings_of
+from karat.settings import Param
+from karat.types import Floats
+
+__all__ = ["LeastSquares", "PairwiseRanking", "TruncatedSvd"]
+
+_FACTORS = Param(64, "how many factors", least=1)
+_SEED = Param(0, "the seed of the random start", least=0)
+
+
+@RECOMMENDERS.register("svd")
+class TruncatedSvd(ByFactors):
+    """PureSVD of who took what (Cremonesi et al. 2010), or a baseline and factors that predict ratings."""
+
+    about = (
+        "truncated SVD: of who took what (PureSVD), or of ratings less user and item means, which predicts stars; "
+        "items of few high ratings then come first, and over a whole catalogue it can rank below random"
+    )
+    extra = "recsys"
+    libraries = ("scipy",)
+    params: ClassVar = {
+        "values": Param("implicit", "what is factorised: who took what, or ratings", choices=("implicit", "ratings")),
+        "factors": _FACTORS,
+        "damping": Param(5.0, "of ratings: holds means of few ratings near the mean of all", least=0),
+    }
+
+    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+        self.known = known_of(train)
+        n = int(self.settings["factors"])
+        if self.settings["values"] == "implicit":
+            self.keep(*_factorised(matrix_of(self.known), n))
+            return
+        ratings = ratings_of(self.known, train, "svd")
+        base = baseline_of(self.known, ratings, float(self.settings["damping"]))
+        self.keep(*_with_baseline(base, *_factorised(matrix_of(self.known, ratings - base.of_pairs(self.known)), n)))
+
+
+def _factorised(matrix: Any, n: int) -> tuple[Floats, Floats]:
+    """U·S and V of the largest singular values: all of them where there are no more than n."""
+    if n >= min(matrix.shape):
+        left, sizes, right = np.linalg.svd(matrix.toarray(), full_matrices=False)
+        return left * sizes, right.T
+    from scipy.sparse.linalg import svds
+
+    if not matrix.data.any():
+        return np.zeros((matrix.shape[0], 1)), np.zeros((matrix.shape[1], 1))
+    start = np.random.default_rng(0).standard_normal(min(matrix.shape))
+    left, sizes, right = svds(matrix, k=n, v0=start)
+    return left * sizes, right.T
+
+
+def _with_baseline(base: Baseline, users: Floats, items: Floats) -> tuple[Floats, Floats]:
+    """Two columns more, so that products are stars."""
+    return (
+        np.column_stack((users, base.mean + base.users, np.ones(len(users)))),
+        np.column_stack((items, np.ones(len(items)), base.items)),
+    )
+
+
+@RECOMMENDERS.register("als")
+class LeastSquares(ByFactors):
+    """Weighted matrix factorisation of who took what (Hu, Koren & Volinsky 2008)."""
+
+    about = "ALS: factors of who took what, by alternating least squares with confidences (implicit)"
+    extra = "recsys"
+    libraries = ("implicit", "scipy")
+    params: ClassVar = {
+        "factors": _FACTORS,
+        "regularization": Param(0.01, "holds factors small", least=0),
+        "alpha": Param(5.0, "how much more an item counts that was taken than one that was not", least=0),
+        "values": Param("implicit", "whether its rating multiplies that", choices=("implicit", "ratings")),
+        "iterations": Param(15, "rounds over users and items", least=1),
+        "seed": _SEED,
+    }
+
+    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+        from implicit.cpu.als import AlternatingLeastSquares
+
+        self.known = known_of(train)
+        ratings = ratings_of(self.known, train, "als") if self.settings["values"] == "ratings" else None
+        iterations = int(self.settings["iterations"])
+        with quietly():
+            model = AlternatingLeastSquares(
+                factors=int(self.settings["factors"]),
+                regularization=float(self.settings["regularization"]),
+                alpha=float(self.settings["alpha"]),
+                iterations=iterations,
+                random_state=int(self.settings["seed"]),
+            )
+        matrix = matrix_of(self.known, ratings, np.float32)
+        model.fit(matrix, show_progress=False, callback=_told(progress, iterations))
+        self.keep(model.user_factors, model.item_factors)
+
+
+@RECOMMENDERS.register("bpr")
+class PairwiseRanking(ByFactors):
+    """Factors by which what a user took stands before what they did not (Rendle et al. 2009); in one thread."""
+
+    about = "BPR: factors by which what a user took stands before what they did not (implicit)"
+    extra = "recsys"
+    libraries = ("implicit", "scipy")
+    params: ClassVar = {
+        "factors": _FACTORS,
+        "learning_rate": Param(0.01, "the step of gradient descent", least=1e-9),
+        "regularization": Param(0.01, "holds factors small", least=0),
+        "iterations": Param(100, "rounds over the training interactions", least=1),
+        "seed": _SEED,
+    }
+
+    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+        from implicit.cpu.bpr import BayesianPersonalizedRanking
+
+        self.known = known_of(train)
+        iterations = int(self.settings["iterations"])
+        model = BayesianPersonalizedRanking(
+            factors=int(self.settings["factors"]),
+            learning_rate=float(self.settings["learning_rate"]),
+            regularization=float(self.settings["regularization"]),
+            iterations=iterations,
+            num_threads=1,  # with more they overwrite one another's steps, and no two fits are alike
+            random_state=int(self.settings["seed"]),
+        )
+        model.fit(matrix_of(self.known, dtype=np.float32), show_progress=False, callback=_told(progress, iterations))
+        self.keep(model.user_factors, model.item_factors)
+
+
+def _told(progress: Progress | None, of: int) -> Any:
+    """Progress as implicit tells it: round, seconds, loss or share."""
+    if progress is None:
+        return None
+    return lambda done, *_: progress(done + 1, of)

@@ -1,0 +1,76 @@
+"""Neighbours: what goes with what a user took, and what users like them took (irspack)."""
+
+from typing import Any, ClassVar
+
+from karat.interactions.log import Log
+from karat.interactions.task import Facts
+from karat.recommenders import RECOMMENDERS, Progress
+from karat.recommenders.sparse import by_rows, matrix_of, product, quietly
+from karat.recommenders.trained import ByRows, known_of
+from karat.settings import Param, Params
+from karat.types import Ints, Matrix
+
+__all__ = ["ItemNeighbours", "UserNeighbours"]
+
+_WEIGHTINGS = {"none": "NONE", "tf-idf": "TF_IDF", "bm25": "BM_25"}
+_PARAMS = {
+    "neighbours": Param(100, "how many neighbours count", least=1),
+    "shrinkage": Param(0.0, "added to the divisor: takes weight from similarities that stand on few", least=0),
+    "weighting": Param("none", "what interactions count in similarities", choices=tuple(_WEIGHTINGS)),
+}
+
+
+def _options(settings: Params) -> dict[str, Any]:
+    """As irspack calls them; it counts an item among its own neighbours."""
+    return {
+        "top_k": int(settings["neighbours"]) + 1,
+        "shrinkage": float(settings["shrinkage"]),
+        "feature_weighting": _WEIGHTINGS[str(settings["weighting"])],
+        "normalize": True,
+    }
+
+
+@RECOMMENDERS.register("item-knn")
+class ItemNeighbours(ByRows):
+    """The sum of an item's cosine similarities to what a user took, over each item's nearest."""
+
+    about = "items like those that a user took: cosine similarity of who took them, each item's nearest (irspack)"
+    extra = "recsys"
+    libraries = ("irspack", "scipy")
+    params: ClassVar = _PARAMS
+    taken: Any
+    alike: Any
+
+    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+        with quietly():
+            from irspack.recommenders.knn import CosineKNNRecommender
+
+        self.known = known_of(train)
+        self.taken = matrix_of(self.known)
+        self.alike = by_rows(CosineKNNRecommender(self.taken, **_options(self.settings)).learn().W)
+
+    def table(self, rows: Ints) -> Matrix:
+        return product(self.taken[rows], self.alike)
+
+
+@RECOMMENDERS.register("user-knn")
+class UserNeighbours(ByRows):
+    """The sum of the similarities of those neighbours who took an item."""
+
+    about = "what users took who took the same: cosine similarity, each user's nearest (irspack)"
+    extra = "recsys"
+    libraries = ("irspack", "scipy")
+    params: ClassVar = _PARAMS
+    taken: Any
+    alike: Any
+
+    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+        with quietly():
+            from irspack.recommenders.user_knn import CosineUserKNNRecommender
+
+        self.known = known_of(train)
+        self.taken = matrix_of(self.known)
+        self.alike = by_rows(CosineUserKNNRecommender(self.taken, **_options(self.settings)).learn().U)
+
+    def table(self, rows: Ints) -> Matrix:
+        return product(self.alike[rows], self.taken)

@@ -1,0 +1,131 @@
+"""Recommenders as a page of figures: the first measure by tier, what is recommended by popularity, and by cut-off."""
+
+from io import BytesIO
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from karat.breakdown import Slice
+from karat.errors import UsageError
+from karat.report import Report
+from karat.reports.curves import Panel, bounds_of
+from karat.reports.cutoffs import by_cutoff
+from karat.reports.drawing import COLOURS, SMALL, TEXT, WIDTH, add_legend, legend_of, own_style, plain, style_of
+from karat.wording import percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["to_recommenders_figure", "to_recommenders_png"]
+
+_MOST_CUTS = 3
+_ROW, _PANEL = 0.17, 1.9
+"""In inches: a slice, and a panel by cut-off."""
+
+
+def to_recommenders_png(report: Report, *, dpi: int = 150) -> bytes:
+    """Equal reports give equal bytes."""
+    picture = BytesIO()
+    with own_style():
+        _drawn(report).savefig(picture, format="png", dpi=dpi, metadata={"Software": None})
+    return picture.getvalue()
+
+
+def to_recommenders_figure(report: Report) -> "Figure":
+    """The same before it is rendered."""
+    with own_style():
+        return _drawn(report)
+
+
+def _drawn(report: Report) -> "Figure":
+    from matplotlib.figure import Figure
+
+    if not report.interactions:
+        raise UsageError("the report is of no log", expected="a gold of the kind interactions")
+    systems = list(report.systems)
+    measure = report.comparisons[0].measure if report.comparisons else report.labels[0]
+    slices = [part for part in report.slices if all(measure in part.estimates[name] for name in systems)]
+    grid = by_cutoff(report)
+    panels = [
+        Panel(one, grid.ks_of(one), tuple(grid.row(system, one) for system in grid.systems))
+        for one in grid.measures
+        if len(grid.ks_of(one)) > 1
+    ][:_MOST_CUTS]
+    names, columns = legend_of(systems)
+    heights = [0.5 + _ROW * max(2, len(slices)) * (0.6 + 0.12 * len(systems)), 2.2, _PANEL if panels else 0.01]
+    caption = _caption(report, measure)
+    figure = Figure((WIDTH, sum(heights) + 0.9 + 0.13 * len(caption)), layout="constrained")
+    rows = figure.add_gridspec(3, max(1, len(panels)), height_ratios=heights)
+    _draw_tiers(figure.add_subplot(rows[0, :]), report, slices, measure)
+    _draw_exposure(figure.add_subplot(rows[1, :]), report)
+    for place, (panel, limits) in enumerate(zip(panels, bounds_of(panels) if panels else [], strict=True)):
+        axes = figure.add_subplot(rows[2, place])
+        panel.draw(axes, limits, inches=WIDTH / len(panels) - 0.5)
+        axes.set_xlabel("k", fontsize=SMALL)
+    add_legend(figure, names, columns, str(report.provenance.get("name") or ""), lines=True)
+    figure.supxlabel("\n".join(caption), x=0.015, ha="left", fontsize=SMALL, color="#444444")
+    return figure
+
+
+def _draw_tiers(axes: "Axes", report: Report, slices: list[Slice], measure: str) -> None:
+    """A line a slice, a point with its interval for each system."""
+    systems = list(report.systems)
+    for row, part in enumerate(slices):
+        for place, name in enumerate(systems):
+            one = part.estimates[name][measure]
+            at = row + ((place + 1) / (len(systems) + 1) - 0.5) * 0.8
+            if one.n and one.ci:
+                axes.plot(one.ci, [at, at], color=COLOURS[place % len(COLOURS)], linewidth=1.0, alpha=0.7)
+            if one.n:
+                axes.plot([one.mean], [at], **{**style_of(place, line=False), "markersize": 4.0})
+        if row:
+            axes.axhline(row - 0.5, color="#EEEEEE", linewidth=0.6, zorder=0)
+    labels = [f"{part.name} ({_n(part, measure)})" for part in slices]
+    axes.set_yticks(range(len(slices)), labels, fontsize=SMALL)
+    axes.set_ylim(len(slices) - 0.5, -0.5)
+    axes.set_xlim(left=0.0)
+    plain(axes)
+    axes.grid(visible=False, axis="y")
+    axes.grid(axis="x", color="#DDDDDD", linewidth=0.6)
+    axes.tick_params(labelsize=SMALL, length=3, color="#888888")
+    axes.set_title(f"{report.both_names(measure)} by tier (users)", loc="left", fontsize=TEXT)
+
+
+def _n(part: Slice, measure: str) -> str:
+    return f"{max(of[measure].n for of in part.estimates.values()):,}"
+
+
+def _draw_exposure(axes: "Axes", report: Report) -> None:
+    """Which part of the catalogue recommendations come from, most popular first, beside what was taken in training."""
+    edges: tuple[float, ...] = ()
+    for place, name in enumerate(report.systems):
+        one = report.exposures.get(name)
+        if one is not None:
+            edges = one.edges
+            axes.plot(_middles(edges), one.recommended, **{**style_of(place), "markersize": 4.0})
+    first = next(iter(report.exposures.values()), None)
+    if first is not None:
+        widths = [high - low for low, high in zip((0.0, *edges), edges, strict=False)]
+        axes.bar(_middles(edges), first.taken, width=[0.96 * one for one in widths], color="#E3E3E3", zorder=0)
+    plain(axes)
+    axes.set_xlim(0.0, 1.0)
+    axes.set_ylim(0.0, 1.02)
+    axes.set_xticks(edges, [percent(edge) for edge in edges])
+    axes.tick_params(labelsize=SMALL, length=3, color="#888888")
+    axes.set_xlabel("catalogue, most popular in training first", fontsize=SMALL)
+    k = first.k if first is not None else 0
+    axes.set_title(f"Share of the first {k} recommendations (lines) and of training (bars)", loc="left", fontsize=TEXT)
+
+
+def _middles(edges: tuple[float, ...]) -> list[float]:
+    return [(low + high) / 2 for low, high in zip((0.0, *edges), edges, strict=False)]
+
+
+def _caption(report: Report, measure: str) -> list[str]:
+    about = report.interactions
+    said = [
+        f"Held against {about['window']}; tiers are of training interactions",
+        "tiers of items: only held-out items of the tier count as relevant",
+        f"lines and bands: {percent(report.level)} intervals" if report.how else "",
+    ]
+    return wrap("; ".join(filter(None, said)) + ".", 108)

@@ -1,0 +1,160 @@
+"""Which settings of a recommender do best on the validation window. What is held out for the test is not looked at.
+
+Every setting is fitted on what the task gives to learn from and scored on its window. A model that throws, or gives
+what is no number, fails its trial and not the search.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from karat.dialects import Asked
+from karat.errors import DataError, KaratError, MissingExtra, UsageError
+from karat.evaluation import Evaluation
+from karat.interactions.split import WINDOWS
+from karat.interactions.task import Task
+from karat.lab.grid import key_of
+from karat.lab.journal import Journal
+from karat.rankers.threshold import shown_from
+from karat.recommenders import Recommender
+from karat.recommenders.ranking import recommend
+from karat.settings import Param, Params
+from karat.statistics.intervals import Resampling
+from karat.tuning.identity import identity_of
+from karat.tuning.outcome import ModelTuning
+from karat.tuning.trials import Memory, Trial
+from karat.types import Floats
+
+__all__ = ["Progress", "Subject", "tune_model", "without_test"]
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how many trials are done, and of how many."""
+_LONGEST_MESSAGE = 500
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A recommender to be tuned, and on what."""
+
+    system: str
+    model: str
+    known: Mapping[str, Param]
+    """What can be set of it."""
+    make: Callable[[Params], Recommender]
+    task: Task
+    settings: tuple[Params, ...]
+    """To be tried; the first are those in use."""
+    tried: tuple[str, ...]
+    """The parameters in which they differ."""
+    asked: Asked
+    depth: int
+    """How many to recommend."""
+    cold: str = "popularity"
+    threshold: float | None = None
+    search: Mapping[str, Any] = field(default_factory=dict)
+    """How the settings were chosen, for the record."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What else decides what a trial finds: versions of libraries, files …"""
+    place: str = ""
+    """Where it stands, to tell it from others of the same name in one journal."""
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Everything that decides what a trial finds, but the settings."""
+        return identity_of(
+            self.task,
+            {
+                "model": self.model,
+                "measure": str(self.asked.measure),
+                "depth": self.depth,
+                "cold users": self.cold,
+                "threshold": self.threshold,
+                **self.about,
+            },
+        )
+
+
+def without_test(task: Task) -> Task:
+    """The task without the rows that are held out for the test: nothing that is done with it can look at them."""
+    if task.window == "test" or task.window in task.fit_on or "test" in task.fit_on:
+        raise UsageError(
+            f"models would learn from {' and '.join(task.fit_on)} and be chosen on {task.window}",
+            expected="settings that are chosen on validation, by models that never saw it",
+            hint="Whoever chooses on test has nothing left to tell how good the choice is.",
+        )
+    split = task.split
+    kept = split.part != WINDOWS.index("test")
+    if kept.all():
+        return task
+    return replace(task, split=replace(split, log=split.log.take(kept), part=split.part[kept]))
+
+
+def tune_model(
+    subject: Subject,
+    *,
+    how: Resampling | None = None,
+    journal: Journal | None = None,
+    fresh: bool = False,
+    progress: Progress | None = None,
+) -> ModelTuning:
+    """Try every setting, or take it from the journal where it was tried under the same conditions."""
+    subject = replace(subject, task=without_test(subject.task))
+    task, tell = subject.task, progress or (lambda what, done, of: None)
+    queries = task.gold.queries.sort()  # what is wrong with the data is no fault of a model
+    search = f"{subject.place}/{subject.system}"
+    memory = Memory(journal, search, subject.identity, len(queries), fresh=fresh)
+    trials: list[Trial] = []
+    of = len(subject.settings)
+    for number, params in enumerate(subject.settings):
+        tell(f"{subject.system}: trial {number + 1:,} of {of:,}", number, of)
+        key = key_of(params, subject.known)
+        trial = memory.find(key)
+        if trial is None:
+            trial = _carried_out(subject, params)
+            memory.keep(key, trial)
+        trials.append(replace(trial, params=dict(params), number=number))
+    tell(subject.system, of, of)
+    metric = subject.asked.measure.metric
+    return ModelTuning(
+        subject.system, subject.model, subject.asked.label, metric.aggregate, metric.lower_is_better, task.window,
+        task.fit_on, queries, tuple(trials), subject.tried, subject.known, dict(subject.search), how or Resampling(),
+        tuple(memory.notes()),
+    )  # fmt: skip
+
+
+def _carried_out(subject: Subject, params: Params) -> Trial:
+    began = perf_counter()
+    fitted = None
+    try:
+        model = subject.make(params)
+        model.fit(subject.task.train, subject.task.facts)
+        fitted = perf_counter()
+        values, notes = _values(subject, model)
+    except MissingExtra:
+        raise  # of no setting's making
+    except Exception as error:
+        return Trial(dict(params), None, _message(error), None if fitted is None else fitted - began)
+    return Trial(dict(params), values, None, fitted - began, perf_counter() - fitted, notes)
+
+
+def _values(subject: Subject, model: Recommender) -> tuple[Floats, tuple[str, ...]]:
+    """The measure for every user, in the order of their ids."""
+    task, measure = subject.task, subject.asked.measure
+    found = recommend(model, task, subject.depth, cold=subject.cold, source=subject.model)
+    ranking = found.ranking(task, subject.system)
+    if subject.threshold is not None:
+        ranking = shown_from(ranking, subject.threshold)
+    background = task.background if measure.metric.of_lists else None
+    values = Evaluation(task.gold, ranking, background=background).values(measure)
+    if np.isnan(values).all():
+        raise DataError(f"{subject.asked.label} is defined for none of {values.size:,} users", where=subject.system)
+    return values, tuple(found.notes())
+
+
+def _message(error: Exception) -> str:
+    text = str(error) if isinstance(error, KaratError) else f"{type(error).__name__}: {error}"
+    return " ".join(text.split())[:_LONGEST_MESSAGE]

@@ -1,0 +1,155 @@
+"""Which settings of a model to try: all combinations of values, or some that are drawn. The same on every machine."""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from math import exp, log, prod
+from typing import Literal
+
+from karat.errors import KaratError, UsageError
+from karat.lab.grid import key_of
+from karat.settings import Param, Params, Setting
+
+__all__ = ["MOST_TRIALS", "Range", "Search", "Tried", "check_tried", "settings_to_try"]
+
+Search = Literal["grid", "random"]
+MOST_TRIALS = 10_000
+_DIGITS = 6
+"""Of a drawn number: what is behind them differs between machines, and shows nothing."""
+_DRAWS_PER_TRIAL = 200
+"""After so many that were drawn before, there is hardly anything left."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers between two, ends included; ``log``: as many below ten times the lowest as between that and a hundred."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def at(self, share: float, *, whole: bool) -> Setting:
+        """The number that has this share of the range below it."""
+        if whole and not self.log:
+            return int(self.low) + int(share * (int(self.high) - int(self.low) + 1))
+        if self.log:
+            found = exp(log(self.low) + share * (log(self.high) - log(self.low)))
+        else:
+            found = self.low + share * (self.high - self.low)
+        rounded = float(f"{found:.{_DIGITS}g}")
+        within = min(max(rounded, self.low), self.high)
+        return round(within) if whole else within
+
+
+Tried = Mapping[str, Sequence[Setting] | Range]
+"""By parameter."""
+
+
+def check_tried(known: Mapping[str, Param], tried: Tried, search: Search) -> None:
+    """Refuse parameters that a model does not know, values that it cannot have, and searches without an end."""
+    if not tried:
+        raise UsageError("no parameter to try", where="params", expected="params = { factors = [16, 64] }")
+    for name, values in tried.items():
+        try:
+            if isinstance(values, Range):
+                _check_range(known, name, values, search)
+            elif not values:
+                raise UsageError("no value to try", expected="one or more")
+            for value in _of_interest(values, known, name):
+                key_of({name: value}, known)
+        except KaratError as error:
+            error.where = f"params.{name}"
+            raise
+    size = _size(known, tried)
+    if search == "grid" and size is not None and size > MOST_TRIALS:
+        raise UsageError(
+            f"the grid has {size:,} settings", where="params", expected=f"{MOST_TRIALS:,} or fewer",
+            hint='search = "random" draws some of them.',
+        )  # fmt: skip
+
+
+def _of_interest(values: Sequence[Setting] | Range, known: Mapping[str, Param], name: str) -> list[Setting]:
+    """What decides whether all of them can be: the values, or the ends of a range."""
+    if not isinstance(values, Range):
+        return list(values)
+    whole = name in known and _is_whole(known[name])
+    return [int(end) if whole else float(end) for end in (values.low, values.high)]
+
+
+def _check_range(known: Mapping[str, Param], name: str, values: Range, search: Search) -> None:
+    if search == "grid":
+        raise UsageError("found a range", expected='a list of values, or search = "random"')
+    if not values.low < values.high:
+        raise UsageError(f"the range is from {values.low:g} to {values.high:g}", expected="low below high")
+    if values.log and values.low <= 0:
+        raise UsageError(f"the range begins at {values.low:g}", expected="low above 0, with log = true")
+    if name in known and (isinstance(known[name].usual, bool) or not isinstance(known[name].usual, int | float)):
+        raise UsageError("found a range", expected="a list of values: it is no number")
+    if name in known and _is_whole(known[name]) and not all(end == int(end) for end in (values.low, values.high)):
+        raise UsageError(f"the range is from {values.low:g} to {values.high:g}", expected="whole numbers")
+
+
+def _is_whole(param: Param) -> bool:
+    return isinstance(param.usual, int) and not isinstance(param.usual, bool)
+
+
+def settings_to_try(
+    known: Mapping[str, Param], own: Params, tried: Tried, *, search: Search = "grid", trials: int = 20, seed: int = 0
+) -> list[dict[str, Setting]]:
+    """The settings in use, then those to hold against them; each once, whatever its spelling.
+
+    A grid turns the last parameter fastest. ``trials`` are drawn by the seed alone: more of them begin with the same.
+    """
+    check_tried(known, tried, search)
+    if not 1 <= trials <= MOST_TRIALS:
+        raise UsageError(f"found {trials:,} trials", expected=f"1 to {MOST_TRIALS:,}")
+    size = _size(known, tried)
+    if search == "grid" or (size is not None and size <= trials):
+        others = iter(_all_of(known, tried))
+    else:
+        others = islice(_drawn(known, own, tried, trials, seed), trials)
+    found: dict[str, dict[str, Setting]] = {key_of(own, known): dict(own)}
+    for some in others:
+        whole = {**own, **some}
+        found.setdefault(key_of(whole, known), whole)
+    return list(found.values())
+
+
+def _size(known: Mapping[str, Param], tried: Tried) -> int | None:
+    """How many settings there are; None where a range has no end of numbers."""
+    sizes = []
+    for name, values in tried.items():
+        if not isinstance(values, Range):
+            sizes.append(len(values))
+        elif _is_whole(known[name]):
+            sizes.append(int(values.high) - int(values.low) + 1)
+        else:
+            return None
+    return prod(sizes)
+
+
+def _all_of(known: Mapping[str, Param], tried: Tried) -> Iterator[dict[str, Setting]]:
+    each = [range(int(one.low), int(one.high) + 1) if isinstance(one, Range) else one for one in tried.values()]
+    for chosen in product(*each):
+        yield dict(zip(tried, chosen, strict=True))
+
+
+def _drawn(
+    known: Mapping[str, Param], own: Params, tried: Tried, trials: int, seed: int
+) -> Iterator[dict[str, Setting]]:
+    """Different ones, as long as there are any; the order of parameters in the table does not count."""
+    draw = random.Random(seed)
+    seen: set[str] = set()
+    for _ in range(trials * _DRAWS_PER_TRIAL):
+        some: dict[str, Setting] = {}
+        for name in sorted(tried):
+            values, share = tried[name], draw.random()
+            if isinstance(values, Range):
+                some[name] = values.at(share, whole=_is_whole(known[name]))
+            else:
+                some[name] = values[int(share * len(values))]
+        key = key_of({**own, **some}, known)
+        if key not in seen:
+            seen.add(key)
+            yield {name: some[name] for name in tried}
