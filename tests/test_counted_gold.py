@@ -41,7 +41,7 @@ def spelled(metric: Metric) -> Iterator[Measure]:
                 yield Measure(metric.name, cuts[1 if len(cuts) > 1 else 0], ((option.name, value),))
 
 
-MEASURES = [one for metric in METRICS for one in spelled(metric) if not metric.needs_places]
+MEASURES = [one for metric in METRICS for one in spelled(metric) if not metric.needs_places and not metric.of_lists]
 
 
 def ways(predicates: Predicates, ranking: Ranking) -> dict[str, Gold]:
@@ -72,7 +72,7 @@ def check_alike(predicates: Predicates, ranking: Ranking, parts: int, measures: 
 def test_measures_are_many_and_of_all_families() -> None:
     names = {one.name for one in MEASURES}
     assert {"ndcg", "dcg", "ap", "rr", "recall", "precision", "err", "rbp", "bpref", "num_rel", "f1"} <= names
-    assert {name for name in METRICS.names() if not METRICS.get(name).needs_places} == names
+    assert {one.name for one in METRICS if not one.needs_places and not one.of_lists} == names
     assert {one["rel"] for one in MEASURES if one.name == "ndcg"} == {None, 0.5, 1.0}
 
 
@@ -247,7 +247,7 @@ TIED = [
     Measure(metric.name, k, (("gold", "tied"),))
     for metric in METRICS
     for k in (1, 2, 5)
-    if metric.needs_relevant and metric.cut != "none" and not metric.needs_places
+    if metric.needs_relevant and metric.cut != "none" and not metric.needs_places and not metric.of_lists
 ]
 
 

@@ -32,7 +32,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the demo's files, under the names that the README uses as well."""
     folder = tmp_path_factory.mktemp("desk")
     assert karat("demo", "--keep", "karat-demo", "-q", cwd=folder).returncode == 0
-    for sample in ("movies", "papers", "fashion", "driving"):
+    for sample in ("movies", "papers", "fashion", "driving", "movielens"):
         copytree(ROOT / "src" / "karat" / "samples" / sample, folder / sample)
     for name, source in (("qrels.txt", "qrels"), ("bm25.trec", "bm25"), ("dense.trec", "dense"), ("run.trec", "bm25")):
         (folder / name).write_bytes((folder / "karat-demo" / f"{source}.trec").read_bytes())

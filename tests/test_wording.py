@@ -15,8 +15,10 @@ from karat.wording import (
     decimals_of,
     difference_shown,
     estimate_shown,
+    named,
     p_shown,
     percent,
+    told_once,
 )
 
 NAN = math.nan
@@ -112,3 +114,46 @@ def test_lines_of_a_table() -> None:
     rows = [("measure", "mean"), ("ap", "0.5"), ("ndcg@10", "")]
     assert aligned(rows) == ["measure  mean", "ap        0.5", "ndcg@10"]
     assert aligned([("a", "b", "c"), ("aa", "bb", "cc")], left=2) == ["a   b    c", "aa  bb  cc"]
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"), [(3, "a, b, c"), (2, "a, b …"), (0, " …"), (9, "a, b, c")], ids=["all", "some", "none", "more"]
+)
+def test_some_of_many_are_named(most: int, expected: str) -> None:
+    assert named(iter("abc"), most) == expected
+
+
+class TestToldOnce:
+    """What is said of three systems or more is said once."""
+
+    def test_of_all(self) -> None:
+        warnings = ["a: 5 ties", "b: 5 ties", "c: 5 ties"]
+        assert told_once(warnings, ["a", "b", "c"]) == ["all systems: 5 ties"]
+
+    def test_of_some_they_are_named_in_their_order(self) -> None:
+        warnings = ["c: 5 ties", "a: 5 ties", "d: 5 ties"]
+        assert told_once(warnings, ["a", "b", "c", "d"]) == ["c, a, d: 5 ties"]
+
+    @pytest.mark.parametrize("systems", [["a", "b"], ["a", "b", "c"]])
+    def test_two_keep_a_line_each(self, systems: list[str]) -> None:
+        assert told_once(["a: 5 ties", "b: 5 ties"], systems) == ["a: 5 ties", "b: 5 ties"]
+
+    def test_other_texts_are_left_as_they_are(self) -> None:
+        warnings = ["a: 5 ties", "a: 6 ties", "b: 7 ties", "test: 30 users", "nothing: at all: said", "no colon"]
+        assert told_once(warnings, ["a", "b", "c"]) == warnings
+
+    def test_it_is_told_where_the_first_stood(self) -> None:
+        warnings = ["of the gold", "a: x", "b: y", "b: x", "of the end", "c: x"]
+        assert told_once(warnings, ["a", "b", "c", "d"]) == ["of the gold", "a, b, c: x", "b: y", "of the end"]
+
+    def test_a_text_with_a_colon_stays_whole(self) -> None:
+        warnings = [f"{name}: ids: 1, 2: unknown" for name in "abc"]
+        assert told_once(warnings, ["a", "b", "c", "d"]) == ["a, b, c: ids: 1, 2: unknown"]
+
+    def test_who_is_no_system_is_not_counted(self) -> None:
+        warnings = ["a: x", "b: x", "test: x", "x"]
+        assert told_once(warnings, ["a", "b", "c"]) == warnings
+
+    def test_nothing(self) -> None:
+        assert told_once([], ["a"]) == []
+        assert told_once(["a: x"], []) == ["a: x"]

@@ -60,7 +60,7 @@ class Evaluation:
         self.bench = Bench(gold, ranking, duplicates=duplicates, may_be_apart=may_be_apart)
         self.source = ranking.source
         self.background = background
-        self._lists: dict[tuple[TieRule, int], Lists] = {}
+        self._lists: dict[tuple[TieRule, str, str, int], Lists] = {}
         self._judgings: dict[tuple[TieRule, str, str, bool], Judged] = {}
         self._cut: tuple[object, int, Judged] | None = None
         """What the last cut of a gold was made from and where, and the cut."""
@@ -91,9 +91,10 @@ class Evaluation:
             )
         rule = _tie_rule(measure)
         k = int(self.bench.deepest) if measure.k is None else measure.k
-        if (rule, k) not in self._lists:
-            self._lists[rule, k] = self.bench.lists(self.background, k, rule)
-        return self._lists[rule, k]
+        key = (rule, str(measure["scores"]), str(measure["self"]), k)
+        if key not in self._lists:
+            self._lists[key] = self.bench.lists(self.background, k, rule, scores=key[1], self_matches=key[2])
+        return self._lists[key]
 
     def _cut_judged(self, measure: Measure) -> Judged:
         """With the gold cut as the measure asks; a cut is made from the last one where that is no smaller."""

@@ -68,6 +68,8 @@ class _Explainer:
         return Explained(who, kind, str(measure), mean, n, difference, because, differs=not _same(mean, self.own))
 
     def _causes(self, measure: Measure) -> tuple[str, ...]:
+        if measure.name != self.base.name:
+            return (f"another measure: {measure.name}",)
         changed = self._changes(measure)
         alone = [
             f"{name}={_shown(value)}"

@@ -107,11 +107,20 @@ class Bench:
         positions = ranked.resolved(at, ties, rows.items)
         return self._assemble(rows, ranked, at, gold_at, positions, places)
 
-    def lists(self, background: Background, k: int, ties: TieRule = "id") -> Lists:
+    def lists(
+        self,
+        background: Background,
+        k: int,
+        ties: TieRule = "id",
+        *,
+        scores: str = "double",
+        self_matches: str = "keep",
+    ) -> Lists:
         """The first k of every query as places in the catalogue; items that it lacks are nobody there."""
-        rows = self._rows
+        rows = self._rows if self_matches == "keep" else without_self_matches(self._rows, self.queries)
         everything = np.arange(len(rows.items))
-        positions = order_rows(rows.starts, rows.values).resolved(everything, ties, rows.items)
+        ranked = order_rows(rows.starts, rows.values, single=scores == "single")
+        positions = ranked.resolved(everything, ties, rows.items)
         rank = positions - np.repeat(rows.starts[:-1], np.diff(rows.starts))
         held = np.flatnonzero(rank < k)
         codes = np.full((len(self.queries), k), -1, dtype=np.int64)

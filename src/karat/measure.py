@@ -126,7 +126,7 @@ def metric(
     aliases: tuple[str, ...] = (),
     cut: Cut = "optional",
     aggregate: Aggregate = "mean",
-    needs_relevant: bool = True,
+    needs_relevant: bool | None = None,
     lower_is_better: bool = False,
     needs_places: bool = False,
     of_lists: bool = False,
@@ -153,7 +153,15 @@ def metric(
                     aliases,
                     cut,
                 ),
-                *(aggregate, needs_relevant and not of_lists, lower_is_better, needs_places, of_lists, whole, highest),
+                *(
+                    aggregate,
+                    not of_lists if needs_relevant is None else needs_relevant,
+                    lower_is_better,
+                    needs_places,
+                    of_lists,
+                    whole,
+                    highest,
+                ),
             ),
         )
         _OWN_NAMES.update(dict.fromkeys(aliases, name))

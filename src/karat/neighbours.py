@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,8 +136,7 @@ class _Search:
         itself = self._is_itself
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for tile in self._triangle() if itself else self._rectangles():
-                self._leave_out(tile)
-                best.add(tile, pool, across=False)
+                best.add(tile, pool, across=False, before=partial(self._leave_out, tile))
                 if itself and tile.first != tile.low:
                     best.add(tile, pool, across=True)
         return best.items, best.standing
@@ -180,10 +180,12 @@ class _Search:
                 left = right if row == number else self.similarity.item_tile(first, last)
                 yield Tile.product(left, right, buffer, first, low)
 
-    def _leave_out(self, tile: Tile) -> None:
+    def _leave_out(self, tile: Tile, first: int, last: int) -> None:
+        """Of some rows of a tile what their queries are not to find."""
         if self.left_out is not None:
-            last, high = tile.first + tile.rows, tile.low + tile.columns
-            tile.values[self.left_out.between(tile.first, last, tile.low, high)] = -np.inf
+            rows = tile.first + first, tile.first + last
+            row, column = self.left_out.between(*rows, tile.low, tile.low + tile.columns)
+            tile.values[first:last].reshape(-1)[row * tile.values.shape[1] + column] = -np.inf
 
     def _place(self, roughly: Ints, standing: Singles, items: Ints, levels: Floats) -> Ints:
         """Order the candidates; returns the queries that have to be scored."""

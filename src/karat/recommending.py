@@ -1,6 +1,7 @@
 """What a script calls to hold recommenders against a log: read, split, recommend; then evaluate or compare."""
 
 from pathlib import Path
+from typing import Any
 
 from karat.errors import UsageError
 from karat.interactions.attributes import Attributes, facts_of, read_items, read_users
@@ -11,6 +12,7 @@ from karat.interactions.split import Split, Window
 from karat.interactions.splitting import split_log
 from karat.interactions.task import Sampled, Task
 from karat.recommenders import Progress, Recommender, make_recommender
+from karat.recommenders.called import recommender_of
 from karat.recommenders.ranking import recommend as recommended
 from karat.settings import Params
 from karat.types import Ranking
@@ -58,7 +60,7 @@ def _split(log: Log | str | Path, items: Attributes | None, kind: str, options: 
 
 def recommend(
     task: Task,
-    model: str | Recommender,
+    model: Any,
     k: int = 10,
     *,
     params: Params | None = None,
@@ -67,10 +69,11 @@ def recommend(
 ) -> Ranking:
     """Fit a model on the task's training window, and rank the candidates of each of its users: the first k.
 
-    ``model`` is a name (``karat recommenders`` lists them) or an object with ``fit`` and ``score``. Users that it does
-    not know get the most popular items, or ``nothing``.
+    ``model`` is a name (``karat recommenders`` lists them), a Recommender, or a function, class or object of your own
+    (as the model callable takes them). Users that it does not know get the most popular items, or ``nothing``.
     """
     made = make_recommender(model, params) if isinstance(model, str) else model
+    made = made if isinstance(made, Recommender) else recommender_of(made)
     made.fit(task.train, task.facts, progress)
-    name = model if isinstance(model, str) else type(model).__name__
+    name = model if isinstance(model, str) else getattr(model, "__name__", type(model).__name__)
     return recommended(made, task, k, cold=cold_users, source=name, progress=progress).ranking(task, name)

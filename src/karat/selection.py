@@ -1,5 +1,6 @@
 """The highest of each row while tiles of numbers come in: a few percent of the time of multiplying them."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, cast
@@ -55,14 +56,21 @@ class Best:
         self.standing = np.full((queries, keep), -np.inf, dtype=np.float32)
         self.floor = np.full(queries, -np.inf, dtype=np.float32)
 
-    def add(self, tile: Tile, pool: ThreadPoolExecutor, *, across: bool) -> None:
-        """Merge a tile's rows; ``across``: its columns are the queries and its rows the items."""
+    def add(
+        self, tile: Tile, pool: ThreadPoolExecutor, *, across: bool, before: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Merge a tile's rows; ``across``: its columns are the queries and its rows the items.
+
+        ``before`` is called with the first and past the last of the rows that are looked at next.
+        """
         size = tile.columns if across else tile.rows
         queries, items = (tile.low, tile.first) if across else (tile.first, tile.low)
         fresh = bool(np.isneginf(self.floor[queries : queries + size]).all())
 
         def of_part(part: tuple[int, int]) -> None:
             first, last = part
+            if before is not None:
+                before(first, last)
             folded = _Folded(tile.values, first, last, across, self.keep)
             mine = slice(queries + first, queries + last)
             rows, places, values = folded.above(folded.floor(self.keep) if fresh else self.floor[mine])

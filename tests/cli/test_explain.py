@@ -28,7 +28,10 @@ def test_a_row_for_every_dialect(karat: Karat) -> None:
     rows = _rows(karat, "q 0 a 1\n", "q Q0 a 1 1 t\n")
     assert [who for who, row in rows.items() if row["kind"] == "dialect"] == DIALECTS.names()
     assert rows["karat"]["kind"] == "karat" and next(iter(rows)) == "karat"
-    assert all(row["mean"] == 1.0 and row["because"] == [] and row["error"] is None for row in rows.values())
+    assert all(row["error"] is None for row in rows.values())
+    full = {"rectools": ["ideal=full"], "ideal=full": []}
+    assert {who: row["because"] for who, row in rows.items() if row["mean"] != 1.0} == full
+    assert all(row["because"] == [] for who, row in rows.items() if who not in full)
 
 
 def test_only_ties_differ(karat: Karat) -> None:
@@ -44,6 +47,9 @@ def test_only_ties_differ(karat: Karat) -> None:
         "sentence-transformers": "ties=order",
         "elasticsearch": "ties=order",
         "opensearch": "ties=order",
+        "recbole": "ties=order",
+        "replay": "ties=id-desc",
+        "implicit": "ties=order",
     }.items():
         assert (tool, rows[tool]["mean"], rows[tool]["because"]) == (tool, 1.0, [rule])
         assert rows[tool]["difference"] == pytest.approx(1 - LOW, abs=1e-15)
@@ -56,8 +62,11 @@ def test_only_gain_differs(karat: Karat) -> None:
     own = (1 + 2 * LOW) / (2 + LOW)
     assert rows["karat"]["mean"] == pytest.approx(own, abs=1e-15)
     exponential, binary = (1 + 3 * LOW) / (3 + LOW), 1.0
-    expected = {"elasticsearch": exponential, "opensearch": exponential, "sentence-transformers": binary}
-    for tool in DIALECTS.names():
+    by_sets = ("sentence-transformers", "recbole", "replay", "implicit")
+    expected = {"elasticsearch": exponential, "opensearch": exponential, **dict.fromkeys(by_sets, binary)}
+    assert rows["lenskit"]["because"] == ["gain=binary", "discount=rank"]
+    assert rows["rectools"]["because"] == ["gain=binary", "ideal=full"]
+    for tool in set(DIALECTS.names()) - {"lenskit", "rectools"}:
         assert rows[tool]["mean"] == pytest.approx(expected.get(tool, own), abs=1e-15)
         causes = {exponential: ["gain=exp"], binary: ["gain=binary"]}
         assert rows[tool]["because"] == (causes[expected[tool]] if tool in expected else [])
@@ -90,6 +99,12 @@ def test_only_self_matches_differ(karat: Karat) -> None:
     rows = _rows(karat, "q 0 a 1\n", "q Q0 q 1 2 t\nq Q0 a 2 1 t\n")
     assert rows["beir"]["because"] == ["self=drop"]
     assert rows["trec_eval"]["because"] == []
+
+
+def test_another_measure_under_the_same_name(karat: Karat) -> None:
+    rows = _rows(karat, "q 0 a 1\n", "q Q0 a 1 1 t\n", "precision@10")
+    assert rows["implicit"]["mean"] == 1.0
+    assert rows["implicit"]["because"] == ["another measure: pooled_precision"]
 
 
 def test_causes_that_act_together_leave_out_idle_ones(karat: Karat) -> None:

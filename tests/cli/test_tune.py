@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.tuning.support import as_csv, rows
+
 from .conftest import Karat
 from .made import tree
 from .support import Outcome, check_failure, check_width, put
@@ -28,6 +30,15 @@ noise = "noise.trec"
 [systems.both]
 kind = "fusion"
 of = ["good", "noise"]
+"""
+OF_MODELS = """[gold]
+kind = "interactions"
+path = "log.csv"
+[systems.popular]
+kind = "recommender"
+model = "popularity"
+[tune.popular]
+params = { days = [1, 7, 30, 90] }
 """
 
 
@@ -244,8 +255,10 @@ def test_help_teaches(karat: Karat) -> None:
     for name in ("a.trec", "b.trec", "c.trec"):
         put(name, Path("noise.trec").read_bytes())
     put("karat.toml", PLAN.replace("both", "combined"))
+    put("log.csv", as_csv(rows()))
+    put("movies.toml", OF_MODELS)
     examples = re.findall(r"^ +karat (.+)$", karat("tune", "--help").out, re.MULTILINE)
-    assert len(examples) == 3
+    assert len(examples) == 6
     for example in examples:
         assert karat(*example.split()).code == 0, example
 

@@ -63,7 +63,8 @@ def ap(gold: Grades, ranking: list[str], k: int | None, over: str = "relevant", 
             found += 1
             total += found / rank
     size = len(ranking) if k is None else k
-    by = {"relevant": len(wanted), "found": found, "min": min(size, len(wanted))}[over]
+    most = min(size, len(wanted))
+    by = {"relevant": len(wanted), "found": found, "min": most, "least": min(most, len(ranking))}[over]
     return total / by if by else 0.0
 
 
@@ -110,28 +111,43 @@ def gain_of(grade: float, gain: str) -> float:
     return {"linear": grade, "exp": exp2(grade) - 1, "binary": 1.0}[gain]
 
 
-def gains(grades: list[float], gain: str, rel: float | None) -> float:
+def gains(grades: list[float], gain: str, discount: str, rel: float | None) -> float:
     return sum(
-        gain_of(grade, gain) / log2(rank + 1)
+        gain_of(grade, gain) / log2(rank + 1 if discount == "next" else max(rank, 2))
         for rank, grade in enumerate(grades, 1)
         if grade > 0 and is_relevant(grade, rel)
     )
 
 
-def dcg(gold: Grades, ranking: list[str], k: int | None, gain: str = "linear", rel: float | None = None) -> float:
-    return gains([gold.get(item, 0) for item in top(ranking, k)], gain, rel)
+def dcg(
+    gold: Grades,
+    ranking: list[str],
+    k: int | None,
+    gain: str = "linear",
+    discount: str = "next",
+    rel: float | None = None,
+) -> float:
+    return gains([gold.get(item, 0) for item in top(ranking, k)], gain, discount, rel)
 
 
 def ndcg(
-    gold: Grades, ranking: list[str], k: int | None, gain: str = "linear", ideal: str = "k", rel: float | None = None
+    gold: Grades,
+    ranking: list[str],
+    k: int | None,
+    gain: str = "linear",
+    ideal: str = "k",
+    discount: str = "next",
+    rel: float | None = None,
 ) -> float:
     best = sorted(gold.values(), reverse=True)
     if ideal != "all":
         best = best[:k]
     if ideal == "retrieved":
         best = best[: len(ranking)]
-    most = gains(best, gain, rel)
-    return dcg(gold, ranking, k, gain, rel) / most if most else 0.0
+    if ideal == "full":
+        best = [max(gold.values())] * (len(ranking) if k is None else k)
+    most = gains(best, gain, discount, rel)
+    return dcg(gold, ranking, k, gain, discount, rel) / most if most else 0.0
 
 
 def err(gold: Grades, ranking: list[str], k: int | None, max: float = 4, rel: float | None = None) -> float:

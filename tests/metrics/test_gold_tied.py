@@ -21,7 +21,11 @@ ITEMS = [f"d{number:02}" for number in range(12)]
 golds = st.dictionaries(st.sampled_from(ITEMS), st.sampled_from([-1, 0, 1, 2, 3]), min_size=1)
 rankings = st.lists(st.sampled_from(ITEMS), unique=True, min_size=1)
 queries = st.lists(st.tuples(golds, rankings), min_size=1, max_size=4)
-CUT = [metric for metric in METRICS if metric.needs_relevant and metric.cut != "none" and not metric.needs_places]
+CUT = [
+    metric
+    for metric in METRICS
+    if metric.needs_relevant and metric.cut != "none" and not (metric.needs_places or metric.of_lists)
+]
 
 
 def cut(gold: dict[str, float], k: int) -> dict[str, float]:

@@ -10,6 +10,7 @@ import typer
 from karat._version import __version__
 from karat.cli import (
     agree,
+    audit,
     compare,
     convert,
     demo,
@@ -25,8 +26,10 @@ from karat.cli import (
     metrics,
     neighbours,
     pin,
+    recommenders,
     run_plan,
     schema,
+    split,
     sweep,
     tune,
     vectors,
@@ -47,7 +50,7 @@ app = typer.Typer(
 )
 for module in (
     *(run_plan, init, evaluate, compare, gate, drift, sweep, agree, tune, neighbours, embed, vectors, label, pin),
-    *(keywords, explain, metrics, engines, convert, schema, demo),
+    *(keywords, audit, split, explain, metrics, engines, recommenders, convert, schema, demo),
 ):
     module.add_to(app)
 

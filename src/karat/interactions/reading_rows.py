@@ -77,9 +77,18 @@ class Text:
         return None
 
     def place(self, row: int) -> str:
-        """Where the n-th row stands."""
-        line = next(line for n, (line, _) in enumerate(self.rows()) if n == row)
-        return f"{self.source.name}:{line}"
+        """Where the n-th row stands: by its line, as long as no field may go over several."""
+        blank, left = f" \t\r\n{self.separator[0]}", row + self.headed
+        with _lines(self.source) as lines:
+            for number, line in enumerate(lines, start=1):
+                if self.headed and '"' in line:
+                    break
+                if line.strip(blank):
+                    if not left:
+                        return f"{self.source.name}:{number}"
+                    left -= 1
+        line_of_row = next(line for n, (line, _) in enumerate(self.rows()) if n == row)
+        return f"{self.source.name}:{line_of_row}"
 
     def recoded(self) -> "Text":
         """The same, read as Latin-1."""

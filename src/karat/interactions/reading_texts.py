@@ -8,6 +8,7 @@ from karat.errors import DataError
 from karat.formats.delimited import unreadable
 from karat.interactions.log import ITEM, TIME, USER, VALUE
 from karat.interactions.reading_rows import Rows, Text
+from karat.interactions.reading_times import format_of
 
 __all__ = ["is_number", "read_text"]
 
@@ -75,7 +76,12 @@ def _cast(column: str, field: pl.Expr, first: str) -> pl.Expr:
         return field.cast(pl.Float64, strict=False)
     if first.isascii() and first.isdecimal():
         return field.cast(pl.Int64, strict=False)
-    return field.cast(pl.Float64, strict=False) if column == TIME and is_number(first) else field
+    if column != TIME:
+        return field
+    if is_number(first):
+        return field.cast(pl.Float64, strict=False)
+    form = format_of(first)
+    return field if form is None else field.str.to_datetime(form, strict=False, time_unit="us")
 
 
 def _checks(column: str, field: pl.Expr, cast: pl.Expr) -> Iterator[pl.Expr]:

@@ -7,9 +7,10 @@ import polars as pl
 
 from karat.errors import DataError
 
-__all__ = ["Times", "read_times"]
+__all__ = ["Times", "format_of", "read_times"]
 
 _UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+_PER_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
 _UNTIL = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": float("inf")}
 """Magnitudes: seconds reach to the year 5138, milliseconds begin in March 1973, and so on."""
 _PLAIN_BELOW = 1e8
@@ -43,7 +44,7 @@ def read_times(column: pl.Series, name: str, place: Place) -> Times:
     if column.dtype == pl.String:
         return _of_texts(column, name, place)
     if isinstance(column.dtype, pl.Datetime):
-        return Times(column.to_physical(), column.dtype.time_unit)
+        return _of_moments(column, column.dtype.time_unit)
     if column.dtype == pl.Date:
         return Times(column.to_physical().cast(pl.Int64) * _DAY, "s")
     if column.dtype.is_integer():
@@ -53,6 +54,12 @@ def read_times(column: pl.Series, name: str, place: Place) -> Times:
     if column.dtype.is_float():
         return _of_floats(column.cast(pl.Float64), name, place)
     raise DataError(f"{name} is of type {column.dtype}", where=place(0), expected=_EXPECTED)
+
+
+def format_of(text: str) -> str | None:
+    """The format, as Polars writes it, of a date without a time zone; None where it is in none of the usual ones."""
+    one = pl.Series([text])
+    return next((form for form in _NAIVE if not one.str.to_datetime(form, strict=False).null_count()), None)
 
 
 def _within(column: pl.Series, name: str, place: Place) -> pl.Series:
@@ -77,9 +84,14 @@ def _of_texts(column: pl.Series, name: str, place: Place) -> Times:
         naive = naive if zoned.null_count() else zoned
     if naive.null_count():
         raise _no_time(texts, numbers, naive, zoned, name, place)
-    micro = naive.to_physical()
-    whole_seconds = (micro % 1_000_000 == 0).all()
-    return Times(micro // 1_000_000, "s") if whole_seconds else Times(micro, "us")
+    return _of_moments(naive, "us")
+
+
+def _of_moments(column: pl.Series, unit: str) -> Times:
+    """In seconds where all are whole ones, else in the unit that they have."""
+    values, per_second = column.to_physical(), _PER_SECOND[unit]
+    whole = (values % per_second == 0).all()
+    return Times(values // per_second, "s") if whole else Times(values, unit)
 
 
 def _parsed(texts: pl.Series, formats: tuple[str, ...]) -> pl.Series:

@@ -128,12 +128,13 @@ _MISSING_FROM_POOL = Option(
 )
 
 
-@metric("pooled_precision", REL, _MISSING_FROM_POOL, cut="required", whole=True)
+@metric("pooled_precision", REL, _MISSING_FROM_POOL, whole=True)
 def pooled_precision(judged: Judged, k: int | None, *, rel: float | None = None, missing: str = "zero") -> Floats:
     """Relevant items found by all queries together, of as many as they could have found.
 
     Formula: P = Σ |relevant ∩ top k| / Σ min(k, |relevant|), summed over queries. The value of one query is its share
-    in P: P + (|relevant ∩ top k| − P · min(k, |relevant|)) / mean of min(k, |relevant|).
+    in P: P + (|relevant ∩ top k| − P · min(k, |relevant|)) / mean of min(k, |relevant|). Without a cut-off, k is the
+    number retrieved.
 
     Source: precision of implicit's ranking_metrics_at_k.
     """
@@ -144,7 +145,8 @@ def pooled_precision(judged: Judged, k: int | None, *, rel: float | None = None,
     if total == 0:
         return np.zeros(len(judged))
     share = hits_of(everybody, k, rel)[pooled].sum() / total
-    return share + (hits_of(judged, k, rel) - share * _most_hits(judged, k, rel)) * (counted / total)
+    beyond = hits_of(judged, k, rel) - share * _most_hits(judged, k, rel)
+    return np.asarray(share + beyond * (counted / total), dtype=np.float64)
 
 
 def _most_hits(judged: Judged, k: int | None, rel: float | None) -> Floats:

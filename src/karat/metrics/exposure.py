@@ -62,7 +62,7 @@ def _shown(judged: Judged, k: int | None, missing: str) -> _Shown:
     return _Shown(codes, counts, judged.present | (missing != "skip"))
 
 
-@metric("coverage", _MISSING, of_lists=True, whole=True)
+@metric("coverage", _MISSING, of_lists=True, whole=True, highest=1.0)
 def coverage(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
     """Share of the catalogue that anybody is recommended.
 
@@ -84,6 +84,7 @@ def coverage(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
     _MISSING,
     of_lists=True,
     whole=True,
+    highest=1.0,
     lower_is_better=True,
 )
 def exposure_gini(judged: Judged, k: int | None, *, over: str = "catalogue", missing: str = "zero") -> Floats:
@@ -157,7 +158,7 @@ def _entropy(weight: Floats, total: Floats) -> Floats:
     return np.where(total > 0, np.maximum(0.0, np.log(some) - weight / some), np.nan)
 
 
-@metric("personalisation", _MISSING, aliases=("personalization",), of_lists=True, whole=True)
+@metric("personalisation", _MISSING, aliases=("personalization",), of_lists=True, whole=True, highest=1.0)
 def personalisation(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
     """How little of their lists two users share.
 

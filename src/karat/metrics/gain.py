@@ -15,7 +15,7 @@ _GAIN = Option("gain", "gain of a grade g: g, 2^g − 1, or 1", ("linear", "exp"
 _TIES = ties_or("average", "a group of equal scores shares its discounts")
 _IDEAL = Option(
     "ideal",
-    "ideal list: the gold's k best, all, as many as were retrieved, or k items of the highest grade",
+    "ideal list: the gold's k best, all, as many as were retrieved, or k items of the query's best grade",
     ("k", "all", "retrieved", "full"),
 )
 _DISCOUNT = Option(
@@ -74,15 +74,16 @@ def ndcg(
     """Normalised discounted cumulative gain.
 
     Formula: DCG@k / DCG of the ideal list, which is the gold by grade descending, cut at k (ideal=all: uncut;
-    ideal=retrieved: cut at the number retrieved within k; ideal=full: k items of the highest grade that the gold has
-    for any query, however few of them are relevant to this one).
+    ideal=retrieved: cut at the number retrieved within k; ideal=full: k items of the query's best grade, however few
+    items are relevant).
 
     Source: Järvelin & Kekäläinen (2002); ideal=all as in Quepid, ideal=retrieved as in Elasticsearch, ideal=full as in
     RecTools, discount=rank as in LensKit.
     """
     scale = np.zeros(len(judged))
     if gain == "exp" and judged.highest > _HIGHEST:  # 2^g is no float; the quotient is one
-        scale = _scales(judged, ideal)
+        np.maximum.at(scale, judged.gold_rows, judged.gold_grades)
+        scale[scale <= _HIGHEST] = 0.0
     if ideal == "full":
         best = _full(judged, k, gain, discount, scale)
     else:
@@ -90,18 +91,13 @@ def ndcg(
     return divide(_dcg(judged, k, gain, discount, rel, ties, scale), best)
 
 
-def _scales(judged: Judged, ideal: str) -> Floats:
-    """The power of two by which the gains of each query are divided: its highest grade, where that is too high."""
-    scale = np.full(len(judged), judged.highest if ideal == "full" else 0.0)
-    np.maximum.at(scale, judged.gold_rows, judged.gold_grades)
-    return np.where(scale <= _HIGHEST, 0.0, scale)
-
-
 def _full(judged: Judged, k: int | None, gain: str, discount: str, scale: Floats) -> Floats:
-    """The DCG of k items of the highest grade; without a cut-off, of as many as were retrieved."""
+    """The DCG of k items of each query's best grade; without a cut-off, of as many as were retrieved."""
+    best = np.zeros(len(judged))
+    np.maximum.at(best, judged.gold_rows, judged.gold_grades)
     cut = cut_or_depth(judged, k).astype(np.int64)
     total = np.cumsum(1.0 / _table(int(cut.max(initial=1)), discount))
-    return _gain_of(np.full(len(judged), judged.highest), gain, scale) * total[cut]
+    return _gain_of(best, gain, scale) * total[cut]
 
 
 def _best(

@@ -72,6 +72,7 @@ def novelty(judged: Judged, k: int | None, *, unseen: str = "rarest") -> Floats:
     Option("over", "divisor", ("k", "retrieved")),
     REL,
     of_lists=True,
+    needs_relevant=True,
 )
 def serendipity(
     judged: Judged, k: int | None, *, against: str = "popularity", over: str = "k", rel: float | None = None

@@ -50,8 +50,8 @@ def diversity(judged: Judged, k: int | None, *, by: str = "genre") -> Floats:
 def calibration(judged: Judged, k: int | None, *, by: str = "genre", divergence: str = "kl") -> Floats:
     """How far the mixture of genres in a list is from that of what the user took in training, in bits.
 
-    Formula: Σ p · log2(p / q̃), p(g) being the genres' shares of the user's training items, q(g) those of the top k,
-    q̃ = 0.99 q + 0.01 p; each item spreads a weight of 1 evenly over its genres. divergence=js: ½ KL(p ‖ m) +
+    Formula: Σ p · log2(p / r), p(g) being the genres' shares of the user's training items, q(g) those of the top k,
+    r = 0.99 q + 0.01 p; each item spreads a weight of 1 evenly over its genres. divergence=js: ½ KL(p ‖ m) +
     ½ KL(q ‖ m), m = (p + q) / 2. Undefined where training or the list has no item of known genre.
 
     Source: Steck, Calibrated Recommendations (2018), with its α = 0.01; Lin (1991) for divergence=js.

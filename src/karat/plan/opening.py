@@ -45,8 +45,8 @@ class Looks:
 
 
 def opened(checked: Checked, side: RecommendationSide | None, now: str) -> Looks | None:
-    """Record a look at the test window; None where the plan looks at none, or is one of karat's own samples."""
-    if side is None or side.task.window != "test":
+    """Record a look at the test window; None where the plan looks at none, is no file, or is a sample of karat's."""
+    if side is None or side.task.window != "test" or not Path(checked.where).is_file():
         return None
     package = Path(karat.__file__).resolve().parent
     if package in Path(checked.where).resolve().parents:

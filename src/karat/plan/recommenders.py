@@ -17,9 +17,7 @@ __all__ = ["RecommenderSystem"]
 
 _FULL_UP_TO = 2_000
 _USUAL_DEPTH = 1_000
-_FOR_FUSION = 100
 PATHS = ("path", "users", "items", "user_factors", "item_factors")
-"""Parameters that are files, relative to the plan."""
 
 
 @SYSTEM_KINDS.register("recommender")
@@ -69,7 +67,7 @@ class RecommenderSystem(SystemTable):
             model, side.task, depth, cold=self.cold_users, source=self.model,
             progress=lambda done, of: shop.tell("Recommending", done, of),
         )  # fmt: skip
-        for note in found.notes():
+        for note in (*model.notes(), *found.notes()):
             shop.note(note)
         shop.keep_facts(
             {
@@ -87,8 +85,9 @@ class RecommenderSystem(SystemTable):
 
     def settings(self, shop: Shop) -> Params:
         """Files are relative to the plan."""
+        paths = RECOMMENDERS.get(self.model).paths
         return {
-            name: shop.path(value) if name in PATHS and isinstance(value, str) and value else value
+            name: shop.path(value) if name in paths and isinstance(value, str) and value else value
             for name, value in self.params.items()
         }
 

@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.evaluation import resolve_all
@@ -37,10 +37,19 @@ class RangeTable(Table):
     log: bool = Field(False, description="Drawn evenly by their logarithm: 0.001 to 0.01 as often as 0.1 to 1.")
 
 
+def _form_of(values: object) -> str:
+    return "range" if isinstance(values, dict | RangeTable) else "values"
+
+
+Values = Annotated[
+    Annotated[list[Setting], Tag("values")] | Annotated[RangeTable, Tag("range")], Discriminator(_form_of)
+]
+
+
 class TuneTable(Table):
     """Settings of one recommender to try on validation; what it leaves out is as the system says, or as usual."""
 
-    params: dict[str, list[Setting] | RangeTable] = Field(
+    params: dict[str, Values] = Field(
         description="By parameter, values { factors = [16, 64] }, or a range { low = 0.001, high = 1.0, log = true }."
     )
     search: Literal["grid", "random"] = Field("grid", description="All combinations, or some that are drawn.")

@@ -37,6 +37,8 @@ class Recommender(ABC):
     """What can be set of it."""
     personal: ClassVar[bool] = True
     """Whether users differ; else all get the same, known or not."""
+    paths: ClassVar[tuple[str, ...]] = ()
+    """The parameters that name files."""
 
     def __init__(self, settings: Params | None = None) -> None:
         self.settings = settled(self.params, settings, "parameter")
@@ -75,6 +77,10 @@ class Recommender(ABC):
     def knows(self, users: Ints) -> Bools:
         """Of which users it can say something; the others are cold."""
         return np.ones(users.size, dtype=bool)
+
+    def notes(self) -> list[str]:
+        """What is to be warned of, once it was fitted."""
+        return []
 
 
 RECOMMENDERS: Registry[type[Recommender]] = Registry(

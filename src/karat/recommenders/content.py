@@ -40,7 +40,7 @@ class Content(ByFactors):
         items = _units(items)
         profiles = np.full((len(train.users), items.shape[1]), np.nan)
         profiles[self.known.users] = _units(_profiles(self.known, items[self.known.items]))
-        self.of_users, self.of_items = profiles, np.where(items.any(axis=1, keepdims=True), items, np.nan)
+        self.of_users, self.of_items = _without_zeros(profiles), _without_zeros(items)
 
     def knows(self, users: Ints) -> Bools:
         """Those who took something that has attributes."""
@@ -74,6 +74,11 @@ def _units(rows: Floats) -> Floats:
     """Of length one; zeros stay."""
     lengths = np.sqrt(np.einsum("if,if->i", rows, rows))
     return rows / np.where(lengths > 0, lengths, 1.0)[:, None]
+
+
+def _without_zeros(rows: Floats) -> Floats:
+    """NaN in place of rows of which nothing is known."""
+    return np.where(rows.any(axis=1, keepdims=True), rows, np.nan)
 
 
 def _profiles(known: Known, items: Floats) -> Floats:

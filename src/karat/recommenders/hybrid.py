@@ -20,6 +20,11 @@ __all__ = ["Hybrid"]
 _MODELS: dict[str, type[Trained]] = {"ease": Ease, "als": LeastSquares, "item-knn": ItemNeighbours}
 
 
+def _inner(model: str, parameter: str) -> str:
+    """What a model's parameter is called here."""
+    return f"{model.replace('-', '_')}_{parameter}"
+
+
 @RECOMMENDERS.register("hybrid")
 class Hybrid(Trained):
     """Scores are places: the share of the warm items that a user has not taken and that stand below an item.
@@ -39,7 +44,7 @@ class Hybrid(Trained):
         **CONTENT,
         "blend": Param(0.0, "the share of content in the score of warm items", least=0, most=1),
         "trust": Param(1.0, "what the place of a cold item is multiplied by", least=0, most=1),
-        **{f"{name}_{one}": param for name, model in _MODELS.items() for one, param in model.params.items()},
+        **{_inner(name, one): param for name, model in _MODELS.items() for one, param in model.params.items()},
     }
     collaborative: Trained
     content: Content
@@ -47,7 +52,7 @@ class Hybrid(Trained):
     def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
         name = str(self.settings["model"])
         kind = _MODELS[name]
-        self.collaborative = kind({one: self.settings[f"{name}_{one}"] for one in kind.params})
+        self.collaborative = kind({one: self.settings[_inner(name, one)] for one in kind.params})
         self.collaborative.fit(train, facts, progress)
         self.content = Content({one: self.settings[one] for one in CONTENT})
         self.content.fit(train, facts)

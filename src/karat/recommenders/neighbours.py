@@ -16,8 +16,11 @@ _WEIGHTINGS = {"none": "NONE", "tf-idf": "TF_IDF", "bm25": "BM_25"}
 _PARAMS = {
     "neighbours": Param(100, "how many neighbours count", least=1),
     "shrinkage": Param(0.0, "added to the divisor: takes weight from similarities that stand on few", least=0),
-    "weighting": Param("none", "what interactions count in similarities", choices=tuple(_WEIGHTINGS)),
 }
+
+
+def _weighting(*choices: str) -> Param:
+    return Param("none", "what an interaction counts in similarities", choices=choices)
 
 
 def _options(settings: Params) -> dict[str, Any]:
@@ -37,7 +40,7 @@ class ItemNeighbours(ByRows):
     about = "items like those that a user took: cosine similarity of who took them, each item's nearest (irspack)"
     extra = "recsys"
     libraries = ("irspack", "scipy")
-    params: ClassVar = _PARAMS
+    params: ClassVar = {**_PARAMS, "weighting": _weighting("none", "bm25")}  # a weight an item is lost in cosines
     taken: Any
     alike: Any
 
@@ -60,7 +63,7 @@ class UserNeighbours(ByRows):
     about = "what users took who took the same: cosine similarity, each user's nearest (irspack)"
     extra = "recsys"
     libraries = ("irspack", "scipy")
-    params: ClassVar = _PARAMS
+    params: ClassVar = {**_PARAMS, "weighting": _weighting(*_WEIGHTINGS)}
     taken: Any
     alike: Any
 

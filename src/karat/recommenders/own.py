@@ -1,5 +1,6 @@
-"""Makes karat's own recommenders known."""
+"""Makes karat's own recommenders known, in the order in which they are listed."""
 
-from karat.recommenders import called, content, factors, given, hybrid, linear, machines, neighbours, popularity
+# ruff: noqa: I001
+from karat.recommenders import popularity, neighbours, factors, linear, machines, content, hybrid, given, called
 
 __all__ = ["called", "content", "factors", "given", "hybrid", "linear", "machines", "neighbours", "popularity"]

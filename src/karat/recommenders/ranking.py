@@ -71,10 +71,15 @@ def recommend(
     k: int,
     *,
     cold: str = "popularity",
+    scored: bool = True,
     source: str = "recommender",
     progress: Progress | None = None,
 ) -> Recommended:
-    """The k best candidates of each user of the task, by a model that was fitted on its training windows."""
+    """The k best candidates of each user of the task, by a model that was fitted on its training windows.
+
+    Not ``scored``: the same items in the same order, but scores may be levels that only tell order and ties, which is
+    quicker where that is all that is looked at.
+    """
     if cold not in COLD:
         raise UnknownName("fall-back for cold users", cold, COLD)
     users = task.users
@@ -84,8 +89,8 @@ def recommend(
     tell = progress or (lambda done, of: None)
     rows = np.flatnonzero(known)
     if factors is not None:
-        _by_factors(factors, task, rows, k, items, scores, source, tell)
-        rows = rows[np.diff(task.beyond[0])[rows] > 0]
+        _by_factors(factors, task, rows, k, items, scores, scored, source, tell)
+        rows = rows[_with_more(factors, task)[rows]]
     _by_blocks(model, task, rows, k, items, scores, source, tell)
     if not known.all() and cold == "popularity":
         counts = np.bincount(task.train.pairs.items, minlength=len(task.log.items)).astype(np.float64)
@@ -101,6 +106,7 @@ def _by_factors(
     k: int,
     items: Ints,
     scores: Floats,
+    scored: bool,
     source: str,
     progress: Progress,
 ) -> None:
@@ -113,18 +119,33 @@ def _by_factors(
         if bad.size:
             known = task.log.users if name == "user" else task.log.items
             raise _no_number(f"a factor of {name} {known[int(ids[bad[0]])]!r}", bad.size, source)
-    place = np.full(len(task.log.items), NOBODY, dtype=np.int64)
-    place[candidates] = np.arange(candidates.size)
-    starts, out = task.left_out
-    starts, at = gathered(starts, rows)
-    within = place[out[at]]
-    inside = within != NOBODY
-    before = np.concatenate(([0], np.cumsum(inside))).astype(np.int64)
-    left = LeftOut(before[starts], within[inside], candidates.size)
-    found = nearest(queries, corpus, k, metric="ip", left_out=left, progress=progress)
+    left = _left_out(task, rows, candidates)
+    found = nearest(queries, corpus, k, metric="ip", left_out=left, scored=scored, progress=progress)
     width = found.items.shape[1]
     items[rows, :width] = np.where(found.items == NOBODY, NOBODY, candidates[found.items])
     scores[rows, :width] = found.scores
+
+
+def _left_out(task: Task, rows: Ints, candidates: Ints) -> LeftOut:
+    """What these users are not recommended, as places among the candidates."""
+    starts, out = task.left_out
+    if rows.size < task.users.size:
+        starts, at = gathered(starts, rows)
+        out = out[at]
+    if candidates.size < len(task.log.items):
+        place = np.full(len(task.log.items), NOBODY, dtype=np.int64)
+        place[candidates] = np.arange(candidates.size)
+        out = place[out]
+        inside = out != NOBODY
+        starts, out = np.concatenate(([0], np.cumsum(inside))).astype(np.int64)[starts], out[inside]
+    return LeftOut(starts, out, candidates.size)
+
+
+def _with_more(factors: tuple[Matrix, Matrix], task: Task) -> Bools:
+    """Which users of the task have candidates of their own, beyond the catalogue, that have factors."""
+    starts, items = task.beyond
+    known = ~np.isnan(np.asarray(factors[1])[items, 0])
+    return np.diff(np.concatenate(([0], np.cumsum(known)))[starts]) > 0
 
 
 def _by_blocks(

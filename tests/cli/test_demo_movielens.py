@@ -1,0 +1,227 @@
+"""karat demo movielens: recommenders on the bundled log, or on a folder as GroupLens ships it."""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from karat.recommenders import RECOMMENDERS
+
+from .conftest import Karat
+from .support import Outcome, check_failure, check_width, report_of
+
+SAMPLE = Path(str(files("karat") / "samples" / "movielens"))
+DATA = ["karat.schema.json", "karat.toml", "movies.csv", "ratings.csv", "users.csv"]
+RESULTS = ["recommenders.png", "report.json", "report.md"]
+REAL = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
+USERS, ITEMS = 24, 30
+TITLES = {item: f"Film, the {item}th ({1990 + item % 9})" for item in range(1, ITEMS + 1)}
+KINDS = ("Drama", "Comedy|Drama", "Horror")
+
+
+@pytest.fixture(autouse=True)
+def same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """As where karat[recsys] is not installed: the models that are left out."""
+    for name in RECOMMENDERS.names():
+        for library in RECOMMENDERS.get(name).libraries:
+            monkeypatch.setitem(sys.modules, library, None)
+    return [name for name in RECOMMENDERS.names() if not RECOMMENDERS.get(name).is_installed()]
+
+
+def interactions() -> list[tuple[int, int, int, int]]:
+    """User, item, rating, time; ids of users are ids of items as well."""
+    found = {}
+    for step in range(600):
+        user, item = 1 + step * 5 % USERS, 1 + (step * step + step // 7) % (4 + step % (ITEMS - 4))
+        found[user, item] = (user, item, 1 + (user + item) % 5, 978_300_000 + 3_600 * step)
+    return list(found.values())
+
+
+def lines(rows: list[list[object]], separator: str) -> str:
+    return "".join(separator.join(map(str, row)) + "\n" for row in rows)
+
+
+def one_million(folder: Path) -> None:
+    """Two colons between fields, and no header."""
+    rows = [list(row) for row in interactions()]
+    (folder / "ratings.dat").write_text(lines(rows, "::"), encoding="latin-1")
+    movies = [[item, title.replace("Film", "Für"), KINDS[item % 3]] for item, title in TITLES.items()]
+    (folder / "movies.dat").write_text(lines(movies, "::"), encoding="latin-1")
+    users = [[user, "FM"[user % 2], 25, user % 5, "12345"] for user in range(1, USERS + 1)]
+    (folder / "users.dat").write_text(lines([list(row) for row in users], "::"), encoding="latin-1")
+
+
+def latest(folder: Path) -> None:
+    rows = [list(row) for row in interactions()]
+    (folder / "ratings.csv").write_text("userId,movieId,rating,timestamp\n" + lines(rows, ","))
+    movies = [[item, f'"{title}"', KINDS[item % 3]] for item, title in TITLES.items()]
+    (folder / "movies.csv").write_text("movieId,title,genres\n" + lines([list(row) for row in movies], ","))
+
+
+def hundred_thousand(folder: Path) -> None:
+    """Tabs between ratings, bars between the fields of movies, whose genres are flags."""
+    (folder / "u.data").write_text(lines([list(row) for row in interactions()], "\t"))
+    items = [
+        [item, title, "01-Jan-1995", "", "http://x", *(int(item % 3 == kind) for kind in range(19))]
+        for item, title in TITLES.items()
+    ]
+    (folder / "u.item").write_text(lines(items, "|"), encoding="latin-1")
+    users = [[user, 20 + user, "FM"[user % 2], "other", "00000"] for user in range(1, USERS + 1)]
+    (folder / "u.user").write_text(lines([list(row) for row in users], "|"))
+
+
+RELEASES = {"ml-1m": one_million, "ml-latest": latest, "ml-100k": hundred_thousand}
+
+
+def names_in(folder: str | Path) -> list[str]:
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+def systems_of(outcome: Outcome) -> list[str]:
+    """Rows of the first table of figures."""
+    return re.findall(r"^([\w-]+) +0\.\d{3}", outcome.out, re.MULTILINE)
+
+
+def test_everything_at_once(karat: Karat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All models of the sample: the story that it is to tell is in the report."""
+    monkeypatch.setenv("COLUMNS", "130")
+    outcome = karat("demo", "movielens", "-o", "out")
+    assert outcome.code == 0, outcome.err
+    assert names_in("out") == RESULTS and "Wrote out/report.json" in outcome.err
+    saved = json.loads(Path("out/report.json").read_text("utf-8"))
+    plan = (SAMPLE / "karat.toml").read_text("utf-8")
+    wanted = re.findall(r"^\[systems\.([\w-]+)\]", plan, re.MULTILINE)
+    here = [name for name in wanted if name in saved["systems"]]
+    assert list(saved["systems"]) == here and {"popularity", "random"} <= set(here)
+    means = {name: of["measures"]["ndcg@10"]["mean"] for name, of in saved["systems"].items()}
+    assert means["random"] == min(means.values())
+    for name, mean in means.items():
+        assert re.search(rf"^{name} +{mean:.3f}", outcome.out, re.MULTILINE), name
+    for part in ("temporal split", "activity=power", "item.start=cold", "(training)"):
+        assert part in outcome.out
+    with Image.open("out/recommenders.png") as picture:
+        assert picture.width == 900 and picture.height > 900
+    assert outcome.err.splitlines()[-1].startswith("Next: open out/recommenders.png; karat demo movielens --keep ")
+
+
+class TestWithoutLibraries:
+    def test_models_are_left_out_with_what_to_install(self, karat: Karat, core: list[str]) -> None:
+        """And nothing but the results is written, to a folder that the help names."""
+        outcome = karat("demo", "movielens")
+        assert outcome.code == 0, outcome.err
+        assert names_in("karat-movielens") == RESULTS
+        report = json.loads(Path("karat-movielens/report.json").read_text("utf-8"))
+        assert {"popularity", "random"} <= set(report["systems"])
+        assert not {"item-knn", "als", "ease", "hybrid"} & set(report["systems"]) and "als" in core
+        told = [line for line in outcome.warnings if "pip install 'karat[recsys]'" in line]
+        assert told and all(any(name in line for line in told) for name in ("item-knn", "als", "ease"))
+        assert outcome.out.startswith(f"movielens: 182 users, {len(report['systems'])} systems\n")
+        check_width(outcome.out)
+
+    def test_kept_files_can_be_changed_and_run(self, karat: Karat, core: list[str]) -> None:
+        outcome = karat("demo", "movielens", "--keep", "mine", "--quiet")
+        assert (outcome.code, outcome.err) == (0, "")
+        assert names_in("mine") == sorted([*DATA, *RESULTS])
+        for name in DATA[1:]:
+            assert Path("mine", name).read_bytes() == (SAMPLE / name).read_bytes()
+        plan = Path("mine/karat.toml")
+        plan.write_text("statistics.resamples = 100\n" + plan.read_text().replace('"test"  ', '"validation"  '))
+        again = karat("run", "mine/karat.toml", "--json", "--quiet")
+        assert report_of(again)["interactions"]["window"] == "validation"
+        check_failure(karat("demo", "movielens", "--keep", "mine"), 2, "mine/karat.toml", "--keep")
+
+    @pytest.mark.parametrize("name", list(RELEASES))
+    def test_a_release_in_a_folder(self, karat: Karat, core: list[str], name: str) -> None:
+        folder = Path(name)
+        folder.mkdir()
+        RELEASES[name](folder)
+        before = {path: path.read_bytes() for path in folder.iterdir()}
+        outcome = karat("demo", "movielens", "--data", name, "-o", "out")
+        assert outcome.code == 0, outcome.err
+        assert outcome.out.startswith(f"{name}: ") and names_in("out") == RESULTS
+        assert {path: path.read_bytes() for path in folder.iterdir()} == before
+        report = json.loads(Path("out/report.json").read_text("utf-8"))
+        assert report["interactions"]["catalogue"] == {"kind": "items", "items": ITEMS}
+        assert sum(one["rows"] for one in report["interactions"]["windows"].values()) == len(interactions())
+        measures = report["systems"]["popularity"]["measures"]
+        assert {"ndcg@5", "ndcg@20", "recall(rel=4)@10", "coverage@10", "diversity@10"} <= set(measures)
+        assert measures["diversity@10"]["mean"] > 0
+        assert f"karat audit {name}" in outcome.err.splitlines()[-1]
+        assert karat("audit", name).code == 0
+
+    def test_all_releases_say_the_same(self, karat: Karat, core: list[str]) -> None:
+        """The same log in two forms: only ids as texts, and so the order among equals, could differ; they do not."""
+        found = []
+        for name in ("ml-1m", "ml-latest"):
+            Path(name).mkdir()
+            RELEASES[name](Path(name))
+            assert karat("demo", "movielens", "--data", name, "-o", f"{name}-out").code == 0
+            report = json.loads(Path(f"{name}-out/report.json").read_text("utf-8"))
+            found.append([report["systems"], report["slices"], report["interactions"]])
+        assert found[0] == found[1]
+
+    def test_without_a_catalogue_the_items_seen_are_it(self, karat: Karat, core: list[str]) -> None:
+        Path("bare").mkdir()
+        latest(Path("bare"))
+        Path("bare/movies.csv").unlink()
+        outcome = karat("demo", "movielens", "--data", "bare", "-o", "out")
+        assert outcome.code == 0, outcome.err
+        report = json.loads(Path("out/report.json").read_text("utf-8"))
+        assert report["interactions"]["catalogue"]["kind"] == "seen"
+        assert "diversity@10" not in report["systems"]["popularity"]["measures"]
+
+
+class TestRefused:
+    def test_a_folder_that_is_none(self, karat: Karat) -> None:
+        Path("other").mkdir()
+        Path("other/notes.txt").write_text("hello\n")
+        check_failure(karat("demo", "movielens", "--data", "other"), 3, "other", "ratings.dat", "ratings.csv", "u.data")
+        assert not Path("karat-movielens").exists()
+
+    def test_no_folder(self, karat: Karat) -> None:
+        check_failure(karat("demo", "movielens", "--data", "nowhere"), 3, "nowhere", "no such folder", "ratings.csv")
+
+    @pytest.mark.parametrize(
+        "others", [["--keep", "x"], ["--vectors", "x.npz"], ["--select", "genre"]], ids=["keep", "vectors", "select"]
+    )
+    def test_options_of_others(self, karat: Karat, others: list[str]) -> None:
+        check_failure(karat("demo", "movielens", "--data", ".", *others), 2, "--data", "karat demo")
+
+    @pytest.mark.parametrize(
+        ("spoil", "fragment"),
+        [
+            (lambda text: text + "7::9::good::978300000\n", "good"),
+            (lambda text: text + "7::9\n", "line"),
+        ],
+        ids=["rating", "fields"],
+    )
+    def test_a_row_that_is_none_is_named(self, karat: Karat, spoil: Callable[[str], str], fragment: str) -> None:
+        Path("ml").mkdir()
+        one_million(Path("ml"))
+        log = Path("ml/ratings.dat")
+        log.write_text(spoil(log.read_text("latin-1")), encoding="latin-1")
+        number = len(interactions()) + 1
+        check_failure(karat("demo", "movielens", "--data", "ml"), 3, "ml/ratings.dat", str(number), fragment)
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real log is not here")
+def test_the_real_log(karat: Karat, core: list[str]) -> None:
+    """Of the smallest release: popularity is far above a random order."""
+    outcome = karat("demo", "movielens", "--data", str(REAL), "-o", "out")
+    assert outcome.code == 0, outcome.err
+    report = json.loads(Path("out/report.json").read_text("utf-8"))
+    windows = report["interactions"]["windows"]
+    assert sum(one["rows"] for one in windows.values()) == 100_836 and windows["test"]["cold_users"] > 0
+    means = {name: of["measures"]["ndcg@10"]["mean"] for name, of in report["systems"].items()}
+    assert means["popularity"] > 5 * means["random"]
+    check_width(outcome.out)

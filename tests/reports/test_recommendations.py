@@ -1,0 +1,353 @@
+"""Recommenders on the screen: counts of windows, figures with their signs, tiers and exposure, at any width."""
+
+import re
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from karat.exposures import Exposure
+from karat.plan.execution import run_plan
+from karat.plan.reading import check_plan
+from karat.report import Report
+from karat.reports.markdown import to_markdown
+from karat.reports.recommendations import (
+    below_chance,
+    board,
+    exposure_table,
+    print_recommendations,
+    tiers_table,
+    windows_table,
+)
+
+USERS, ITEMS = 30, 40
+DAY = 86_400
+HEADLINE = ("ndcg@5", "recall(rel=4)@5", "coverage@5")
+SYSTEMS = {
+    "popularity": {"model": "popularity"},
+    "recent": {"model": "popularity", "params": {"days": 20.0}},
+    "content": {"model": "content"},
+    "random": {"model": "random"},
+}
+"""Such as need no library of others."""
+
+
+def interactions() -> list[tuple[int, int, int, int]]:
+    """User, item, rating and time: three users in four take popular items every day; the last ones come late.
+
+    Ids of users are ids of items as well. The last two items are taken in the last days alone.
+    """
+    found = []
+    for day in range(60):
+        for user in range(1, USERS + 1):
+            if (user * 7 + day) % 4 == 0 and day >= (52 if user > USERS - 4 else 0):
+                late = day >= 55 and user % 3 == 0
+                item = ITEMS - user % 2 if late else 1 + (user * day + day * day) % (6 + (day + user) % (ITEMS - 8))
+                found.append((user, item, 1 + (user + item) % 5, DAY * day + 60 * user + 1_600_000_000))
+    return found
+
+
+def write_log(folder: Path) -> None:
+    """As MovieLens releases are: ratings.csv and movies.csv."""
+    rows = "".join(f"{user},{item},{rating},{time}\n" for user, item, rating, time in interactions())
+    (folder / "ratings.csv").write_text(f"userId,movieId,rating,timestamp\n{rows}")
+    kinds = ("Drama", "Comedy", "Drama|Horror")
+    movies = "".join(f"{item},Film number {item} (1999),{kinds[item % 3]}\n" for item in range(1, ITEMS + 1))
+    (folder / "movies.csv").write_text(f"movieId,title,genres\n{movies}")
+
+
+@cache
+def recommended(*systems: str, baseline: str | None = "popularity", titles: bool = True, dates: bool = True) -> Report:
+    """The report of a small log."""
+    with TemporaryDirectory() as place:
+        write_log(Path(place))
+        log: dict[str, Any] = {"kind": "interactions", "path": f"{place}/ratings.csv"}
+        if not dates:
+            text = Path(place, "ratings.csv").read_text()
+            Path(place, "ratings.csv").write_text(re.sub(r",[^,\n]+$", "", text, flags=re.MULTILINE))
+            log["split"] = {"kind": "random", "fractions": [0.8, 0.1, 0.1]}
+        content: dict[str, Any] = {
+            "name": "small",
+            "measures": ["ndcg", "recall(rel=4)", "coverage@5"],
+            "cutoffs": [5, 10],
+            "headline": list(HEADLINE),
+            "gold": log | ({"items": f"{place}/movies.csv"} if titles else {}),
+            "systems": {name: {"kind": "recommender", **SYSTEMS[name]} for name in systems or SYSTEMS},
+            "statistics": {"resamples": 500},
+        } | ({"baseline": baseline} if baseline else {})
+        return run_plan(check_plan(content, "small.toml", Path(place))).report
+
+
+@pytest.fixture(scope="module")
+def whole() -> Report:
+    return recommended()
+
+
+@pytest.fixture(scope="module")
+def report(whole: Report) -> Report:
+    """As it is shown: the headline alone."""
+    return whole.only(HEADLINE)
+
+
+def without_intervals(report: Report) -> Report:
+    """As of a plan with no resamples."""
+    bare = {
+        name: {label: replace(one, ci=None) for label, one in of.items()} for name, of in report.estimates.items()
+    }
+    return replace(report, estimates=bare, how=None, baseline=None, comparisons=(), slices=())
+
+
+def shown(report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int) -> str:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    capsys.readouterr()
+    print_recommendations(report)
+    return capsys.readouterr().out
+
+
+def test_windows_are_counted_as_by_hand(report: Report) -> None:
+    """The cut-offs are times: nothing that happened at the same one is parted."""
+    rows = sorted(interactions(), key=lambda row: row[3])
+    first, second = (report.interactions["cutoffs"][name] for name in ("validation", "test"))
+    parts = {
+        "train": [row for row in rows if row[3] < first],
+        "validation": [row for row in rows if first <= row[3] < second],
+        "test": [row for row in rows if row[3] >= second],
+    }
+    before = {place: {row[place] for row in parts["train"]} for place in (0, 1)}
+    header, cells = windows_table(report)
+    assert header[:4] == ["window", "rows", "users", "items"] and len(header) == 7
+    for (name, part), row in zip(parts.items(), cells, strict=True):
+        distinct = [{one[place] for one in part} for place in (0, 1)]
+        fresh = ["–", "–"] if name == "train" else [str(len(distinct[place] - before[place])) for place in (0, 1)]
+        assert row[:6] == [name, str(len(part)), *(str(len(one)) for one in distinct), *fresh]
+        assert re.fullmatch(r"2020-\d\d-\d\d – 2020-\d\d-\d\d", row[6])
+    assert cells[1][4] == "2" and cells[2][5] == "2"
+
+
+def test_a_log_without_times_has_no_dates() -> None:
+    _, cells = windows_table(recommended("popularity", baseline=None, titles=False, dates=False))
+    assert [row[0] for row in cells] == ["train", "validation", "test"]
+    assert [row[-1] for row in cells] == ["", "", ""]
+
+
+def test_large_counts_have_commas_and_unknown_ones_a_dash(report: Report) -> None:
+    windows = {"train": {"rows": 1_234_567, "users": None, "items": 5}}
+    _, cells = windows_table(replace(report, interactions={**report.interactions, "windows": windows}))
+    assert cells == [["train", "1,234,567", "–", "5", "–", "–", ""]]
+
+
+class TestBoard:
+    def test_figures_are_the_reports(self, report: Report) -> None:
+        header, rows = board(report, ends=False)
+        assert header == ["system", *HEADLINE] and [row[0] for row in rows] == list(SYSTEMS)
+        for name, *cells in rows:
+            for label, cell in zip(HEADLINE, cells, strict=True):
+                assert cell.split()[0] == f"{report.estimates[name][label].mean:.3f}"
+
+    def test_the_first_measure_has_its_interval(self, report: Report) -> None:
+        low, high = report.estimates["popularity"]["ndcg@5"].ci or (0.0, 0.0)
+        mean = report.estimates["popularity"]["ndcg@5"].mean
+        _, rows = board(report, ends=True)
+        assert rows[0][1] == f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+        assert all("[" not in cell for row in rows for cell in row[2:])
+
+    def test_signs_are_of_corrected_tests_alone(self, report: Report) -> None:
+        _, rows = board(report, ends=False)
+        found = {(row[0], label): cell[-1] for row in rows for label, cell in zip(HEADLINE, row[1:], strict=True)}
+        signs = set()
+        for one in report.comparisons:
+            assert one.p_holm is not None
+            wanted = "▲" if one.difference > 0 else "▼"
+            assert (found[one.system, one.measure] == wanted) == (one.p_holm <= 0.05), one
+            signs.add(found[one.system, one.measure])
+        assert {"▲", "▼"} < signs
+        assert not any(found["popularity", label] in "▲▼" for label in HEADLINE)
+
+    def test_undefined_is_a_dash(self, report: Report) -> None:
+        estimates = {name: dict(of) for name, of in report.estimates.items()}
+        estimates["recent"]["recall(rel=4)@5"] = replace(estimates["recent"]["recall(rel=4)@5"], n=0)
+        for ends in (True, False):
+            assert board(replace(report, estimates=estimates), ends=ends)[1][1][2] == "–"
+
+
+class TestTiers:
+    def test_every_tier_stands_once_in_order(self, report: Report) -> None:
+        header, rows = tiers_table(report, "ndcg@5")
+        assert header == ["slice", "n", *SYSTEMS]
+        kinds = list(dict.fromkeys(row[0].partition("=")[0] for row in rows))
+        assert kinds == ["activity", "user", "item.popularity", "item.start"]
+        assert [row[0] for row in rows if row[0].startswith("item.popularity")] == [
+            f"item.popularity={tier}" for tier in ("head", "torso", "tail")
+        ]
+
+    def test_tiers_of_users_part_them(self, report: Report) -> None:
+        numbers: dict[str, int] = {}
+        for name, n, *_ in tiers_table(report, "ndcg@5")[1]:
+            kind = name.partition("=")[0]
+            numbers[kind] = numbers.get(kind, 0) + int(n)
+        assert numbers["activity"] == numbers["user"] == 30
+        assert numbers["item.popularity"] >= 30  # a user may have taken items of several
+
+    def test_figures_of_a_tier_are_means_of_its_users(self, report: Report) -> None:
+        """Cold by hand: fewer than ten interactions in training."""
+        cut = report.interactions["cutoffs"]["validation"]
+        taken = [row[0] for row in interactions() if row[3] < cut]
+        scores = report.systems["popularity"]
+        values = dict(zip(scores.queries, scores["ndcg@5"].tolist(), strict=True))
+        cold = [value for user, value in values.items() if taken.count(int(user)) < 10]
+        row = next(row for row in tiers_table(report, "ndcg@5")[1] if row[0] == "user=cold")
+        assert row[1:3] == [str(len(cold)), f"{sum(cold) / len(cold):.3f}"]
+
+    def test_a_figure_over_all_users_has_no_tiers(self, whole: Report) -> None:
+        assert tiers_table(whole, "coverage@5")[1] == []
+
+    def test_a_tier_in_which_nothing_is_defined(self, report: Report) -> None:
+        first = report.slices[0]
+        bare = {name: {label: replace(one, n=0) for label, one in of.items()} for name, of in first.estimates.items()}
+        found = tiers_table(replace(report, slices=(replace(first, estimates=bare, beside=()),)), "ndcg@5")[1]
+        assert found == [[first.name, "0", "–", "–", "–", "–"]]
+
+
+class TestExposure:
+    TENTHS = tuple(part / 10 for part in range(1, 11))
+
+    def made(self, shares: tuple[float, ...], **other: Any) -> Exposure:
+        taken = (0.5, 0.3, 0.2, *(0.0,) * 7)
+        return replace(Exposure(10, 300, self.TENTHS, shares, taken, 1_234, 5_000), **other)
+
+    def test_shares_are_of_all_that_is_at_least_as_popular(self, report: Report) -> None:
+        one = self.made((0.25, 0.25, 0.1, 0.1, 0.1, 0.2, 0.0, 0.0, 0.0, 0.0))
+        header, rows = exposure_table(replace(report, exposures={"mine": one}))
+        assert [re.findall(r"\d+", name) for name in header[1:4]] == [["10"], ["20"], ["50"]]
+        figures = [[re.sub(r"\s", "", cell) for cell in row] for row in rows]
+        assert figures[0][:4] == ["mine", "25%", "50%", "80%"] and rows[0][-1] == "1,234"
+        assert figures[1][1:4] == ["50%", "80%", "100%"] and rows[1][-1] == "of 5,000"
+
+    def test_the_whole_log(self, report: Report) -> None:
+        """Popularity recommends what is popular, an order by chance anything."""
+        _, rows = exposure_table(report)
+        assert [row[0] for row in rows[:-1]] == list(SYSTEMS)
+        shares = {row[0]: [int(re.sub(r"\D", "", cell)) for cell in row[1:4]] for row in rows}
+        assert all(share == sorted(share) for share in shares.values())
+        assert shares["popularity"][0] > 2 * shares["random"][0]
+        assert int(rows[0][-1]) < int(rows[3][-1]) and rows[-1][-1] == "of 40"
+
+    def test_systems_without_exposure_are_left_out(self, report: Report) -> None:
+        kept = {name: one for name, one in report.exposures.items() if name != "content"}
+        _, rows = exposure_table(replace(report, exposures=kept))
+        assert [row[0] for row in rows[:-1]] == ["popularity", "recent", "random"]
+
+
+class TestBelowChance:
+    """Sanity that a report must not hide."""
+
+    def told(self, report: Report, **means: float) -> list[str]:
+        estimates = {name: dict(of) for name, of in report.estimates.items()}
+        for name, mean in means.items():
+            estimates[name]["ndcg@5"] = replace(estimates[name]["ndcg@5"], mean=mean)
+        return list(below_chance(replace(report, estimates=estimates)))
+
+    def test_what_ranks_below_a_random_order_is_named_with_both_figures(self, report: Report) -> None:
+        notes = self.told(report, content=0.0213, random=0.0529)
+        assert len([note for note in notes if "chance" in note]) == 1
+        assert notes[0].startswith("content ") and "0.0213" in notes[0] and "0.0529" in notes[0]
+
+    def test_equal_is_no_better(self, report: Report) -> None:
+        assert self.told(report, content=0.05, random=0.05)[0].startswith("content ranks no better than chance")
+
+    def test_nothing_is_said_of_what_is_above(self, report: Report) -> None:
+        assert not any("chance" in note for note in self.told(report, content=0.06, random=0.05))
+
+    def test_an_expectation_is_a_random_order_too(self, report: Report) -> None:
+        """The kind of system that scores by its exact expectation."""
+        facts = {name: {} if name == "random" else of for name, of in report.facts.items()}
+        named = replace(report, facts=facts, by_chance=frozenset({"random"}))
+        assert any("chance" in note for note in self.told(named, content=0.01, random=0.05))
+        assert not any("chance" in note for note in self.told(replace(report, facts=facts), content=0.01, random=0.05))
+
+    def test_without_a_random_order_chance_is_not_known(self) -> None:
+        report = recommended("popularity", "content").only(HEADLINE)
+        assert not any("chance" in note for note in below_chance(report))
+
+    def test_who_is_not_better_than_popularity_is_named(self, report: Report) -> None:
+        """Not the random order, of which nobody expects it."""
+        (note,) = [note for note in below_chance(report) if "popularity" in note and "not shown" in note]
+        assert "recent" in note and "ndcg@5" in note and "random" not in note
+
+    def test_a_gain_that_is_shown_is_not_held_against_a_system(self, report: Report) -> None:
+        won = [replace(one, mean=one.baseline_mean + 0.2, p_holm=0.001) for one in report.comparisons]
+        notes = list(below_chance(replace(report, comparisons=tuple(won))))
+        assert not any("not shown" in note for note in notes)
+
+    def test_only_popularity_is_a_yardstick(self) -> None:
+        report = recommended("content", "popularity", baseline="content").only(HEADLINE)
+        assert list(below_chance(report)) == []
+
+
+class TestScreen:
+    @pytest.mark.parametrize("columns", [60, 80, 120])
+    def test_nothing_is_wider_than_the_screen(
+        self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+    ) -> None:
+        out = shown(report, capsys, monkeypatch, columns)
+        assert max(map(len, out.splitlines())) <= columns and "…:" not in out.replace("item.…:", "")
+        for part in ("temporal split", "fitted on train", "40 items", *SYSTEMS, *HEADLINE, "(training)"):
+            assert part in out, part
+
+    def test_wide(
+        self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lines = shown(report, capsys, monkeypatch, 120).splitlines()
+        mean = f"{report.estimates['popularity']['ndcg@5'].mean:.3f}"
+        assert any(re.match(rf"popularity +{mean} \[0\.\d+, 0\.\d+\]", line) for line in lines)
+        assert any("95 % interval over users" in line for line in lines)
+        assert any(re.match(r"activity=low +24 ", line) for line in lines)
+        assert any(line.startswith("activity: low at most 12") for line in lines)
+        assert any("only held-out items of the tier count" in line for line in lines)
+
+    def test_users_are_never_called_queries(
+        self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        out = shown(report, capsys, monkeypatch, 120)
+        assert "users" in out and "quer" not in out
+
+    def test_one_system_without_baseline(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        alone = recommended("popularity", baseline=None, titles=False, dates=False).only(HEADLINE)
+        out = shown(alone, capsys, monkeypatch, 80)
+        assert "random split" in out and "95 % interval over users" in out
+        assert not re.search(r"▲|▼|better|worse|difference|None", out)
+        assert re.search(r"^user=cold +\d+ +\d\.\d{3}$", out, re.MULTILINE)
+
+    def test_without_intervals(
+        self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        out = shown(without_intervals(report), capsys, monkeypatch, 80)
+        assert not re.search(r"interval|\[|▲|▼|by tier", out)
+        assert re.search(r"^recent +0\.\d+", out, re.MULTILINE)
+
+    def test_without_exposures(
+        self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        out = shown(replace(report, exposures={}), capsys, monkeypatch, 80)
+        assert "(training)" not in out and "activity=low" in out
+
+    def test_what_models_learnt_from_is_told(
+        self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        both = replace(report, interactions={**report.interactions, "fit_on": "train+validation", "window": "test"})
+        assert "fitted on train and validation" in shown(both, capsys, monkeypatch, 120)
+
+
+def test_users_never_have_the_name_of_the_item_with_their_id(whole: Report) -> None:
+    """Users and items are numbered alike, and only items have titles."""
+    text = to_markdown(whole.only(HEADLINE))
+    losses = [line for line in text.splitlines() if re.match(r"\| \S+ \| 0\.\d+ → 0\.\d+ \|", line)]
+    assert losses and "Film number" in text
+    for line in losses:
+        assert re.match(r"\| \d{1,2} \|", line), line
+    assert {line.split("|")[1].strip() for line in losses} <= set(map(str, range(1, USERS + 1)))

@@ -1,0 +1,110 @@
+"""Which settings are tried: all, or some that are drawn; each once, in an order that hangs on the table alone."""
+
+from typing import Any
+
+import pytest
+
+from karat.errors import UnknownName, UsageError
+from karat.settings import Param
+from karat.tuning.search import Range, settings_to_try
+
+KNOWN = {
+    "factors": Param(32, "how many", least=1, most=512),
+    "alpha": Param(0.5, "how much", least=0.0),
+    "how": Param("plain", "which", choices=("plain", "fancy")),
+    "bias": Param(True, "whether"),
+}
+
+
+def tried(params: dict[str, Any], own: dict[str, Any] | None = None, **more: Any) -> list[dict[str, Any]]:
+    return settings_to_try(KNOWN, own or {}, params, **more)
+
+
+class TestGrid:
+    def test_those_in_use_come_first_and_the_last_parameter_turns_fastest(self) -> None:
+        found = tried({"factors": [8, 64], "alpha": [0.1, 1]}, {"how": "fancy"})
+        assert found == [
+            {"how": "fancy"},
+            *({"how": "fancy", "factors": factors, "alpha": alpha} for factors in (8, 64) for alpha in (0.1, 1)),
+        ]
+
+    def test_equal_settings_are_tried_once_whatever_their_spelling(self) -> None:
+        assert tried({"alpha": [1, 0.5, 1.0, 0.1, 0.1]}) == [{}, {"alpha": 1}, {"alpha": 0.1}]
+        assert tried({"factors": [32]}, {"alpha": 0.5}) == [{"alpha": 0.5}], "all usual values: what is in use"
+
+
+class TestRandom:
+    RANGES: dict[str, Any] = {"alpha": Range(0.001, 1.0, log=True), "factors": Range(4, 64), "how": ["plain", "fancy"]}
+
+    def test_the_seed_decides_and_more_trials_begin_with_the_same(self) -> None:
+        some = tried(self.RANGES, search="random", trials=10, seed=3)
+        assert some == tried(self.RANGES, search="random", trials=10, seed=3)
+        assert len(some) == 11
+        assert tried(self.RANGES, search="random", trials=25, seed=3)[:11] == some
+        assert tried(self.RANGES, search="random", trials=10, seed=4) != some
+        turned = dict(reversed(self.RANGES.items()))
+        assert tried(turned, search="random", trials=10, seed=3) == some, "the order of the table does not count"
+
+    def test_the_same_digits_on_every_machine(self) -> None:
+        """Written down once: a change would make journals useless."""
+        assert tried({"alpha": Range(0.001, 1.0, log=True), "factors": Range(4, 64)}, search="random", trials=2) == [
+            {},
+            {"alpha": 0.341402, "factors": 50},
+            {"alpha": 0.018269, "factors": 19},
+        ]
+
+    def test_numbers_are_within_their_range_and_spread_over_it(self) -> None:
+        found = tried(self.RANGES, search="random", trials=400)[1:]
+        alphas, factors = [one["alpha"] for one in found], [one["factors"] for one in found]
+        assert all(0.001 <= one <= 1.0 for one in alphas)
+        assert 90 < sum(one < 0.01 for one in alphas) < 180, "a third is in the lowest of three decades"
+        assert all(isinstance(one, int) for one in factors)
+        assert set(factors) == set(range(4, 65)), "ends included"
+        whole = [one["factors"] for one in tried({"factors": Range(1, 512, log=True)}, search="random", trials=60)[1:]]
+        assert len(set(whole)) == 60
+        assert all(isinstance(one, int) for one in whole)
+
+    def test_a_space_that_is_small_is_tried_whole(self) -> None:
+        found = tried({"factors": Range(4, 6), "bias": [True, False]}, search="random", trials=20)
+        assert len(found) == 1 + 6
+        assert len(tried({"alpha": Range(0.1, 0.100001)}, search="random", trials=20)) <= 4, "few numbers of six digits"
+
+    def test_all_drawn_are_different(self) -> None:
+        found = tried({"factors": Range(4, 30)}, {"factors": 200}, search="random", trials=26)
+        assert len({one["factors"] for one in found}) == 27
+
+
+@pytest.mark.parametrize(
+    ("params", "more", "fragments"),
+    [
+        ({}, {}, ["no parameter to try", "params = {"]),
+        ({"factors": []}, {}, ["params.factors", "no value to try"]),
+        ({"factros": [1]}, {}, ["params.factros", "Did you mean factors"]),
+        ({"factors": [0]}, {}, ["params.factors", "1 or more"]),
+        ({"factors": [1.5]}, {}, ["params.factors", "a whole number"]),
+        ({"how": ["fanzy"]}, {}, ["params.how", "Did you mean fancy"]),
+        ({"alpha": [float("nan")]}, {}, ["params.alpha", "finite"]),
+        ({"alpha": Range(0, 1)}, {}, ["params.alpha", 'search = "random"']),
+        ({"alpha": Range(1, 1)}, {"search": "random"}, ["low below high"]),
+        ({"alpha": Range(0, 1, log=True)}, {"search": "random"}, ["low above 0"]),
+        ({"alpha": Range(-1, 1)}, {"search": "random"}, ["params.alpha", "0 or more"]),
+        ({"factors": Range(1, 1000)}, {"search": "random"}, ["params.factors", "512 or less"]),
+        ({"factors": Range(1.5, 8)}, {"search": "random"}, ["params.factors", "whole numbers"]),
+        ({"how": Range(1, 8)}, {"search": "random"}, ["params.how", "no number"]),
+        ({"bias": Range(0, 1)}, {"search": "random"}, ["params.bias", "no number"]),
+        ({"bais": Range(0, 1)}, {"search": "random"}, ["params.bais", "Did you mean bias"]),
+        ({"factors": list(range(1, 200)), "alpha": list(range(200))}, {}, ["39,800 settings", 'search = "random"']),
+        ({"factors": [1]}, {"search": "random", "trials": 0}, ["0 trials"]),
+    ],
+)
+def test_refused(params: dict[str, Any], more: dict[str, Any], fragments: list[str]) -> None:
+    with pytest.raises(UsageError) as caught:
+        tried(params, **more)
+    for fragment in fragments:
+        assert fragment in str(caught.value)
+
+
+def test_a_misspelt_parameter_has_a_suggestion() -> None:
+    with pytest.raises(UnknownName) as caught:
+        tried({"factros": [1]})
+    assert caught.value.suggestions == ["factors"]
