@@ -14,7 +14,7 @@ ROOT = Path(karat.__file__).parent
 LAYERS = [
     {"errors", "_version"},
     {"types", "registry", "columns", "functions", "vocabulary", "settings"},
-    {"blocks", "variants", "annotations", "lists", "leaving"},
+    {"blocks", "variants", "annotations", "lists", "leaving", "codes"},
     {"judged"},
     {"predicates"},
     {"formats"},
@@ -30,7 +30,7 @@ LAYERS = [
     {"results", "slices", "targets", "hygiene", "tops", "sampling", "similarities", "timing", "ann", "stability"},
     {"judging", "metrics", "indexed", "partial", "exposures"},
     {"evaluation", "breakdown", "changes", "expectations", "agreement", "examples"},
-    {"pairing"},
+    {"pairing", "coded"},
     {"report", "saved", "chance"},
     {"figures"},
     {"assessment", "gates", "explain", "catalogue", "drift"},

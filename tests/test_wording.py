@@ -117,7 +117,9 @@ def test_lines_of_a_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("most", "expected"), [(3, "a, b, c"), (2, "a, b …"), (0, " …"), (9, "a, b, c")], ids=["all", "some", "none", "more"]
+    ("most", "expected"),
+    [(3, "a, b, c"), (2, "a, b …"), (0, " …"), (9, "a, b, c")],
+    ids=["all", "some", "none", "more"],
 )
 def test_some_of_many_are_named(most: int, expected: str) -> None:
     assert named(iter("abc"), most) == expected

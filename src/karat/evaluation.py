@@ -57,8 +57,19 @@ class Evaluation:
         may_be_apart: bool = False,
         background: Background | None = None,
     ) -> None:
-        self.bench = Bench(gold, ranking, duplicates=duplicates, may_be_apart=may_be_apart)
-        self.source = ranking.source
+        bench = Bench(gold, ranking, duplicates=duplicates, may_be_apart=may_be_apart)
+        self._begin(bench, ranking.source, background)
+
+    @classmethod
+    def of(cls, bench: Bench, source: str, background: Background | None = None) -> "Evaluation":
+        """Of a bench that was made in another way."""
+        found = cls.__new__(cls)
+        found._begin(bench, source, background)
+        return found
+
+    def _begin(self, bench: Bench, source: str, background: Background | None) -> None:
+        self.bench = bench
+        self.source = source
         self.background = background
         self._lists: dict[tuple[TieRule, str, str, int], Lists] = {}
         self._judgings: dict[tuple[TieRule, str, str, bool], Judged] = {}

@@ -119,7 +119,7 @@ def test_all_kinds_are_in_the_help(karat: Karat) -> None:
 
 
 def test_a_misspelt_kind(karat: Karat, folder: Path) -> None:
-    check_failure(karat("init", "movie"), 2, "unknown kind of plan 'movie'", "Did you mean movies?")
+    check_failure(karat("init", "movie"), 2, "unknown kind of plan 'movie'", "Did you mean movies or movielens?")
     assert tree(folder) == {}
 
 

@@ -167,5 +167,5 @@ class TestRefusals:
     def test_a_journal_that_is_none_is_left_alone(self, karat: Karat) -> None:
         put_plan()
         put("karat-sweep/journal.jsonl", "dear diary\n")
-        check_failure(karat("sweep", "--fresh"), 3, "not the journal of a sweep")
+        check_failure(karat("sweep", "--fresh"), 3, "not a journal of karat")
         assert Path("karat-sweep/journal.jsonl").read_text() == "dear diary\n"

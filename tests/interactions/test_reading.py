@@ -63,9 +63,9 @@ def fault(path: Path, **options: object) -> str:
         ("blank.dat", DAT.replace("\n1::20", "\n\n1::20") + "\n"),
         ("blank.jsonl", JSONL.replace("\n", "\n\n")),
         ("no-suffix", CSV),
-        ("ratings.csv.gz", gzip.compress(CSV.encode())),
-        ("ratings.dat.gz", gzip.compress(DAT.encode())),
-        ("log.jsonl.gz", gzip.compress(JSONL.encode())),
+        ("ratings.csv.gz", gzip.compress(CSV.encode(), mtime=0)),
+        ("ratings.dat.gz", gzip.compress(DAT.encode(), mtime=0)),
+        ("log.jsonl.gz", gzip.compress(JSONL.encode(), mtime=0)),
         ("ratings.csv.zst", zstandard.compress(CSV.encode())),
         (
             "recbole.inter",
@@ -297,7 +297,7 @@ def test_rows_that_do_not_fit_are_told_with_their_line(
         ("a.parquet", b"PAR1 and no more", "cannot be read as Parquet"),
         ("a.jsonl", '{"user": 1, "thing": 2}\n', "none for item"),
         ("a.zip", b"PK\x03\x04\xff\xff\xff\xff", "packed with zip"),
-        ("a.csv.gz", gzip.compress(CSV.encode() * 1000)[:60], "the gzip stream is damaged or cut short"),
+        ("a.csv.gz", gzip.compress(CSV.encode() * 1000, mtime=0)[:60], "the gzip stream is damaged or cut short"),
     ],
 )
 def test_files_that_are_no_logs(put: Put, name: str, content: str | bytes, told: str) -> None:

@@ -110,7 +110,7 @@ class TestRefusals:
     def test_another_file_is_left_alone(self, path: Path) -> None:
         path.write_text("id,text\n1,a\n")
         for fresh in (False, True):
-            with pytest.raises(DataError, match="not the journal of a sweep"):
+            with pytest.raises(DataError, match="not a journal of karat"):
                 Journal(path, fresh=fresh)
         assert path.read_text() == "id,text\n1,a\n"
 
@@ -119,7 +119,7 @@ class TestRefusals:
             Journal(tmp_path / "nowhere" / "journal.jsonl")
 
     def test_one_writer_at_a_time(self, path: Path) -> None:
-        with Journal(path), pytest.raises(DataError, match="another sweep writes here"):
+        with Journal(path), pytest.raises(DataError, match="another process writes here"):
             Journal(path)
         Journal(path).close()
 

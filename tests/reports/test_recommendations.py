@@ -94,9 +94,7 @@ def report(whole: Report) -> Report:
 
 def without_intervals(report: Report) -> Report:
     """As of a plan with no resamples."""
-    bare = {
-        name: {label: replace(one, ci=None) for label, one in of.items()} for name, of in report.estimates.items()
-    }
+    bare = {name: {label: replace(one, ci=None) for label, one in of.items()} for name, of in report.estimates.items()}
     return replace(report, estimates=bare, how=None, baseline=None, comparisons=(), slices=())
 
 
@@ -297,9 +295,7 @@ class TestScreen:
         for part in ("temporal split", "fitted on train", "40 items", *SYSTEMS, *HEADLINE, "(training)"):
             assert part in out, part
 
-    def test_wide(
-        self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_wide(self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
         lines = shown(report, capsys, monkeypatch, 120).splitlines()
         mean = f"{report.estimates['popularity']['ndcg@5'].mean:.3f}"
         assert any(re.match(rf"popularity +{mean} \[0\.\d+, 0\.\d+\]", line) for line in lines)

@@ -176,7 +176,9 @@ class TestReports:
         figure = to_recommenders_figure(bare)
         assert figure.axes[0].get_title(loc="left").startswith("ndcg@5 by tier")
         assert "interval" not in (figure.get_supxlabel() or "")
-        assert not any(len(line.get_xdata()) == 2 and line.get_color() != "#EEEEEE" for line in figure.axes[0].get_lines())  # type: ignore[arg-type]
+        assert not any(
+            len(line.get_xdata()) == 2 and line.get_color() != "#EEEEEE" for line in figure.axes[0].get_lines()
+        )  # type: ignore[arg-type]
 
     def test_a_tier_in_which_nothing_is_defined_has_no_point(self, report: Report) -> None:
         first = report.slices[0]

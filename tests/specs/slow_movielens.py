@@ -36,6 +36,14 @@ def latest(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     return found
 
 
+def cut_offs(rows: Sequence[Row]) -> tuple[int, int]:
+    """Section 3.2: the times before which the share of rows is nearest to 80 and to 90 %; of two as near the earlier."""
+    times = sorted(row[3] for row in rows)
+    first = {time: place for place, time in reversed(list(enumerate(times)))}
+    t1, t2 = (min(first, key=lambda time: (abs(10 * first[time] - of_ten * len(times)), time)) for of_ten in (8, 9))
+    return t1, t2
+
+
 def window(rows: Sequence[Row], t1: int, t2: int, name: str) -> list[Row]:
     """Section 3.2: train before t1, validation from there on and before t2, test from t2 on."""
     if name == "train":
@@ -143,7 +151,10 @@ class World:
         found: dict[str, dict[str, dict[str, float]]] = {}
         for user, held in self.truth.items():
             for item, rating in held.items():
-                for name in (f"popularity={tier_of(item, rows)}", f"start={'cold' if rows[item] < self.cold else 'warm'}"):
+                for name in (
+                    f"popularity={tier_of(item, rows)}",
+                    f"start={'cold' if rows[item] < self.cold else 'warm'}",
+                ):
                     found.setdefault(f"item.{name}", {}).setdefault(user, {})[item] = rating
         return dict(found)
 
@@ -164,7 +175,7 @@ class World:
             [
                 f"measures = [{spelled}]",
                 f"cutoffs = {list(CUTS)}",
-                "statistics.resamples = 20",
+                "statistics.resamples = 100",
                 'systems.popularity = { kind = "recommender", model = "popularity" }',
                 'systems.own = { kind = "recommender", model = "scores", params = { path = "own.csv" } }',
                 "[gold]",
@@ -403,13 +414,13 @@ def made(seed: int, *, users: int = 14, items: int = 30, rows: int = 260, ties: 
         if (user, film) not in pairs:
             pairs.add((user, film))
             taken.append((user, film, chance.randrange(1, 11) / 2, 1_000_000_000 + chance.randrange(rows) // ties * 60))
+    scored = [user for user in sorted({row[0] for row in taken}) if user == taken[0][0] or chance.random() < 0.8]
     scores = {
-        str(user): {film: chance.randrange(12) / 4 for film in catalogue if chance.random() < 0.9}
-        for user in range(users)
-        if chance.random() < 0.8
+        user: {film: chance.randrange(12) / 4 for film in catalogue if film == films[0] or chance.random() < 0.9}
+        for user in scored
     }
     chance.shuffle(taken)
-    return World(taken, catalogue, {user: of for user, of in scores.items() if of}, **changed)
+    return World(taken, catalogue, scores, **changed)
 
 
 @st.composite

@@ -5,7 +5,7 @@ import json
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -14,8 +14,9 @@ from math import isnan, log2
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 
+from karat.errors import DataError
 from karat.interactions.reading import read_log
 from karat.interactions.saving import write_split
 from karat.interactions.splitting import split_log
@@ -71,9 +72,7 @@ def check_report(outcome: Outcome, world: slow.World, lists: Mapping[str, slow.L
         check_slices(outcome, slow.sliced(world, listed), system)
 
 
-def check_slices(
-    outcome: Outcome, wanted: Mapping[str, tuple[int, Mapping[str, float | None]]], system: str
-) -> None:
+def check_slices(outcome: Outcome, wanted: Mapping[str, tuple[int, Mapping[str, float | None]]], system: str) -> None:
     parts = {part.name: part for part in outcome.report.slices}
     assert set(parts) == set(wanted)
     for name, (n, means) in wanted.items():
@@ -90,13 +89,17 @@ def check_lists(outcome: Outcome, lists: Mapping[str, slow.Lists]) -> None:
         assert [list(top) for top in outcome.report.top[system]] == [list(shown) for shown in listed.values()]
 
 
-def check_world(world: slow.World, folder: Path) -> Outcome:
+def check_world(world: slow.World, folder: Path) -> Outcome | None:
+    """None where the log is so short that a window is empty, which karat says."""
     plan = world.write(folder)
-    t1, t2 = cut_by_karat(folder)
+    t1, t2 = slow.cut_offs(world.rows)
+    if not all(slow.window(world.rows, t1, t2, name) for name in ("train", "validation", "test")):
+        with pytest.raises(DataError, match="no rows for"):
+            run_plan(read_plan(plan))
+        return None
+    assert cut_by_karat(folder) == (t1, t2)
     world = replace(world, t1=t1, t2=t2)
     check_cut_offs(world)
-    assume(all(slow.window(world.rows, t1, t2, name) for name in ("train", "validation", "test")))
-    assume(set(world.scores) & {row[0] for row in world.rows})
     outcome = run_plan(read_plan(plan))
     assert outcome.report.interactions["cutoffs"] == {"validation": t1, "test": t2}
     lists = {system: world.lists(system) for system in SYSTEMS}
@@ -108,7 +111,7 @@ def check_world(world: slow.World, folder: Path) -> Outcome:
 class TestByHand:
     """A log that fits on a page: ten users' past, and what two of them and a newcomer took then."""
 
-    ROWS: list[slow.Row] = [  # noqa: RUF012
+    ROWS: list[slow.Row] = [
         *((f"u{number}", "a", 4.0, number) for number in range(8)),
         *((f"u{number}", "b", 3.0, 10 + number) for number in range(1, 6)),
         *((f"u{number}", "c", 2.0, 20 + number) for number in range(2, 5)),
@@ -122,7 +125,7 @@ class TestByHand:
         ("new", "d", 4.0, 52),
         ("new", "a", 2.0, 52),
     ]
-    GENRES = {"a": ["X"], "b": ["X", "Y"], "c": ["Y"], "d": [], "e": ["Z"]}  # noqa: RUF012
+    GENRES = {"a": ["X"], "b": ["X", "Y"], "c": ["Y"], "d": [], "e": ["Z"]}
     WORLD = slow.World(ROWS, GENRES, t1=40, t2=50, cold=2)
 
     def test_windows_candidates_and_lists(self) -> None:
@@ -166,7 +169,7 @@ def _popularity_alone(plan: Path) -> Path:
 
 class TestMadeUp:
     @given(world=slow.worlds())
-    @thorough(40)
+    @thorough(20)
     def test_everything(self, world: slow.World) -> None:
         with tempfile.TemporaryDirectory() as folder:
             check_world(world, Path(folder))
@@ -195,7 +198,9 @@ def sample() -> slow.World:
 def _read(folder: Path) -> tuple[list[slow.Row], dict[str, list[str]]]:
     """With the standard library alone."""
     with (folder / "ratings.csv").open(newline="") as file:
-        rows = [(one["userId"], one["movieId"], float(one["rating"]), int(one["timestamp"])) for one in csv.DictReader(file)]
+        rows = [
+            (one["userId"], one["movieId"], float(one["rating"]), int(one["timestamp"])) for one in csv.DictReader(file)
+        ]
     with (folder / "movies.csv").open(newline="", encoding="utf-8") as file:
         listed = {one["movieId"]: one["genres"].split("|") for one in csv.DictReader(file)}
     return rows, {item: [] if of == ["(no genres listed)"] else of for item, of in listed.items()}
@@ -208,7 +213,7 @@ class TestSample:
         ids=["test", "validation", "refitted"],
     )
     def test_each_window(self, held: str, fit_on: tuple[str, ...], tmp_path: Path) -> None:
-        check_world(replace(sample(), held=held, fit_on=fit_on), tmp_path)
+        assert check_world(replace(sample(), held=held, fit_on=fit_on), tmp_path) is not None
 
     def test_the_bundled_plan_asks_for_the_protocol(self) -> None:
         """Section 4: K of 5, 10 and 20; graded nDCG, precision and recall from a rating of 4 on; section 3: 80/10/10."""
@@ -236,7 +241,6 @@ class TestReal:
 
     def test_everything(self, tmp_path: Path) -> None:
         outcome = check_world(self.world(), tmp_path)
+        assert outcome is not None
         windows = outcome.report.interactions["windows"]
         assert windows["test"]["cold_users"] > 0 and windows["test"]["cold_items"] > 0
-
-

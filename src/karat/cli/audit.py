@@ -88,7 +88,7 @@ def _items(path: str, items: str | None) -> "Attributes | None":
     from pathlib import Path
 
     from karat.interactions.attributes import read_items
-    from karat.interactions.reading_folders import find_beside
+    from karat.interactions.folders import find_beside
 
     found = items or (find_beside(path, "items") if Path(path).is_dir() else None)
     return None if found is None else read_items(found)

@@ -8,7 +8,7 @@ import typer
 
 from karat.cli.common import check_folder, say, steps, unless_unread, warn
 from karat.cli.tune_fusion import one_measure
-from karat.cli.tune_trials import as_toml, print_trials
+from karat.cli.tune_trials import as_toml, form_of, print_trials
 from karat.errors import DataError, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from karat.plan.work import Steps
     from karat.tuning.outcome import ModelTuning
 
-__all__ = ["FOLDER", "MODELS_SCHEMA", "ModelOptions", "tune_models"]
+__all__ = ["FOLDER", "ModelOptions", "tune_models"]
 
 FOLDER = "karat-tune"
-MODELS_SCHEMA = "karat.tuning-models/1"
 _JOURNAL, _TRIALS = "journal.jsonl", "trials.json"
 _SEARCHES = ("grid", "random")
 _REFITS = ("train", "train+validation")
@@ -68,7 +67,7 @@ def tune_models(
     outcome, final = None, None
     if options.final and all(one.best is not None for one in found):
         outcome, final = _opened(checked, found, options, output, quiet=quiet)
-    form = _form(found, checked, outcome, final)
+    form = form_of(found, checked, outcome, final)
     written = _write(form, outcome, final, output, final_wanted=options.final)
     with unless_unread():
         if as_json:
@@ -167,32 +166,6 @@ def _opened(
     final = with_chosen(checked, chosen, tuned, options.refit)
     with steps(quiet=quiet) as tell:
         return run_plan(final, tell, output), final
-
-
-def _form(found: "list[ModelTuning]", checked: "Checked", outcome: "Outcome | None", final: "Checked | None") -> str:
-    """Everything, as JSON."""
-    from json import dumps
-
-    from karat._version import __version__
-    from karat.plan.execution import timestamp
-
-    form: dict[str, Any] = {
-        "schema": MODELS_SCHEMA,
-        "karat": __version__,
-        "made": timestamp(),
-        "plan": Path(checked.where).name,
-        "systems": [one.as_json() for one in found],
-        "final": None,
-    }
-    if outcome is not None and final is not None:
-        form["final"] = {
-            "window": "test",
-            "fit_on": getattr(final.plan.gold, "fit_on", None),
-            "params": {one.system: dict(one.best.params) for one in found if one.best is not None},
-            "report": outcome.report.as_json(),
-            "gate": None if outcome.gate is None else outcome.gate.as_json(),
-        }
-    return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _write(

@@ -1,14 +1,18 @@
-"""Trials of a recommender on the screen: best first, and how far the best is from what is in use."""
+"""Trials of recommenders, on the screen and as JSON: best first, and how far the best is from what is in use."""
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from karat.plan.execution import Outcome
+    from karat.plan.reading import Checked
     from karat.settings import Params
     from karat.statistics.comparison import Comparison
     from karat.tuning.outcome import ModelTuning
 
-__all__ = ["as_toml", "print_trials"]
+__all__ = ["MODELS_SCHEMA", "as_toml", "form_of", "print_trials"]
 
+MODELS_SCHEMA = "karat.tuning-models/1"
 _MOST_SHOWN = 20
 _MOST_FAILED = 5
 
@@ -68,3 +72,29 @@ def as_toml(params: "Params") -> str:
 
     inside = ", ".join(f"{name} = {dumps(value, ensure_ascii=False)}" for name, value in params.items())
     return f"{{ {inside} }}" if inside else "{}"
+
+
+def form_of(found: "list[ModelTuning]", checked: "Checked", outcome: "Outcome | None", final: "Checked | None") -> str:
+    """Everything, as JSON."""
+    from json import dumps
+
+    from karat._version import __version__
+    from karat.plan.execution import timestamp
+
+    form: dict[str, Any] = {
+        "schema": MODELS_SCHEMA,
+        "karat": __version__,
+        "made": timestamp(),
+        "plan": Path(checked.where).name,
+        "systems": [one.as_json() for one in found],
+        "final": None,
+    }
+    if outcome is not None and final is not None:
+        form["final"] = {
+            "window": "test",
+            "fit_on": getattr(final.plan.gold, "fit_on", None),
+            "params": {one.system: dict(one.best.params) for one in found if one.best is not None},
+            "report": outcome.report.as_json(),
+            "gate": None if outcome.gate is None else outcome.gate.as_json(),
+        }
+    return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,4 +1,4 @@
-"""What a sweep has measured, kept line by line, so that a kill loses at most the point being measured.
+"""What a sweep or a search has measured, kept line by line, so that a kill loses at most the point being measured.
 
 A file of JSON lines: what it is, then one line a finished point, each on the disk before the next point begins. A last
 line that was torn by a kill is dropped. One process writes at a time.
@@ -70,13 +70,13 @@ class Journal:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise DataError(
-                "another sweep writes here", where=str(self.path), hint="Wait for it, or choose another folder."
+                "another process writes here", where=str(self.path), hint="Wait for it, or choose another folder."
             ) from error
 
     def _read(self, fresh: bool) -> None:
         content = self.path.read_bytes()
         if not content.startswith(_HEAD) and not _HEAD.startswith(content):
-            raise DataError("not the journal of a sweep", where=str(self.path), expected=f"a first line {SCHEMA}")
+            raise DataError("not a journal of karat", where=str(self.path), expected=f"a first line {SCHEMA}")
         if fresh or not content.startswith(_HEAD):
             os.ftruncate(self._file, 0)
             self._append(_HEAD)

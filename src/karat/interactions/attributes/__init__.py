@@ -9,9 +9,9 @@ import polars as pl
 
 from karat.errors import DataError, UnknownName
 from karat.formats.source import Source
-from karat.interactions.attributes_files import as_lists, read_table
+from karat.interactions.attributes.files import as_lists, read_table
+from karat.interactions.folders import file_of
 from karat.interactions.log import Log
-from karat.interactions.reading_folders import file_of
 from karat.interactions.task import Facts
 from karat.types import Ints, Matrix, places_in
 from karat.wording import count

@@ -9,12 +9,12 @@ import polars as pl
 from karat.errors import DataError, UsageError
 from karat.formats.source import Source
 from karat.interactions.attributes import Attributes, read_items
+from karat.interactions.folders import file_of
 from karat.interactions.log import ITEM, TIME, USER, VALUE, Log, log_from_frame
-from karat.interactions.reading_columns import COLUMNS
-from karat.interactions.reading_folders import file_of
-from karat.interactions.reading_rows import Rows
-from karat.interactions.reading_tables import FORMATS, read_rows
-from karat.interactions.reading_times import read_times
+from karat.interactions.reading.columns import COLUMNS
+from karat.interactions.reading.rows import Rows
+from karat.interactions.reading.tables import FORMATS, read_rows
+from karat.interactions.reading.times import read_times
 from karat.types import Bools
 from karat.wording import count
 

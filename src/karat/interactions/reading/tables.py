@@ -9,9 +9,9 @@ import polars as pl
 from karat.errors import DataError, UnknownName
 from karat.formats.delimited import SEPARATORS, cells_of, unreadable
 from karat.formats.source import Source, plain_suffix
-from karat.interactions.reading_columns import COLUMNS, find_columns, names_columns
-from karat.interactions.reading_rows import Rows, Text, json_fault, line_of
-from karat.interactions.reading_texts import is_number, read_text
+from karat.interactions.reading.columns import COLUMNS, find_columns, names_columns
+from karat.interactions.reading.rows import Rows, Text, json_fault, line_of
+from karat.interactions.reading.texts import is_number, read_text
 
 __all__ = ["FORMATS", "read_rows"]
 

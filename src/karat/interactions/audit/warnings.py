@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from karat.interactions.audit_times import Future, Ties, Times
+from karat.interactions.audit.times import Future, Ties, Times
 from karat.interactions.splitting.moments import written_moment
 from karat.wording import count
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from karat.errors import DataError, UsageError
 from karat.interactions.attributes import Attributes
-from karat.interactions.audit_figures import (
+from karat.interactions.audit.figures import (
     Bin,
     Spread,
     duplicates,
@@ -17,8 +17,8 @@ from karat.interactions.audit_figures import (
     share_of_top,
     spread,
 )
-from karat.interactions.audit_times import Future, Ties, Times, future_of, ties_of, times_of
-from karat.interactions.audit_warnings import warnings_of
+from karat.interactions.audit.times import Future, Ties, Times, future_of, ties_of, times_of
+from karat.interactions.audit.warnings import warnings_of
 from karat.interactions.log import Log
 from karat.interactions.splitting.shares import read_fractions
 from karat.types import Ints, places_in

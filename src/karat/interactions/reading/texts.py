@@ -7,8 +7,8 @@ import polars as pl
 from karat.errors import DataError
 from karat.formats.delimited import unreadable
 from karat.interactions.log import ITEM, TIME, USER, VALUE
-from karat.interactions.reading_rows import Rows, Text
-from karat.interactions.reading_times import format_of
+from karat.interactions.reading.rows import Rows, Text
+from karat.interactions.reading.times import format_of
 
 __all__ = ["is_number", "read_text"]
 

@@ -1,0 +1,186 @@
+"""Plans drafted where a log lies: they run as they are; what other folders get stays as it was."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from karat.plan.drafting import draft, kind_for
+from karat.plan.execution import Outcome, run_plan
+from karat.plan.looking import Found, look
+from karat.plan.outputs import write_outputs
+from karat.plan.reading import Checked, read_plan
+from karat.recommenders import RECOMMENDERS
+
+from . import GOLD, QUICK, RUN, put
+
+USERS, ITEMS = 12, 15
+ROWS = [
+    (
+        1 + step * 5 % USERS,
+        1 + (step * step + step // 3) % (3 + step % (ITEMS - 3)),
+        1 + step % 5,
+        1_500_000_000 + 9 * step,
+    )
+    for step in range(160)
+]
+CSV = "userId,movieId,rating,timestamp\n" + "".join(f"{u},{i},{r},{t}\n" for u, i, r, t in ROWS)
+MOVIES = "movieId,title,genres\n" + "".join(
+    f"{i},Film {i},{'Drama|Horror' if i % 2 else 'Comedy'}\n" for i in range(1, ITEMS + 1)
+)
+DAT = "".join(f"{u}::{i}::{r}::{t}\n" for u, i, r, t in ROWS)
+MOVIES_DAT = "".join(f"{i}::Film {i}::Drama\n" for i in range(1, ITEMS + 1))
+DATA = "".join(f"{u}\t{i}\t{r}\t{t}\n" for u, i, r, t in ROWS)
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where karat[recsys] is not installed."""
+    for name in RECOMMENDERS.names():
+        for library in RECOMMENDERS.get(name).libraries:
+            monkeypatch.setitem(sys.modules, library, None)
+
+
+def drafted(folder: Path) -> tuple[str, Checked]:
+    found = look(folder)
+    chosen = kind_for(found)
+    path = folder / "karat.toml"
+    path.write_text(QUICK + draft(chosen, found, "mine"))
+    return chosen, read_plan(path)
+
+
+def run(folder: Path) -> Outcome:
+    chosen, checked = drafted(folder)
+    assert chosen == "recommenders" and checked.plan.gold.kind == "interactions"  # type: ignore[attr-defined]
+    return run_plan(checked)
+
+
+class TestFound:
+    @pytest.mark.parametrize(
+        ("name", "text"),
+        [
+            ("ratings.csv", CSV),
+            ("ratings.dat", DAT),
+            ("u.data", DATA),
+            ("plays.tsv", CSV.replace(",", "\t").replace("movieId", "track_id")),
+            ("events.csv", CSV.replace("userId", "customer_id").replace("movieId", "product_id")),
+        ],
+    )
+    def test_logs(self, tmp_path: Path, name: str, text: str) -> None:
+        (tmp_path / name).write_text(text)
+        found = look(tmp_path)
+        assert found.logs == [name] and found.anything and kind_for(found) == "recommenders"
+        assert not (found.golds or found.runs or found.tables or found.item_tables)
+
+    def test_logs_in_parquet(self, tmp_path: Path) -> None:
+        pl.DataFrame(ROWS, schema=["user", "item", "value", "ts"], orient="row").write_parquet(tmp_path / "log.parquet")
+        assert look(tmp_path).logs == ["log.parquet"]
+
+    def test_a_table_without_times_or_users_is_no_log(self, tmp_path: Path) -> None:
+        put(tmp_path, pairs__csv="user,item\n1,2\n", prices__csv="item,price,date\n1,2,3\n", odd__csv="")
+        assert look(tmp_path).logs == []
+
+    @pytest.mark.parametrize("name", ["movies.csv", "movies.dat", "u.item", "items.csv"])
+    def test_catalogues(self, tmp_path: Path, name: str) -> None:
+        (tmp_path / name).write_text(MOVIES)
+        assert look(tmp_path).catalogues == [name]
+
+
+@pytest.mark.usefixtures("core")
+class TestRuns:
+    def test_a_release_with_its_catalogue(self, tmp_path: Path) -> None:
+        put(tmp_path, ratings__csv=CSV, movies__csv=MOVIES)
+        report = run(tmp_path).report
+        assert list(report.systems) == ["popularity", "random"] and report.baseline == "popularity"
+        assert report.interactions["catalogue"] == {"kind": "items", "items": ITEMS}
+        assert "diversity@10" in report.labels and "ndcg@20" in report.labels
+        assert [warning for warning in report.warnings if "karat[recsys]" in warning]
+
+    @pytest.mark.parametrize("files", [{"ratings__dat": DAT, "movies__dat": MOVIES_DAT}, {"u__data": DATA}])
+    def test_other_releases(self, tmp_path: Path, files: dict[str, str]) -> None:
+        put(tmp_path, **files)
+        report = run(tmp_path).report
+        kind = "items" if len(files) > 1 else "seen"
+        assert report.interactions["catalogue"]["kind"] == kind
+        assert ("diversity@10" in report.labels) == (kind == "items")
+
+    def test_outputs_are_written(self, tmp_path: Path) -> None:
+        put(tmp_path, ratings__csv=CSV)
+        outcome = run(tmp_path)
+        checked = read_plan(tmp_path / "karat.toml")
+        written = write_outputs(checked, outcome.report)
+        assert sorted(path.name for path in written) == ["recommenders.png", "report.json", "report.md"]
+
+    def test_a_run_of_recommendations_beside_the_log_is_held_against_it(self, tmp_path: Path) -> None:
+        recs = "".join(
+            f"{user} Q0 {item} {item} {20 - item} mine\n" for user in range(1, USERS + 1) for item in (1, 2, 3)
+        )
+        put(tmp_path, ratings__csv=CSV, als__trec=recs)
+        report = run(tmp_path).report
+        assert list(report.systems) == ["popularity", "als-2", "random"]
+
+
+def test_with_libraries_all_models_run(tmp_path: Path) -> None:
+    wanted = ["popularity", "item-knn", "als", "ease", "random"]
+    missing = [name for name in wanted[1:4] if not RECOMMENDERS.get(name).is_installed()]
+    if missing:
+        pytest.skip(f"karat[recsys] is not installed: {', '.join(missing)}")
+    put(tmp_path, ratings__csv=CSV, movies__csv=MOVIES)
+    report = run(tmp_path).report
+    assert list(report.systems) == wanted and report.by_chance == {"random"}
+    assert set(report.exposures) == set(wanted) - {"random"}
+
+
+def test_what_can_be_tuned_is_of_a_system(tmp_path: Path) -> None:
+    put(tmp_path, ratings__csv=CSV)
+    _, checked = drafted(tmp_path)
+    assert list(checked.plan.tune) == ["als"]
+
+
+def test_names_that_toml_would_misread(tmp_path: Path) -> None:
+    (tmp_path / 'my "log" \\ 1.csv').write_text(CSV)
+    _, checked = drafted(tmp_path)
+    assert checked.plan.gold.path == 'my "log" \\ 1.csv'  # type: ignore[attr-defined]
+
+
+class TestOthers:
+    """Folders that have a gold, or nothing of a log, get what they got."""
+
+    def test_a_gold_and_runs(self, tmp_path: Path) -> None:
+        put(tmp_path, qrels__txt=GOLD, bm25__trec=RUN)
+        assert drafted(tmp_path)[0] == "runs"
+
+    def test_a_gold_wins_over_a_log(self, tmp_path: Path) -> None:
+        put(tmp_path, qrels__txt=GOLD, bm25__trec=RUN, ratings__csv=CSV)
+        chosen, checked = drafted(tmp_path)
+        assert chosen == "runs" and list(checked.plan.systems) == ["bm25"]
+
+    def test_vectors(self, tmp_path: Path) -> None:
+        rows = np.random.default_rng(0).normal(size=(9, 3))
+        put(tmp_path, reference__npy=rows, small__npy=rows[:, :2].copy())
+        assert drafted(tmp_path)[0] == "reference"
+
+    def test_a_table_of_movies_alone_calls_for_keywords(self, tmp_path: Path) -> None:
+        put(tmp_path, movies__csv=MOVIES)
+        found = look(tmp_path)
+        assert "genres" in found.annotated["movies.csv"] and kind_for(found) == "keywords"
+
+    def test_graded_labels_of_users_are_still_a_gold(self, tmp_path: Path) -> None:
+        labels = "\n".join(json.dumps({"query_id": f"q{n % 5}", "item_id": f"d{n}", "grade": n % 4}) for n in range(20))
+        put(tmp_path, labels__jsonl=labels)
+        found = look(tmp_path)
+        assert found.golds == ["labels.jsonl"] and not found.logs
+
+    def test_nothing(self, tmp_path: Path) -> None:
+        assert kind_for(Found()) == "runs" and not look(tmp_path).anything
+
+
+def test_the_draft_without_a_log_can_be_read(tmp_path: Path) -> None:
+    """As of karat init movielens in an empty folder: its paths are examples."""
+    path = tmp_path / "karat.toml"
+    path.write_text(draft("movielens", Found(), "mine"))
+    checked = read_plan(path)
+    assert checked.plan.gold.path == "ratings.csv" and "als" in checked.plan.systems  # type: ignore[attr-defined]

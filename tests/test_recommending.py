@@ -1,0 +1,210 @@
+"""A log held out and recommended from a script: what plans do, in four calls; and what is refused."""
+
+from math import log2
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import karat
+from karat.errors import DataError, KaratError, UnknownName, UsageError
+from karat.interactions.log import log_from_frame
+from karat.types import Bools, Ints, Matrix
+
+USERS, ITEMS = 20, 25
+MEASURES = ["ndcg@5", "recall(rel=4)@5", "coverage@5", "novelty@5"]
+
+
+def frame() -> pl.DataFrame:
+    """Items of low numbers are taken most; the last users and the last item come late."""
+    rows = {}
+    for step in range(500):
+        late = step >= 420
+        user = 1 + step * 7 % (USERS if late else USERS - 2)
+        item = ITEMS if step % 40 == 39 and late else 1 + (step * step + step // 5) % (3 + step % (ITEMS - 4))
+        rows[user, item] = (f"u{user:02}", f"i{item:02}", 1.0 + step % 5, 1_000_000 + 60 * step)
+    return pl.DataFrame(list(rows.values()), schema=["user", "item", "value", "time"], orient="row")
+
+
+@pytest.fixture(scope="module")
+def log() -> karat.Log:
+    return log_from_frame(frame())
+
+
+@pytest.fixture(scope="module")
+def task(log: karat.Log) -> karat.Task:
+    return karat.held_out(log)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("log")
+    frame().write_csv(found / "ratings.csv")
+    items = pl.DataFrame({"item": [f"i{n:02}" for n in range(1, ITEMS + 5)]})
+    items.with_columns(genres=pl.Series([("Drama", "Comedy")[n % 2] for n in range(len(items))])).write_csv(
+        found / "items.csv"
+    )
+    return found
+
+
+def lists_of(ranking: karat.Ranking) -> dict[str, list[str]]:
+    return {
+        query: ranking.items[start:stop].to_list()
+        for query, start, stop in zip(ranking.queries, ranking.starts[:-1], ranking.starts[1:], strict=True)
+    }
+
+
+class TestHeldOut:
+    def test_the_last_tenth_by_default(self, task: karat.Task) -> None:
+        rows = frame().sort("time")
+        train, held = rows[: int(0.8 * len(rows))], rows[int(0.9 * len(rows)) :]
+        assert task.window == "test" and len(task.train) == len(train)
+        gold = {
+            (query, item)
+            for query, start, stop in zip(task.gold.queries, task.gold.starts[:-1], task.gold.starts[1:], strict=True)
+            for item in task.gold.items[start:stop]
+        }
+        assert gold == {(user, item) for user, item, *_ in held.iter_rows()}
+
+    def test_from_files_with_a_catalogue(self, folder: Path, task: karat.Task) -> None:
+        found = karat.held_out(folder / "ratings.csv", items=str(folder / "items.csv"))
+        assert int(found.in_catalogue.sum()) == ITEMS + 4 and found.facts.items["genre"].shape == (ITEMS + 4, 2)
+        assert found.gold.items.to_list() == task.gold.items.to_list()
+
+    def test_windows_and_what_is_learnt_from(self, log: karat.Log, task: karat.Task) -> None:
+        validation = karat.held_out(log, window="validation")
+        both = karat.held_out(log, fit_on=("train", "validation"))
+        assert len(validation.train) == len(task.train) < len(both.train)
+        assert len(both.train) == len(task.train) + len(validation.split.window("validation"))
+
+    def test_a_split_that_is_there_already(self, log: karat.Log) -> None:
+        split = karat.split_log(log, "leave-last", n=2)
+        task = karat.held_out(split)
+        assert task.split.how["kind"] == "leave-last"
+        assert karat.held_out(log, kind="leave-last", n=2).gold.items.to_list() == task.gold.items.to_list()
+        with pytest.raises(UsageError, match="split already.*fractions"):
+            karat.held_out(split, fractions=(0.8, 0.1, 0.1))
+
+    @pytest.mark.parametrize(
+        ("options", "error", "match"),
+        [
+            ({"kind": "temporl"}, UnknownName, "temporal"),
+            ({"fractions": (0.9, 0.9, 0.1)}, KaratError, "0.9"),
+            ({"shares": 3}, KaratError, "shares"),
+            ({"catalogue": "items"}, KaratError, "items"),
+        ],
+    )
+    def test_refused(self, log: karat.Log, options: dict[str, Any], error: type[Exception], match: str) -> None:
+        with pytest.raises(error, match=match):
+            karat.held_out(log, **options)
+
+    def test_no_such_file(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="nowhere"):
+            karat.held_out(tmp_path / "nowhere.csv")
+
+
+class TestRecommend:
+    def test_popularity_by_hand(self, task: karat.Task) -> None:
+        """Most users in training first, equals by id; what somebody took is left out, unless it was held out."""
+        rows = frame().sort("time")
+        cut = int(0.8 * len(rows))
+        users: dict[str, set[str]] = {item: set() for item in rows["item"]}
+        for user, item in rows[:cut].select("user", "item").iter_rows():
+            users[item].add(user)
+        order = sorted(users, key=lambda item: (-len(users[item]), item))
+        held = rows[int(0.9 * len(rows)) :]
+        found = lists_of(karat.recommend(task, "popularity", k=6))
+        assert list(found) == sorted(set(held["user"]))
+        for user, items in found.items():
+            again = set(held.filter(pl.col("user") == user)["item"])
+            assert items == [item for item in order if user not in users[item] or item in again][:6]
+
+    def test_parameters(self, task: karat.Task) -> None:
+        recent = karat.recommend(task, "popularity", params={"days": 0.05})
+        assert lists_of(recent) != lists_of(karat.recommend(task, "popularity"))
+        with pytest.raises(KaratError, match="dais.*days"):
+            karat.recommend(task, "popularity", params={"dais": 3})
+
+    def test_a_model_of_ones_own(self, task: karat.Task) -> None:
+        """Items by their number, the last first; of one user it knows nothing."""
+
+        class Backwards(karat.Recommender):
+            about = "the last first"
+
+            def fit(self, train: karat.Log, facts: Any = None, progress: Any = None) -> None:
+                self.stranger = int(np.max(train.user))
+
+            def score(self, users: Ints, items: Ints) -> Matrix:
+                return np.tile(items.astype(np.float64), (users.size, 1))
+
+            def knows(self, users: Ints) -> Bools:
+                return users != self.stranger
+
+        model = Backwards()
+        found = lists_of(karat.recommend(task, model, k=3, cold_users="nothing"))
+        stranger = task.log.users[model.stranger]
+        assert all(items == sorted(items, reverse=True) for items in found.values())
+        assert found.pop(stranger, []) == [] and all(len(items) == 3 for items in found.values())
+
+    def test_names_that_are_none(self, task: karat.Task) -> None:
+        with pytest.raises(UnknownName, match="popularity"):
+            karat.recommend(task, "popularty")
+        with pytest.raises(UnknownName, match="nothing"):
+            karat.recommend(task, "popularity", cold_users="something")
+
+
+class TestScores:
+    def test_ndcg_by_the_formula(self, task: karat.Task) -> None:
+        """Ratings over log2(rank + 1), divided by those of the ratings sorted."""
+        ranking = karat.recommend(task, "popularity", k=5)
+        scores = karat.evaluate(task.gold, ranking, "ndcg@5")
+        gold: dict[str, dict[str, float]] = {}
+        for user, item, rating, _ in frame().sort("time")[int(0.9 * len(frame())) :].iter_rows():
+            gold.setdefault(user, {})[item] = rating
+        expected = []
+        for user, items in lists_of(ranking).items():
+            dcg = sum(gold[user].get(item, 0.0) / log2(rank + 1) for rank, item in enumerate(items, 1))
+            best = sorted(gold[user].values(), reverse=True)[:5]
+            expected.append(dcg / sum(rating / log2(rank + 1) for rank, rating in enumerate(best, 1)))
+        np.testing.assert_allclose(scores["ndcg@5"], expected, atol=1e-12)
+        assert sum(expected) > 0
+
+    def test_measures_beyond_accuracy_look_at_the_background(self, task: karat.Task) -> None:
+        ranking = karat.recommend(task, "popularity", k=5)
+        scores = karat.evaluate(task.gold, ranking, MEASURES, background=task.background)
+        different = {item for items in lists_of(ranking).values() for item in items}
+        assert scores.mean()["coverage@5"] == pytest.approx(len(different) / int(task.in_catalogue.sum()), abs=1e-12)
+
+    def test_without_a_background_they_are_refused(self, task: karat.Task) -> None:
+        ranking = karat.recommend(task, "popularity", k=5)
+        with pytest.raises(KaratError, match="novelty.*background"):
+            karat.evaluate(task.gold, ranking, MEASURES[-1:])
+        with pytest.raises(KaratError, match="background"):
+            karat.compare(task.gold, {"a": ranking, "b": ranking}, MEASURES)
+
+    def test_comparisons(self, task: karat.Task) -> None:
+        rankings = {name: karat.recommend(task, name, k=5) for name in ("popularity", "random")}
+        how = karat.Resampling(resamples=200)
+        report = karat.compare(task.gold, rankings, MEASURES, background=task.background, how=how)
+        assert report.baseline == "popularity" and report.labels == tuple(MEASURES)
+        alone = karat.evaluate(task.gold, rankings["random"], MEASURES, background=task.background).mean()
+        by_measure = {one.measure: one for one in report.comparisons}
+        for label in MEASURES:
+            assert by_measure[label].mean == pytest.approx(alone[label], abs=1e-12)
+            assert by_measure[label].ci is not None
+        assert by_measure["coverage@5"].difference > 0 and by_measure["novelty@5"].difference > 0
+
+    def test_a_plan_says_the_same(self, folder: Path, log: karat.Log) -> None:
+        plan = folder / "karat.toml"
+        plan.write_text(
+            'measures = ["ndcg@5", "coverage@5"]\nstatistics.resamples = 100\n'
+            'gold = { kind = "interactions", path = "ratings.csv" }\n'
+            'systems.popularity = { kind = "recommender", model = "popularity" }\n'
+        )
+        task = karat.held_out(folder / "ratings.csv")
+        ranking = karat.recommend(task, "popularity", k=5)
+        ours = karat.evaluate(task.gold, ranking, ["ndcg@5", "coverage@5"], background=task.background).mean()
+        estimates = karat.run_plan(plan).report.estimates["popularity"]
+        assert {label: one.mean for label, one in estimates.items()} == pytest.approx(ours, abs=1e-12)
