@@ -84,7 +84,7 @@ class TestHeldOut:
         task = karat.held_out(split)
         assert task.split.how["kind"] == "leave-last"
         assert karat.held_out(log, kind="leave-last", n=2).gold.items.to_list() == task.gold.items.to_list()
-        with pytest.raises(UsageError, match="split already.*fractions"):
+        with pytest.raises(UsageError, match=r"split already.*fractions"):
             karat.held_out(split, fractions=(0.8, 0.1, 0.1))
 
     @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ class TestRecommend:
     def test_parameters(self, task: karat.Task) -> None:
         recent = karat.recommend(task, "popularity", params={"days": 0.05})
         assert lists_of(recent) != lists_of(karat.recommend(task, "popularity"))
-        with pytest.raises(KaratError, match="dais.*days"):
+        with pytest.raises(KaratError, match=r"dais.*days"):
             karat.recommend(task, "popularity", params={"dais": 3})
 
     def test_a_model_of_ones_own(self, task: karat.Task) -> None:
@@ -179,7 +179,7 @@ class TestScores:
 
     def test_without_a_background_they_are_refused(self, task: karat.Task) -> None:
         ranking = karat.recommend(task, "popularity", k=5)
-        with pytest.raises(KaratError, match="novelty.*background"):
+        with pytest.raises(KaratError, match=r"novelty.*background"):
             karat.evaluate(task.gold, ranking, MEASURES[-1:])
         with pytest.raises(KaratError, match="background"):
             karat.compare(task.gold, {"a": ranking, "b": ranking}, MEASURES)

@@ -16,6 +16,7 @@ from karat.wording import (
     difference_shown,
     estimate_shown,
     named,
+    of_users,
     p_shown,
     percent,
     told_once,
@@ -123,6 +124,18 @@ def test_lines_of_a_table() -> None:
 )
 def test_some_of_many_are_named(most: int, expected: str) -> None:
     assert named(iter("abc"), most) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("5 queries have nothing", "5 users have nothing"),
+        ("1 query at 5, 2 queries at 10", "1 user at 5, 2 users at 10"),
+        ("queried, subquery, query_id", "queried, subquery, query_id"),
+    ],
+)
+def test_where_queries_are_users(text: str, expected: str) -> None:
+    assert of_users(text) == expected
 
 
 class TestToldOnce:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from karat.against import agree
     from karat.annotations import Annotations
     from karat.api import compare, evaluate, gate
+    from karat.coded import evaluate_arrays
     from karat.drift import drift_between
     from karat.engines import ENGINES, Engine
     from karat.errors import DataError, KaratError, MissingExtra, UnknownName, UsageError
@@ -51,6 +52,7 @@ _HOMES = {
     "Annotations": "karat.annotations",
     "agree": "karat.against",
     "drift_between": "karat.drift",
+    "evaluate_arrays": "karat.coded",
     **dict.fromkeys(("ENGINES", "Engine"), "karat.engines"),
     "label": "karat.text.labels",
     "read_catalogue": "karat.text.products",
@@ -122,6 +124,7 @@ __all__ = [
     "compare",
     "drift_between",
     "evaluate",
+    "evaluate_arrays",
     "fuse",
     "gate",
     "held_out",

@@ -127,7 +127,15 @@ class CodedBench(Bench):
             ties=TieGroups(*np.empty((3, 0), dtype=np.int64)),
         )
 
-    def lists(self, background: Background, k: int, ties: TieRule = "id") -> Lists:
+    def lists(
+        self,
+        background: Background,
+        k: int,
+        ties: TieRule = "id",
+        *,
+        scores: str = "double",
+        self_matches: str = "keep",
+    ) -> Lists:
         codes = np.full((len(self.queries), k), NO_ITEM, dtype=np.int64)
         rank = segments_within(self.shown.starts)
         row = np.repeat(np.arange(len(self.queries)), np.diff(self.shown.starts))

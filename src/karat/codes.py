@@ -41,7 +41,7 @@ class Codes:
     @property
     def size(self) -> int:
         """One more than the highest code."""
-        return int(self.items.max(initial=NO_ITEM)) + 1
+        return int(self.items.max()) + 1 if self.items.size else 0
 
     @classmethod
     def read(cls, given: Any, where: str) -> "Codes":
@@ -108,7 +108,7 @@ class Codes:
         """Of the rows from ``first`` on: one number for each pair of row and item."""
         lengths = np.diff(self.starts[first : last + 1])
         found = np.repeat(np.arange(last - first, dtype=np.int64) * n_items, lengths)
-        found += self.items[self.starts[first] : self.starts[last]]
+        found += self.items[self.starts[first] : self.starts[last]].astype(np.int64, copy=False)
         return found
 
     def take(self, rows: Ints) -> "Codes":
@@ -128,7 +128,7 @@ def look_up(held: Ints, wanted: Ints) -> tuple[Ints, Ints]:
     keys = np.append(held, NO_ITEM)
     slots, asked = _slots(held, bits), _slots(wanted, bits)
     left, which = np.arange(held.size, dtype=np.int32), np.arange(wanted.size)
-    found: list[tuple[Ints, Ints]] = []
+    found = [(which[:0], which[:0])]
     while left.size:
         table[slots] = left
         there, near = table.take(slots), table.take(asked)
@@ -140,7 +140,7 @@ def look_up(held: Ints, wanted: Ints) -> tuple[Ints, Ints]:
         again = np.flatnonzero(contested.take(near) & ~same)
         left, slots = left[lost], slots[lost]
         asked, wanted, which = asked[again], wanted[again], which[again]
-    at, place = (np.concatenate([np.empty(0, dtype=np.int64), *part]) for part in zip(*found, strict=True))
+    at, place = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.argsort(at)
     return at[order], place[order]
 

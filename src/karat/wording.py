@@ -1,5 +1,6 @@
 """How figures are put to people: no more digits than the interval deserves, differences with their sign."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from math import ceil, isnan, log10
@@ -16,6 +17,7 @@ __all__ = [
     "estimate_shown",
     "figure_shown",
     "named",
+    "of_users",
     "p_shown",
     "percent",
     "told_once",
@@ -83,6 +85,11 @@ def told_once(warnings: Sequence[str], systems: Sequence[str]) -> list[str]:
         elif owner == names[0]:
             told.append(f"{', '.join(names) if len(names) < len(systems) else 'all systems'}: {text}")
     return told
+
+
+def of_users(text: str) -> str:
+    """What is said of queries, where these are users."""
+    return re.sub(r"\bquery\b", "user", re.sub(r"\bqueries\b", "users", text))
 
 
 def figure_shown(value: float, decimals: int) -> str:

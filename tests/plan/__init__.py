@@ -1,18 +1,14 @@
-"""Plans: what their tests share, and kinds of gold and systems as a plug-in would add them."""
+"""Plans: what their tests share."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
-import karat
 from karat.plan import GOLD_KINDS, SYSTEM_KINDS
 from karat.plan.execution import Outcome, run_plan
 from karat.plan.reading import Checked, read_plan
-from karat.plan.tables import Folder, GoldTable, Loaded, Shop, SystemTable
-from karat.types import Ranking
 
 GOLD = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\nq3 0 a 1\nq3 0 d 3\n"
 RUN = "q1 Q0 a 1 3.5 t\nq1 Q0 b 2 2 t\nq2 Q0 a 1 3 t\nq2 Q0 c 2 2 t\nq3 Q0 d 1 1 t\n"
@@ -67,37 +63,3 @@ def with_own_registries(patch: pytest.MonkeyPatch) -> None:
     """Kinds of gold and systems that are registered from now on are gone when the test is over."""
     for registry in (GOLD_KINDS, SYSTEM_KINDS):
         patch.setattr(registry, "_entries", {name: registry.get(name) for name in registry.names()})
-
-
-def split(path: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The first 80 % of the ratings by time, and the last 10 %."""
-    ratings = pl.read_csv(path).sort("timestamp", maintain_order=True)
-    first, second = (ratings["timestamp"][int(len(ratings) * share)] for share in (0.8, 0.9))
-    return ratings.filter(pl.col("timestamp") < first), ratings.filter(pl.col("timestamp") >= second)
-
-
-class InteractionsGold(GoldTable):
-    """The ratings of the last window are the truth."""
-
-    kind: Literal["interactions"]
-    path: str
-
-    def load(self, folder: Folder) -> Loaded:
-        _, test = split(folder.path(self.path))
-        return Loaded(golds={"gold": karat.as_gold(test.select("user_id", "movie_id", "rating"))})
-
-
-class PopularitySystem(SystemTable):
-    """What most have rated in the first window, less what the user has."""
-
-    kind: Literal["popularity"]
-    path: str
-
-    def load(self, shop: Shop) -> Ranking:
-        train, test = split(shop.path(self.path))
-        count = {**dict.fromkeys(test["movie_id"], 0), **dict(train["movie_id"].value_counts().iter_rows())}
-        seen = {str(user): set(items) for user, items in train.group_by("user_id").agg("movie_id").iter_rows()}
-        users = [str(user) for user in shop.gold.queries]
-        return karat.as_ranking(
-            {user: {item: n for item, n in count.items() if item not in seen.get(user, ())} for user in users}
-        )

@@ -1,4 +1,4 @@
-"""The five protocols as plans: three as they are, two with kinds of gold and systems that the test adds."""
+"""The five protocols as plans."""
 
 import json
 import random
@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.plan import GOLD_KINDS, SYSTEM_KINDS
 from karat.plan.execution import Outcome
 from karat.plan.reading import read_plan
 from tests.specs import slow_movies as slow
 
-from . import InteractionsGold, PopularitySystem, carried_out, means, put, with_own_registries
+from . import carried_out, means, put
 
 SKEWED = 1 / np.arange(1, 31) / (1 / np.arange(1, 31)).sum()
 """How likely each movie is to be rated."""
@@ -223,9 +222,9 @@ class TestDriving:
 class TestMovielens:
     PLAN = """
         gold = { kind = "interactions", path = "ratings.csv" }
-        systems.popularity = { kind = "popularity", path = "ratings.csv" }
+        systems.popularity = { kind = "recommender", model = "popularity" }
         measures = ["ndcg@10", "precision(rel=4,empty=zero)@10", "recall(rel=4)@10"]
-        slices = "users.csv:activity"
+        slices = "users.csv:lively"
         item_slices = "movies.csv:tier"
     """
 
@@ -242,10 +241,7 @@ class TestMovielens:
             "recall(rel=4)@10": hits / len(liked) if liked else None,
         }
 
-    def test_popularity_on_a_temporal_split(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        with_own_registries(monkeypatch)
-        GOLD_KINDS.add("interactions", InteractionsGold)
-        SYSTEM_KINDS.add("popularity", PopularitySystem)
+    def test_popularity_on_a_temporal_split(self, tmp_path: Path) -> None:
         chance = np.random.default_rng(3)
         pairs = [(f"u{u}", f"m{m}") for u in range(25) for m in chance.choice(30, 12, replace=False, p=SKEWED)]
         order = chance.permutation(len(pairs))
@@ -260,7 +256,7 @@ class TestMovielens:
         )
         put(
             tmp_path,
-            users__csv=table("user_id,activity", {user: "high" if len(seen[user]) > 9 else "low" for user in seen}),
+            users__csv=table("user_id,lively", {user: "yes" if len(seen[user]) > 9 else "no" for user in seen}),
         )
         tiers = {movie: "head" if n > 12 else "tail" for movie, n in counts.items()}
         put(tmp_path, movies__csv=table("movie_id,tier", tiers))
@@ -268,16 +264,17 @@ class TestMovielens:
         rated: dict[str, dict[str, int]] = {}
         for user, movie, rating, _ in test:
             rated.setdefault(user, {})[movie] = rating
-        known = [movie for movie, n in counts.items() if n or any(row[1] == movie for row in test)]
-        lists = {user: sorted(set(known) - seen[user], key=lambda movie: (-counts[movie], movie)) for user in rated}
+        lists = {user: sorted(set(counts) - seen[user], key=lambda movie: (-counts[movie], movie)) for user in rated}
         expected = {user: self.figures(rated[user], lists[user]) for user in rated}
         assert any(one["recall(rel=4)@10"] is None for one in expected.values())
         check_scores(outcome, "popularity", expected)
         parts = {part.name: part.estimates["popularity"]["ndcg@10"].mean for part in outcome.report.slices}
-        assert set(parts) == {"activity=high", "activity=low", "item.tier=head", "item.tier=tail"}
-        for name in ("high", "low"):
-            members = [expected[user]["ndcg@10"] or 0.0 for user in rated if (len(seen[user]) > 9) == (name == "high")]
-            assert parts[f"activity={name}"] == pytest.approx(slow.mean(members))
+        own = {"lively=yes", "lively=no", "item.tier=head", "item.tier=tail"}
+        tiered = {name.partition("=")[0] for name in set(parts) - own}
+        assert own < set(parts) and tiered == {"activity", "user", "item.popularity", "item.start"}
+        for name in ("yes", "no"):
+            members = [expected[user]["ndcg@10"] or 0.0 for user in rated if (len(seen[user]) > 9) == (name == "yes")]
+            assert parts[f"lively={name}"] == pytest.approx(slow.mean(members))
         for tier in ("head", "tail"):
             of_tier = {u: {m: r for m, r in of.items() if tiers[m] == tier} for u, of in rated.items()}
             values = [self.figures(of, lists[user])["ndcg@10"] or 0.0 for user, of in of_tier.items() if of]

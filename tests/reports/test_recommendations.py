@@ -246,7 +246,7 @@ class TestBelowChance:
         estimates = {name: dict(of) for name, of in report.estimates.items()}
         for name, mean in means.items():
             estimates[name]["ndcg@5"] = replace(estimates[name]["ndcg@5"], mean=mean)
-        return list(below_chance(replace(report, estimates=estimates)))
+        return list(below_chance(replace(report, estimates=estimates), "ndcg@5"))
 
     def test_what_ranks_below_a_random_order_is_named_with_both_figures(self, report: Report) -> None:
         notes = self.told(report, content=0.0213, random=0.0529)
@@ -268,21 +268,21 @@ class TestBelowChance:
 
     def test_without_a_random_order_chance_is_not_known(self) -> None:
         report = recommended("popularity", "content").only(HEADLINE)
-        assert not any("chance" in note for note in below_chance(report))
+        assert not any("chance" in note for note in below_chance(report, "ndcg@5"))
 
     def test_who_is_not_better_than_popularity_is_named(self, report: Report) -> None:
         """Not the random order, of which nobody expects it."""
-        (note,) = [note for note in below_chance(report) if "popularity" in note and "not shown" in note]
+        (note,) = [note for note in below_chance(report, "ndcg@5") if "popularity" in note and "not shown" in note]
         assert "recent" in note and "ndcg@5" in note and "random" not in note
 
     def test_a_gain_that_is_shown_is_not_held_against_a_system(self, report: Report) -> None:
         won = [replace(one, mean=one.baseline_mean + 0.2, p_holm=0.001) for one in report.comparisons]
-        notes = list(below_chance(replace(report, comparisons=tuple(won))))
+        notes = list(below_chance(replace(report, comparisons=tuple(won)), "ndcg@5"))
         assert not any("not shown" in note for note in notes)
 
     def test_only_popularity_is_a_yardstick(self) -> None:
         report = recommended("content", "popularity", baseline="content").only(HEADLINE)
-        assert list(below_chance(report)) == []
+        assert list(below_chance(report, "ndcg@5")) == []
 
 
 class TestScreen:

@@ -75,7 +75,7 @@ class TestWords:
     def test_titles(self, report: Report, figure: Figure) -> None:
         tiers, exposure, *cuts = figure.axes
         assert tiers.get_title(loc="left").startswith("ndcg@5 by tier")
-        assert "first 10" in exposure.get_title(loc="left")
+        assert f"first {report.exposures['popularity'].k} " in exposure.get_title(loc="left")
         assert [axes.get_title(loc="left") for axes in cuts] == ["NDCG@k", "Recall@k"]
 
     def test_a_line_for_each_tier_with_its_users(self, report: Report, figure: Figure) -> None:

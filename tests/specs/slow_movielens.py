@@ -37,7 +37,7 @@ def latest(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
 
 
 def cut_offs(rows: Sequence[Row]) -> tuple[int, int]:
-    """Section 3.2: the times before which the share of rows is nearest to 80 and to 90 %; of two as near the earlier."""
+    """Section 3.2: the times before which the share of rows is nearest to 80 and 90 %; of two as near the earlier."""
     times = sorted(row[3] for row in rows)
     first = {time: place for place, time in reversed(list(enumerate(times)))}
     t1, t2 = (min(first, key=lambda time: (abs(10 * first[time] - of_ten * len(times)), time)) for of_ten in (8, 9))
@@ -192,7 +192,7 @@ class World:
 
 
 def quarters(counts: Sequence[int]) -> list[int]:
-    """The highest counts of low, medium and high: as near to a quarter, half and three quarters as equals allow."""
+    """The highest counts of low, medium and high, as near to quarters of all as equal counts allow."""
     levels = sorted(set(counts))[:-1]
     if not levels:
         return [max(counts)] * 3
@@ -241,8 +241,9 @@ def hit_rate(shown: Sequence[str], held: Mapping[str, float], k: int) -> float |
 
 
 def reciprocal_rank(shown: Sequence[str], held: Mapping[str, float], k: int) -> float | None:
-    places = [place for place, item in enumerate(shown[:k], 1) if item in liked(held)]
-    return (1 / places[0] if places else 0.0) if liked(held) else None
+    wanted = liked(held)
+    places = [place for place, item in enumerate(shown[:k], 1) if item in wanted]
+    return (1 / places[0] if places else 0.0) if wanted else None
 
 
 def average_precision(shown: Sequence[str], held: Mapping[str, float], k: int) -> float | None:

@@ -20,11 +20,12 @@ from karat.plan.opening import opened
 from karat.plan.reading import Checked
 from karat.plan.work import TOP, Steps, Work
 from karat.report import Report
+from karat.reports.recommendations import below_chance
 from karat.saved import Saved
 from karat.slices import Cuts, parse_attributes
 from karat.targets import Target
 from karat.types import Gold, Ranking
-from karat.wording import told_once
+from karat.wording import of_users, told_once
 
 __all__ = ["Outcome", "rankings_of", "run_plan", "timestamp"]
 
@@ -57,6 +58,9 @@ def run_plan(checked: Checked, steps: Steps | None = None, output: Path | None =
     if work.trials.stabilities:
         golds = {name: work.gold_of(name) for name in plan.systems}
         report = work.trials.added_to(report, golds, checked.asked, work.how)
+    if work.loaded.recommendations is not None:
+        told = (*report.warnings, *below_chance(report, checked.headline[0]))
+        report = replace(report, warnings=tuple(map(of_users, told)))
     targets, notes = _aimed(work, report)
     report = replace(report, warnings=tuple(told_once([*report.warnings, *notes], list(report.systems))))
     return Outcome(report, _gate(targets, report, checked.where) if targets else None)

@@ -43,8 +43,6 @@ def print_recommendations(report: Report) -> None:
     if report.exposures:
         screen.print("\nShare of recommendations that go to the most popular items of training")
         print_table(*exposure_table(report), text=(0,))
-    for note in below_chance(report):
-        screen.print(note)
 
 
 def _print_differences(report: Report) -> None:
@@ -158,9 +156,8 @@ def exposure_table(report: Report) -> Table:
     return [f"first {first.k} of", *header, "different items"], rows
 
 
-def below_chance(report: Report) -> Iterator[str]:
+def below_chance(report: Report, label: str) -> Iterator[str]:
     """Systems that do no better than an order by chance, and those that popularity keeps up with."""
-    label = report.labels[0]
     means = {name: of[label].mean for name, of in report.estimates.items() if label in of}
     random = [name for name in report.systems if name in report.by_chance or _model(report, name) == "random"]
     floor = max((means[name] for name in random if name in means), default=None)
