@@ -88,6 +88,16 @@ def test_outputs_of_the_readme_are_what_is_printed(command: str, desk: Path) -> 
     assert printed[: len(expected)] == expected
 
 
+def test_lines_shown_of_the_recommenders_are_printed(desk: Path) -> None:
+    pytest.importorskip("irspack")
+    pytest.importorskip("implicit")
+    page = README.partition("$ karat demo movielens\n")[2].partition("\n\n")[0]
+    printed = [line.rstrip() for line in karat("demo", "movielens", cwd=desk).stdout.splitlines()]
+    shown = [line.strip() for line in page.splitlines() if line.strip() != "…"]
+    assert len(shown) > 5
+    assert [line for line in shown if line not in printed] == []
+
+
 def test_tables_of_the_readme_are_made_from_the_code() -> None:
     ended = subprocess.run([sys.executable, str(ROOT / "scripts" / "make_tables.py"), "--check"], check=False)
     assert ended.returncode == 0, "run: make tables"

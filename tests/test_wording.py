@@ -172,3 +172,7 @@ class TestToldOnce:
     def test_nothing(self) -> None:
         assert told_once([], ["a"]) == []
         assert told_once(["a: x"], []) == ["a: x"]
+
+    def test_a_system_that_says_it_twice_is_one(self) -> None:
+        assert told_once(["a: x", "a: x", "b: x"], ["a", "b", "c"]) == ["a: x", "b: x"]
+        assert told_once(["a: x"] * 3, ["a", "b"]) == ["a: x"]

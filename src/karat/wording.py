@@ -71,7 +71,7 @@ def told_once(warnings: Sequence[str], systems: Sequence[str]) -> list[str]:
     """Warnings that begin with a system's name; what is said of three or more is said once."""
     owners: dict[str, list[str]] = {}
     parted = []
-    for warning in warnings:
+    for warning in dict.fromkeys(warnings):
         name, colon, text = warning.partition(": ")
         owner = name if colon and name in systems else None
         parted.append((owner, warning if owner is None else text))

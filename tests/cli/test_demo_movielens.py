@@ -115,23 +115,19 @@ def test_everything_at_once(karat: Karat, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 class TestWithoutLibraries:
-    def test_models_are_left_out_with_what_to_install(self, karat: Karat, core: list[str]) -> None:
-        """And nothing but the results is written, to a folder that the help names."""
-        outcome = karat("demo", "movielens")
+    def test_models_are_left_out_and_kept_files_run(self, karat: Karat, core: list[str]) -> None:
+        """With what to install; the files can be changed."""
+        outcome = karat("demo", "movielens", "--keep", "mine")
         assert outcome.code == 0, outcome.err
-        assert names_in("karat-movielens") == RESULTS
-        report = json.loads(Path("karat-movielens/report.json").read_text("utf-8"))
+        assert names_in("mine") == sorted([*DATA, *RESULTS, "karat.opened.jsonl"])
+        report = json.loads(Path("mine/report.json").read_text("utf-8"))
         assert {"popularity", "random"} <= set(report["systems"])
         assert not {"item-knn", "als", "ease", "hybrid"} & set(report["systems"]) and "als" in core
         told = [line for line in outcome.warnings if "pip install 'karat[recsys]'" in line]
         assert told and all(any(name in line for line in told) for name in ("item-knn", "als", "ease"))
         assert outcome.out.startswith(f"movielens: 182 users, {len(report['systems'])} systems\n")
         assert max(map(len, outcome.out.splitlines())) <= 80
-
-    def test_kept_files_can_be_changed_and_run(self, karat: Karat, core: list[str]) -> None:
-        outcome = karat("demo", "movielens", "--keep", "mine", "--quiet")
-        assert (outcome.code, outcome.err) == (0, "")
-        assert names_in("mine") == sorted([*DATA, *RESULTS, "karat.opened.jsonl"])
+        assert outcome.err.splitlines()[-1] == "Next: open mine/recommenders.png; karat tune mine/karat.toml"
         for name in DATA[1:]:
             assert Path("mine", name).read_bytes() == (SAMPLE / name).read_bytes()
         plan = Path("mine/karat.toml")
@@ -169,12 +165,13 @@ class TestWithoutLibraries:
         return report
 
     def test_without_a_catalogue_the_items_seen_are_it(self, karat: Karat, core: list[str]) -> None:
+        """Results go to the folder that the help names, where none is asked for."""
         Path("bare").mkdir()
         latest(Path("bare"))
         Path("bare/movies.csv").unlink()
-        outcome = karat("demo", "movielens", "--data", "bare", "-o", "out")
-        assert outcome.code == 0, outcome.err
-        report = json.loads(Path("out/report.json").read_text("utf-8"))
+        outcome = karat("demo", "movielens", "--data", "bare", "--quiet")
+        assert (outcome.code, outcome.err) == (0, "") and names_in("karat-movielens") == RESULTS
+        report = json.loads(Path("karat-movielens/report.json").read_text("utf-8"))
         assert report["interactions"]["catalogue"]["kind"] == "seen"
         assert "diversity@10" not in report["systems"]["popularity"]["measures"]
 
@@ -222,3 +219,12 @@ def test_the_real_log(karat: Karat, core: list[str]) -> None:
     means = {name: of["measures"]["ndcg@10"]["mean"] for name, of in report["systems"].items()}
     assert means["popularity"] > 5 * means["random"]
     assert max(map(len, outcome.out.splitlines())) <= 80
+
+
+def test_init_names_the_log_that_it_found(karat: Karat, core: list[str]) -> None:
+    Path("gold.qrels").unlink()
+    Path("run.trec").unlink()
+    latest(Path())
+    outcome = karat("init")
+    assert outcome.code == 0
+    assert "(recommenders)" in outcome.err and "Found ratings.csv, movies.csv\n" in outcome.err

@@ -30,7 +30,7 @@ from tests.specs import slow_movielens as slow
 
 WORLD = slow.made(5, users=16, items=24, rows=420)
 T1, T2 = slow.cut_offs(WORLD.rows)
-FUTURE_ITEMS = ("0", "12a", "5", "zz")
+FUTURE_ITEMS = ("0", "00", "12a", "5", "zz")
 """Ids that stand before, between and behind all others; 5 is one that training lacks, too."""
 FUTURE_USERS = ("00", "1x", "~")
 LOST = "5"
@@ -74,7 +74,12 @@ def log_of(rows: Rows, folder: Path) -> Path:
 @cache
 def genres() -> str:
     lines = [f"{item},Film {item},{'|'.join(of) or '(no genres listed)'}" for item, of in WORLD.genres.items()]
-    return "\n".join(["movieId,title,genres", *lines, "0,Film 0,Drama", "12a,Film 12a,", "zz,Film zz,Horror"]) + "\n"
+    return (
+        "\n".join(
+            ["movieId,title,genres", *lines, "0,Film 0,Drama", "00,Film 00,Drama", "12a,Film 12a,", "zz,Film zz,Horror"]
+        )
+        + "\n"
+    )
 
 
 def task_of(

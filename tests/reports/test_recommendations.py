@@ -158,11 +158,12 @@ class TestBoard:
         signs = set()
         for one in report.comparisons:
             assert one.p_holm is not None
-            wanted = "▲" if one.difference > 0 else "▼"
+            beyond = one.measure.split("@")[0] in ("coverage", "novelty", "diversity")
+            wanted = ("↑" if beyond else "▲") if one.difference > 0 else ("↓" if beyond else "▼")
             assert (found[one.system, one.measure] == wanted) == (one.p_holm <= 0.05), one
             signs.add(found[one.system, one.measure])
-        assert {"▲", "▼"} < signs
-        assert not any(found["popularity", label] in "▲▼" for label in HEADLINE)
+        assert signs & {"▲", "▼"} and signs & {"↑", "↓"}
+        assert not any(found["popularity", label] in "▲▼↑↓" for label in HEADLINE)
 
     def test_undefined_is_a_dash(self, report: Report) -> None:
         estimates = {name: dict(of) for name, of in report.estimates.items()}
@@ -233,6 +234,15 @@ class TestExposure:
         assert shares["popularity"][0] > 2 * shares["random"][0]
         assert int(rows[0][-1]) < int(rows[3][-1]) and rows[-1][-1] == "of 40"
 
+    @pytest.mark.parametrize("items", [3, 7, 15, 25, 45, 99, 1000])
+    def test_small_catalogues_have_the_nearest_shares(self, report: Report, items: int) -> None:
+        parts = min(10, items)
+        edges = tuple(round(items * part / parts) / items for part in range(1, parts + 1))
+        one = Exposure(10, 300, edges, (1 / parts,) * parts, (1 / parts,) * parts, 3, items)
+        header, rows = exposure_table(replace(report, exposures={"mine": one}))
+        assert len(header) == len(rows[0]) and len(header) >= 4 and header[-1] == "different items"
+        assert len(set(header)) == len(header)
+
     def test_systems_without_exposure_are_left_out(self, report: Report) -> None:
         kept = {name: one for name, one in report.exposures.items() if name != "content"}
         _, rows = exposure_table(replace(report, exposures=kept))
@@ -280,6 +290,13 @@ class TestBelowChance:
         notes = list(below_chance(replace(report, comparisons=tuple(won)), "ndcg@5"))
         assert not any("not shown" in note for note in notes)
 
+    def test_who_is_worse_is_told_apart(self, report: Report) -> None:
+        found = [note for note in below_chance(report, "ndcg@5") if "popularity" in note]
+        assert found == [
+            "worse than popularity on ndcg@5: content",
+            "not shown to be better than popularity on ndcg@5: recent",
+        ]
+
     def test_only_popularity_is_a_yardstick(self) -> None:
         report = recommended("content", "popularity", baseline="content").only(HEADLINE)
         assert list(below_chance(report, "ndcg@5")) == []
@@ -303,6 +320,35 @@ class TestScreen:
         assert any(re.match(r"activity=low +24 ", line) for line in lines)
         assert any(line.startswith("activity: low at most 12") for line in lines)
         assert any("only held-out items of the tier count" in line for line in lines)
+
+    @pytest.mark.parametrize("columns", [60, 80])
+    def test_wide_tables_are_parted_and_keep_their_first_columns(
+        self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+    ) -> None:
+        """Nine systems: every figure is there under its name, and every line says what it is of."""
+        names = {f"system-{place}": list(SYSTEMS)[place % 4] for place in range(9)}
+        many = replace(
+            report,
+            systems={name: report.systems[of] for name, of in names.items()},
+            estimates={name: report.estimates[of] for name, of in names.items()},
+            slices=tuple(
+                replace(part, estimates={name: part.estimates[of] for name, of in names.items()}, beside=())
+                for part in report.slices
+            ),
+            baseline=None,
+            comparisons=(),
+        )
+        out = shown(many, capsys, monkeypatch, columns)
+        assert max(map(len, out.splitlines())) <= columns
+        cells = [line.split() for line in out.splitlines()]
+        heads = [line for line in cells if line[:2] == ["slice", "n"]]
+        assert len(heads) > 1 and [name for head in heads for name in head[2:]] == list(names)
+        for part in report.slices:
+            found = [line for line in cells if line[:1] == [part.name]]
+            wanted = [f"{part.estimates[of]['ndcg@5'].mean:.3f}" for of in names.values()]
+            assert [figure for line in found for figure in line[2:]] == wanted
+        for part in (*HEADLINE, "2020-11-06 – 2020-11-11"):
+            assert part in out
 
     def test_users_are_never_called_queries(
         self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -347,3 +393,45 @@ def test_users_never_have_the_name_of_the_item_with_their_id(whole: Report) -> N
     for line in losses:
         assert re.match(r"\| \d{1,2} \|", line), line
     assert {line.split("|")[1].strip() for line in losses} <= set(map(str, range(1, USERS + 1)))
+
+
+class TestMarkdown:
+    """The same as on the screen, and every measure."""
+
+    def test_windows_tiers_and_exposure_are_there(self, whole: Report) -> None:
+        text = to_markdown(whole)
+        titles = re.findall(r"^### (.+)$", text, re.MULTILINE)
+        assert titles[:3] == ["The log", "Measures", "Compared with popularity"]
+        by_tier = [title.split()[0] for title in titles if "by tier" in title]
+        assert by_tier == ["ndcg@5", "recall(rel=4)@5", "ndcg@10", "recall(rel=4)@10"]
+        assert titles[-1].startswith(f"Which share of the first {whole.exposures['popularity'].k} recommendations")
+        for table in (windows_table(whole), tiers_table(whole, "recall(rel=4)@10", ends=True), exposure_table(whole)):
+            for row in table[1]:
+                assert f"| {' | '.join(row)} |" in text
+        for line in ("activity: low at most 12", "warning: not shown to be better than popularity on ndcg@5: recent"):
+            assert f"- {line}" in text
+
+    def test_users_are_users(self, whole: Report) -> None:
+        text = to_markdown(replace(whole, warnings=()))
+        assert "interval over users" in text and "users better, equal, worse" in text and "quer" not in text
+
+    def test_losses_are_of_the_first_measure_that_was_compared(self, whole: Report) -> None:
+        later = replace(
+            whole,
+            comparisons=tuple(one for one in whole.comparisons if one.measure == "recall(rel=4)@5"),
+            changes=tuple(one for one in whole.changes if one.measure == "recall(rel=4)@5"),
+        )
+        assert "on recall(rel=4)@5" in to_markdown(later)
+
+    def test_without_baseline_and_exposure(self) -> None:
+        alone = recommended("popularity", baseline=None, titles=False, dates=False)
+        text = to_markdown(replace(alone, exposures={}))
+        assert "### The log" in text and "Compared" not in text and "▲" not in text and "Which share" not in text
+
+
+def test_exposure_looks_as_deep_as_the_headline(whole: Report) -> None:
+    """So that its items are those of coverage beside it."""
+    one = whole.exposures["popularity"]
+    assert one.k == 5 and one.distinct / one.catalogue == pytest.approx(
+        whole.estimates["popularity"]["coverage@5"].mean
+    )

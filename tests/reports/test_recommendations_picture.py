@@ -17,6 +17,7 @@ from karat.errors import UsageError
 from karat.report import Report
 from karat.reports.drawing import MARKERS
 from karat.reports.recommendations_picture import to_recommenders_figure, to_recommenders_png
+from karat.statistics.estimates import Estimate
 
 from .test_recommendations import SYSTEMS, recommended, without_intervals
 
@@ -91,7 +92,13 @@ class TestWords:
 
     def test_the_caption_tells_what_was_held_out_and_how_to_read_it(self, figure: Figure) -> None:
         told = " ".join((figure.get_supxlabel() or "").split())
-        for part in ("Held against test", "training interactions", "only held-out items", "95 % intervals"):
+        for part in (
+            "Held against test",
+            "training interactions",
+            "only held-out items",
+            "95 % intervals",
+            "Recall: recall(rel=4)",
+        ):
             assert part in told
 
     def test_words_stay_on_the_page(self, report: Report) -> None:
@@ -190,6 +197,37 @@ class TestReports:
         figure = to_recommenders_figure(report.only(["ndcg@5", "recall(rel=4)@5"]))
         assert len(figure.axes) == 2
         check_inside(figure)
+
+    def test_no_cutoff_has_no_curves(self, report: Report) -> None:
+        """As of a plan whose measures look at all that is recommended."""
+        label = "ndcg"
+
+        def renamed(estimates: dict[str, dict[str, Estimate]]) -> dict[str, dict[str, Estimate]]:
+            return {name: {label: of["ndcg@5"]} for name, of in estimates.items()}
+
+        scores = {
+            name: replace(one.only(["ndcg@5"]), labels=(label,), conventions=(label,))
+            for name, one in report.systems.items()
+        }
+        slices = tuple(replace(part, estimates=renamed(part.estimates), beside=()) for part in report.slices)
+        bare = replace(
+            report, systems=scores, estimates=renamed(report.estimates), slices=slices, comparisons=(), baseline=None
+        )
+        figure = to_recommenders_figure(bare)
+        assert [axes.get_title(loc="left").split()[0] for axes in figure.axes] == ["ndcg", "Share"]
+        check_inside(figure)
+
+    def test_no_exposures_have_no_panel(self, report: Report) -> None:
+        figure = to_recommenders_figure(replace(report, exposures={}))
+        assert [axes.get_title(loc="left") for axes in figure.axes[1:]] == ["NDCG@k", "Recall@k"]
+        check_inside(figure)
+
+    def test_markers_of_a_tier_hardly_overlap(self, report: Report) -> None:
+        figure = to_recommenders_figure(many(report, 9))
+        FigureCanvasAgg(figure).draw()
+        axes = figure.axes[0]
+        heights = [axes.transData.transform((0, points_of(axes, place)[0][1]))[1] for place in range(9)]
+        assert abs(heights[1] - heights[0]) * 72 / figure.dpi > 2.0
 
     def test_systems_without_exposure_are_left_out(self, report: Report) -> None:
         """As of a random order that is scored by its expectation."""

@@ -14,7 +14,8 @@ __all__ = ["add_to"]
 _EPILOG = (
     "Kinds: runs (saved runs against labels), spaces or movies (embedding spaces against ordered lists), reference or "
     "papers (models against a reference model), search or fashion (vectors of queries against labels), keywords or "
-    "driving (items that have what a query asks for). Without one, the files of the folder decide.\n\n"
+    "driving (items that have what a query asks for), recommenders or movielens (models against what users took "
+    "later). Without one, the files of the folder decide.\n\n"
     "Examples:\n\n"
     "  karat init\n\n"
     "  karat init movies -o plans/movies.toml"
@@ -50,10 +51,11 @@ def init_command(
         pass
     read_plan(output)
     say(f"Wrote {output} ({chosen}) and {output.parent / SCHEMA_FILE}", quiet=quiet)
-    named = [*found.golds, *found.ordered, *found.runs, *found.vectors, *found.query_vectors, *found.annotated]
-    named += [table for table in found.tables if table not in named]
+    named = [*found.golds, *found.ordered, *found.logs, *(found.catalogues if found.logs else ()), *found.runs]
+    named += [*found.vectors, *found.query_vectors, *found.annotated, *found.tables]
+    named = list(dict.fromkeys(named))
     if found.anything:
         say(f"Found {', '.join(named[:6])}{' …' if len(named) > 6 else ''}", quiet=quiet)
         say(f"Next: look it over, then karat run{'' if output == Path(PLAN_FILE) else f' {output}'}", quiet=quiet)
     else:
-        say("Found no gold, runs or vectors here: the paths in the plan are examples, put yours in", quiet=quiet)
+        say("Found no gold, runs, vectors or log here: the paths in the plan are examples, put yours in", quiet=quiet)

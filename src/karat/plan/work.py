@@ -166,7 +166,7 @@ class Work:
                 told = count(len(found.unknown), "result is", "results are")
                 self.notes.append(f"{name}: {told} {_UNKNOWN}, and never relevant: {named(found.unknown)}")
         if self.loaded.recommendations is not None:
-            self.exposures[name] = self.loaded.recommendations.exposure(ranking, max(self.cuts, default=TOP))
+            self.exposures[name] = self.loaded.recommendations.exposure(ranking, self._exposed)
         if threshold is None:
             return ranking
         self.facts[name] = self.facts.get(name, {}) | {"threshold": threshold}
@@ -177,6 +177,13 @@ class Work:
                 f"{name}: the threshold {threshold:g} leaves {bare:,} of {len(shown):,} queries no result"
             )
         return shown
+
+    @property
+    def _exposed(self) -> int:
+        """As many as the first measure of the headline looks at."""
+        headline = self.checked.headline
+        first = next((one for one in self.checked.asked if headline and one.label == headline[0]), None)
+        return (first.measure.k if first is not None else None) or max(self.cuts, default=TOP)
 
     @property
     def _ties(self) -> TieRule:

@@ -74,12 +74,13 @@ def tally(one: Comparison) -> str:
 
 def power_lines(report: Report) -> Iterator[str]:
     """What the first measure could have shown with so many queries."""
+    who = ("user", "users") if report.interactions else ("query", "queries")
     for one in report.comparisons:
         if one.measure != report.labels[0] or one.detectable is None:
             continue
         needed = one.needed_for(report.detect, report.level)
         yield (
-            f"{one.system}: {count(one.n, 'query', 'queries')} can show {one.detectable:.2g} in {one.measure} "
+            f"{one.system}: {count(one.n, *who)} can show {one.detectable:.2g} in {one.measure} "
             f"({percent(POWER)} power); {report.detect:g} takes {f'{needed:,}' if needed else 'too many'}"
         )
 

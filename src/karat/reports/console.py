@@ -25,6 +25,7 @@ __all__ = [
     "console",
     "print_comparison",
     "print_first_fitting",
+    "print_parted",
     "print_report",
     "print_slices",
     "print_spaces",
@@ -157,6 +158,24 @@ def print_first_fitting(layouts: Sequence[tuple[Sequence[str], Sequence[Sequence
     header, rows = next((table for table in layouts if _width(*table) <= screen.width), layouts[-1])
     words = [place for place, name in enumerate(header) if name in text]
     screen.print(_table(header, rows, text=words, folding=words))
+
+
+def print_parted(header: Sequence[str], rows: Sequence[Sequence[str]], *, fixed: int) -> None:
+    """A table too wide for the screen as several under each other; the first ``fixed`` columns stand in each."""
+    places = list(range(fixed, len(header)))
+    while places:
+        taken = next((n for n in range(len(places), 1, -1) if _fits(header, rows, fixed, places[:n])), 1)
+        chosen = [*range(fixed), *places[:taken]]
+        print_table([header[one] for one in chosen], [[row[one] for one in chosen] for row in rows], folding=(0,))
+        places = places[taken:]
+        if places:
+            print()
+
+
+def _fits(header: Sequence[str], rows: Sequence[Sequence[str]], fixed: int, places: Sequence[int]) -> bool:
+    chosen = [*range(fixed), *places]
+    cells = [[row[one] for one in chosen] for row in rows]
+    return _width([header[one] for one in chosen], cells) <= console().width
 
 
 def print_table(

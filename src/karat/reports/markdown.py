@@ -6,6 +6,13 @@ from karat.report import Report
 from karat.reports import FORMS
 from karat.reports.comparison import changes_table, comparison_table, losses_of, power_lines, slices_table
 from karat.reports.partial import missed_table, notes_of, quality_table, shown_queries
+from karat.reports.recommendations import (
+    exposure_table,
+    ranges_told,
+    split_told,
+    tiers_table,
+    windows_table,
+)
 from karat.reports.spaces import spaces_table
 from karat.reports.table import Table, by_measure, caption, legend
 
@@ -14,7 +21,7 @@ __all__ = ["escaped", "markdown_table", "to_markdown"]
 
 @FORMS.register("md")
 def to_markdown(report: Report) -> str:
-    lines = markdown_table(*by_measure(report))
+    lines = [*(_log(report) if report.interactions else ()), *markdown_table(*by_measure(report))]
     if caption(report):
         lines += ["", escaped(caption(report))]
     if legend(report):
@@ -24,12 +31,15 @@ def to_markdown(report: Report) -> str:
         lines += markdown_table(*comparison_table(report), text=(0, 1))
         lines += [
             "",
-            "p: sign-flip test, corrected for all comparisons after Holm; +/=/−: queries better, equal, worse.",
+            f"p: sign-flip test, corrected for all comparisons after Holm; +/=/−: {_who(report)} better, equal, worse.",
         ]
-        lines += ["", *(f"- {escaped(line)}" for line in power_lines(report))]
-        for title, table in _changed(report):
+        compared = report.only(list(dict.fromkeys(one.measure for one in report.comparisons)))
+        lines += ["", *(f"- {escaped(line)}" for line in power_lines(compared))]
+        for title, table in _changed(compared):
             lines += ["", f"### {escaped(title)}", "", *markdown_table(*table, text=(0, 3))]
-    for label in report.labels if report.slices else ():
+    if report.interactions:
+        lines += [*_tiers(report), *_exposure(report)]
+    for label in report.labels if report.slices and not report.interactions else ():
         header, rows = slices_table(report, label)
         if not rows:
             continue
@@ -50,6 +60,43 @@ def to_markdown(report: Report) -> str:
     if report.warnings:
         lines += ["", *(f"- warning: {escaped(warning)}" for warning in report.warnings)]
     return "\n".join(lines) + "\n"
+
+
+def _who(report: Report) -> str:
+    return "users" if report.interactions else "queries"
+
+
+def _log(report: Report) -> Iterator[str]:
+    """What was held out of which log."""
+    yield from ("### The log", "", escaped(split_told(report.interactions)), "")
+    yield from markdown_table(*windows_table(report), text=(0, 6))
+    yield from ("", "new: of whom training has nothing.", "", "### Measures", "")
+
+
+def _tiers(report: Report) -> Iterator[str]:
+    """Every measure in every tier, those that were compared first."""
+    compared = [one.measure for one in report.comparisons]
+    for label in dict.fromkeys((*compared, *report.labels)):
+        header, rows = tiers_table(report, label, ends=True)
+        if rows:
+            yield from ("", f"### {escaped(report.both_names(label))} by tier of training interactions", "")
+            yield from markdown_table(header, rows)
+    if report.slices:
+        signs = f" ▲ better, ▼ worse than {report.baseline} there, else chance alone would do." if compared else ""
+        yield from ("", *(f"- {escaped(line)}" for line in ranges_told(report)))
+        yield f"- item.…: only held-out items of the tier count; n: users who have such.{escaped(signs)}"
+
+
+def _exposure(report: Report) -> Iterator[str]:
+    """Where in the catalogue recommendations come from."""
+    if report.exposures:
+        k = next(iter(report.exposures.values())).k
+        yield from (
+            "",
+            f"### Which share of the first {k} recommendations is of the most popular items of training",
+            "",
+        )
+        yield from markdown_table(*exposure_table(report))
 
 
 def _partial(report: Report, system: str) -> Iterator[str]:

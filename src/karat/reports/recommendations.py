@@ -4,44 +4,56 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from karat.breakdown import Slice
+from karat.measure import Measure
 from karat.report import Report
 from karat.reports.comparison import comparison_table, verdict_of
-from karat.reports.console import console, print_first_fitting, print_table
+from karat.reports.console import console, print_parted, print_table
 from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
 from karat.wording import estimate_shown, figure_shown, percent
 
-__all__ = ["below_chance", "board", "exposure_table", "print_recommendations", "tiers_table", "windows_table"]
+__all__ = [
+    "below_chance",
+    "board",
+    "exposure_table",
+    "print_recommendations",
+    "ranges_told",
+    "split_told",
+    "tiers_table",
+    "windows_table",
+]
 
 Table = tuple[list[str], list[list[str]]]
 _DECIMALS = 3
 _UNIT = "training interactions"
+_CATALOGUES = {"items": "of the items file", "seen": "that the log has seen", "train": "of training"}
+_SHARES = (0.1, 0.2, 0.5)
+_MORE, _LESS = " ↑", " ↓"
 _SIGNS = {"better": " ▲", "worse": " ▼"}
 
 
 def print_recommendations(report: Report) -> None:
     """On standard output: the log, every system, the first measure beside the baseline and in every tier, exposure."""
     screen = console()
-    screen.print(_split_told(report.interactions))
-    print_table(*windows_table(report), text=(0, 6))
+    screen.print(split_told(report.interactions))
+    print_parted(*windows_table(report), fixed=1)
     print()
-    print_first_fitting(
-        [board(report, ends=True), board(report, ends=False), *_down(report)], text=("system", "measure")
-    )
+    print_parted(*board(report, ends=True), fixed=1)
     if report.how is not None:
         screen.print(f"[{percent(report.level)} interval over users]{_signs_told(report, '')}")
     _print_differences(report)
     if report.slices:
         measure = report.labels[0]
         screen.print(f"\n{report.both_names(measure)} by tier of training interactions")
-        print_table(*tiers_table(report, measure), text=(0,), folding=(0,))
-        for line in _ranges_told(report):
+        print_parted(*tiers_table(report, measure), fixed=2)
+        for line in ranges_told(report):
             screen.print(line)
         screen.print(
             f"item.…: only held-out items of the tier count; n: users who have such{_signs_told(report, ' there')}"
         )
     if report.exposures:
-        screen.print("\nShare of recommendations that go to the most popular items of training")
+        k = next(iter(report.exposures.values())).k
+        screen.print(f"\nWhich share of the first {k} recommendations is of the most popular items of training")
         print_table(*exposure_table(report), text=(0,))
 
 
@@ -51,61 +63,75 @@ def _print_differences(report: Report) -> None:
     if first.comparisons:
         print()
         header, rows = comparison_table(first)
-        print_table(header[1:], [row[1:] for row in rows], text=(0,))
+        print_parted(header[1:], [row[1:] for row in rows], fixed=1)
         console().print(f"{report.labels[0]} − {report.baseline}'s; p: sign-flip test, Holm's correction; +/=/−: users")
 
 
 def _signs_told(report: Report, where: str) -> str:
     if report.baseline is None:
         return ""
-    return f" · ▲ better, ▼ worse than {report.baseline}{where}, else chance alone would do"
+    beyond = "" if where or not _beyond_accuracy(report) else ", ↑ ↓ more or less where more is not better by itself"
+    return f" · ▲ better, ▼ worse than {report.baseline}{where}{beyond}, else chance alone would do"
 
 
 def board(report: Report, *, ends: bool) -> Table:
     """Systems down, measures across; with the first one's interval, and what differs from the baseline marked."""
     shown = {(one.system, one.measure): one for one in report.comparisons}
+    beyond = _beyond_accuracy(report)
     rows = []
     for system, estimates in report.estimates.items():
         cells = []
         for place, label in enumerate(report.labels):
             one = shown.get((system, label))
-            sign = _SIGNS.get(verdict_of(one, report.level), "") if one is not None else ""
+            sign = _sign(one, report, beyond=label in beyond)
             text = estimate_shown(estimates[label]) if ends and place == 0 else _mean(estimates[label])
             cells.append(text + sign)
         rows.append([system, *cells])
     return ["system", *(report.both_names(label) for label in report.labels)], rows
 
 
+def _beyond_accuracy(report: Report) -> set[str]:
+    """The measures that look at lists alone: more of them is not better by itself."""
+    return {
+        label
+        for scores in report.systems.values()
+        for label, convention in zip(scores.labels, scores.conventions, strict=True)
+        if Measure.parse(convention).metric.of_lists
+    }
+
+
+def _sign(one: Comparison | None, report: Report, *, beyond: bool) -> str:
+    """Better or worse where that is shown; of a measure beyond accuracy, more or less."""
+    verdict = verdict_of(one, report.level) if one is not None else ""
+    if one is None or verdict not in _SIGNS:
+        return ""
+    return (_MORE if one.difference > 0 else _LESS) if beyond else _SIGNS[verdict]
+
+
 def _mean(estimate: Estimate) -> str:
     return figure_shown(estimate.mean, _DECIMALS) if estimate.n else "–"
 
 
-def _down(report: Report) -> list[Table]:
-    """The same with measures down, for narrow screens."""
-    header, rows = board(report, ends=False)
-    turned = [[label, *(row[place] for row in rows)] for place, label in enumerate(header[1:], start=1)]
-    return [(["measure", *(row[0] for row in rows)], turned)]
-
-
-def _split_told(about: Mapping[str, Any]) -> str:
+def split_told(about: Mapping[str, Any]) -> str:
+    """How the log was parted, what was learnt from, and who could be recommended."""
     how = dict(about["split"])
     kind = how.pop("kind", "given")
     learnt = "train and validation" if about["fit_on"] == "train+validation" else "train"
     catalogue = about["catalogue"]
     return (
         f"{kind} split, held against {about['window']}, fitted on {learnt}; candidates: "
-        f"{catalogue['items']:,} items ({catalogue['kind']}) less what a user took in training"
+        f"{catalogue['items']:,} items {_CATALOGUES[catalogue['kind']]}, less what a user took in training"
     )
 
 
 def windows_table(report: Report) -> Table:
-    """Rows, users, items and cold ones of each window of the log."""
+    """Rows, users and items of each window of the log, and those of whom training has nothing."""
     rows = []
     for name, one in report.interactions["windows"].items():
         cells = [f"{one[key]:,}" if one.get(key) is not None else "–" for key in ("rows", "users", "items")]
         cold = ["–", "–"] if name == "train" else [f"{one[key]:,}" for key in ("cold_users", "cold_items")]
         rows.append([name, *cells, *cold, _span(one)])
-    return ["window", "rows", "users", "items", "cold users", "cold items", "from – to"], rows
+    return ["window", "rows", "users", "items", "new users", "new items", "from – to"], rows
 
 
 def _span(one: Mapping[str, Any]) -> str:
@@ -113,18 +139,18 @@ def _span(one: Mapping[str, Any]) -> str:
     return " – ".join(ends) if all(ends) else ""
 
 
-def tiers_table(report: Report, measure: str) -> Table:
-    """One measure in every slice, a column a system, in the order of the tiers."""
+def tiers_table(report: Report, measure: str, *, ends: bool = False) -> Table:
+    """One measure in every slice, a column a system, in the order of the tiers; ``ends``: with its intervals."""
     systems = list(report.systems)
     rows = []
     for part in report.slices:
         if all(measure in part.estimates[name] for name in systems):
             n = max(part.estimates[name][measure].n for name in systems)
-            rows.append([part.name, f"{n:,}", *(_cell(part, name, measure, report) for name in systems)])
+            rows.append([part.name, f"{n:,}", *(_cell(part, name, measure, report, ends=ends) for name in systems)])
     return ["slice", "n", *systems], rows
 
 
-def _ranges_told(report: Report) -> Iterator[str]:
+def ranges_told(report: Report) -> Iterator[str]:
     """``activity: low at most 15, medium 16 to 30 …``, in training interactions."""
     ranges: dict[str, list[str]] = {}
     for part in report.slices:
@@ -135,25 +161,30 @@ def _ranges_told(report: Report) -> Iterator[str]:
         yield f"{attribute}: {', '.join(told)}"
 
 
-def _cell(part: Slice, system: str, measure: str, report: Report) -> str:
+def _cell(part: Slice, system: str, measure: str, report: Report, *, ends: bool) -> str:
     estimate = part.estimates[system][measure]
     found = [one for one in part.beside if one.system == system and one.measure == measure]
     sign = _SIGNS.get(verdict_of(found[0], report.level), "") if found and isinstance(found[0], Comparison) else ""
-    return _mean(estimate) + sign
+    return (estimate_shown(estimate) if ends else _mean(estimate)) + sign
 
 
 def exposure_table(report: Report) -> Table:
     """How much of the recommendations goes to the most popular tenth, fifth and half of the catalogue."""
     rows = []
     first = next(iter(report.exposures.values()))
-    places = [place for place, edge in enumerate(first.edges) if round(edge, 2) in (0.1, 0.2, 0.5)]
+    nearest = (min(range(len(first.edges)), key=lambda place: abs(first.edges[place] - share)) for share in _SHARES)
+    places = list(dict.fromkeys(nearest))
     for name, one in report.exposures.items():
-        shares = [f"{sum(one.recommended[: place + 1]):.0%}" for place in places]
+        shares = [_percent(sum(one.recommended[: place + 1])) for place in places]
         rows.append([name, *shares, f"{one.distinct:,}"])
-    taken = [f"{sum(first.taken[: place + 1]):.0%}" for place in places]
+    taken = [_percent(sum(first.taken[: place + 1])) for place in places]
     rows.append(["(training)", *taken, f"of {first.catalogue:,}"])
-    header = [f"in the top {first.edges[place]:.0%}" for place in places]
-    return [f"first {first.k} of", *header, "different items"], rows
+    header = [f"top {_percent(first.edges[place])}" for place in places]
+    return ["system", *header, "different items"], rows
+
+
+def _percent(share: float) -> str:
+    return percent(round(share, 2))
 
 
 def below_chance(report: Report, label: str) -> Iterator[str]:
@@ -165,11 +196,12 @@ def below_chance(report: Report, label: str) -> Iterator[str]:
         if floor is not None and name not in random and mean <= floor:
             yield f"{name} ranks no better than chance: {label} {mean:.4f}, a random order has {floor:.4f}"
     if report.baseline is not None and _model(report, report.baseline) == "popularity":
-        even = [
-            one.system
-            for one in report.comparisons
-            if one.measure == label and one.system not in random and not (one.is_shown(report.level) and one.gain > 0)
-        ]
+        models = [one for one in report.comparisons if one.measure == label and one.system not in random]
+        verdicts = {one.system: verdict_of(one, report.level) for one in models}
+        worse = [name for name, verdict in verdicts.items() if verdict == "worse"]
+        even = [name for name, verdict in verdicts.items() if verdict not in ("better", "worse")]
+        if worse:
+            yield f"worse than {report.baseline} on {label}: {', '.join(worse)}"
         if even:
             yield f"not shown to be better than {report.baseline} on {label}: {', '.join(even)}"
 

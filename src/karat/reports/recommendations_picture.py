@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["to_recommenders_figure", "to_recommenders_png"]
 
 _MOST_CUTS = 3
-_ROW, _PANEL = 0.17, 1.9
-"""In inches: a slice, and a panel by cut-off."""
+_ROW, _POINT, _EXPOSURE, _PANEL = 0.1, 0.045, 2.2, 1.9
+"""In inches: the space about a slice, a system in it, what is exposed, and a panel by cut-off."""
 
 
 def to_recommenders_png(report: Report, *, dpi: int = 150) -> bytes:
@@ -45,19 +45,16 @@ def _drawn(report: Report) -> "Figure":
     systems = list(report.systems)
     measure = report.comparisons[0].measure if report.comparisons else report.labels[0]
     slices = [part for part in report.slices if all(measure in part.estimates[name] for name in systems)]
-    grid = by_cutoff(report)
-    panels = [
-        Panel(one, grid.ks_of(one), tuple(grid.row(system, one) for system in grid.systems))
-        for one in grid.measures
-        if len(grid.ks_of(one)) > 1
-    ][:_MOST_CUTS]
+    panels, conventions = _panels(report)
     names, columns = legend_of(systems)
-    heights = [0.5 + _ROW * max(2, len(slices)) * (0.6 + 0.12 * len(systems)), 2.2, _PANEL if panels else 0.01]
-    caption = _caption(report, measure)
+    exposed = _EXPOSURE if report.exposures else 0.01
+    heights = [0.5 + max(2, len(slices)) * (_ROW + _POINT * len(systems)), exposed, _PANEL if panels else 0.01]
+    caption = _caption(report, measure, conventions)
     figure = Figure((WIDTH, sum(heights) + 0.9 + 0.13 * len(caption)), layout="constrained")
     rows = figure.add_gridspec(3, max(1, len(panels)), height_ratios=heights)
     _draw_tiers(figure.add_subplot(rows[0, :]), report, slices, measure)
-    _draw_exposure(figure.add_subplot(rows[1, :]), report)
+    if report.exposures:
+        _draw_exposure(figure.add_subplot(rows[1, :]), report)
     for place, (panel, limits) in enumerate(zip(panels, bounds_of(panels) if panels else [], strict=True)):
         axes = figure.add_subplot(rows[2, place])
         panel.draw(axes, limits, inches=WIDTH / len(panels) - 0.5)
@@ -65,6 +62,16 @@ def _drawn(report: Report) -> "Figure":
     add_legend(figure, names, columns, str(report.provenance.get("name") or ""), lines=True)
     figure.supxlabel("\n".join(caption), x=0.015, ha="left", fontsize=SMALL, color="#444444")
     return figure
+
+
+def _panels(report: Report) -> tuple[list[Panel], list[str]]:
+    """Measures at several cut-offs, and the conventions that their names leave out."""
+    if not any("@" in label for label in report.labels):
+        return [], []
+    grid = by_cutoff(report)
+    shown = [one for one in grid.measures if len(grid.ks_of(one)) > 1][:_MOST_CUTS]
+    panels = [Panel(one, grid.ks_of(one), tuple(grid.row(name, one) for name in grid.systems)) for one in shown]
+    return panels, [f"{one.name}: {one.spelling}" for one in shown if "(" in one.spelling and one.name != one.spelling]
 
 
 def _draw_tiers(axes: "Axes", report: Report, slices: list[Slice], measure: str) -> None:
@@ -77,7 +84,8 @@ def _draw_tiers(axes: "Axes", report: Report, slices: list[Slice], measure: str)
             if one.n and one.ci:
                 axes.plot(one.ci, [at, at], color=COLOURS[place % len(COLOURS)], linewidth=1.0, alpha=0.7)
             if one.n:
-                axes.plot([one.mean], [at], **{**style_of(place, line=False), "markersize": 4.0})
+                style = {**style_of(place, line=False), "markersize": 4.0}
+                axes.plot([one.mean], [at], **style, clip_on=False, zorder=3)
         if row:
             axes.axhline(row - 0.5, color="#EEEEEE", linewidth=0.6, zorder=0)
     labels = [f"{part.name} ({_n(part, measure)})" for part in slices]
@@ -88,7 +96,7 @@ def _draw_tiers(axes: "Axes", report: Report, slices: list[Slice], measure: str)
     axes.grid(visible=False, axis="y")
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.6)
     axes.tick_params(labelsize=SMALL, length=3, color="#888888")
-    axes.set_title(f"{report.both_names(measure)} by tier (users)", loc="left", fontsize=TEXT)
+    axes.set_title(f"{report.both_names(measure)} by tier (n users)", loc="left", fontsize=TEXT)
 
 
 def _n(part: Slice, measure: str) -> str:
@@ -103,29 +111,30 @@ def _draw_exposure(axes: "Axes", report: Report) -> None:
         if one is not None:
             edges = one.edges
             axes.plot(_middles(edges), one.recommended, **{**style_of(place), "markersize": 4.0})
-    first = next(iter(report.exposures.values()), None)
-    if first is not None:
-        widths = [high - low for low, high in zip((0.0, *edges), edges, strict=False)]
-        axes.bar(_middles(edges), first.taken, width=[0.96 * one for one in widths], color="#E3E3E3", zorder=0)
+    first = next(iter(report.exposures.values()))
+    widths = [high - low for low, high in zip((0.0, *edges), edges, strict=False)]
+    axes.bar(_middles(edges), first.taken, width=[0.96 * one for one in widths], color="#E3E3E3", zorder=0)
     plain(axes)
     axes.set_xlim(0.0, 1.0)
     axes.set_ylim(0.0, 1.02)
     axes.set_xticks(edges, [percent(edge) for edge in edges])
     axes.tick_params(labelsize=SMALL, length=3, color="#888888")
     axes.set_xlabel("catalogue, most popular in training first", fontsize=SMALL)
-    k = first.k if first is not None else 0
-    axes.set_title(f"Share of the first {k} recommendations (lines) and of training (bars)", loc="left", fontsize=TEXT)
+    axes.set_ylabel("share", fontsize=SMALL)
+    title = f"Share of the first {first.k} recommendations (lines) and of training (bars)"
+    axes.set_title(title, loc="left", fontsize=TEXT)
 
 
 def _middles(edges: tuple[float, ...]) -> list[float]:
     return [(low + high) / 2 for low, high in zip((0.0, *edges), edges, strict=False)]
 
 
-def _caption(report: Report, measure: str) -> list[str]:
+def _caption(report: Report, measure: str, conventions: list[str]) -> list[str]:
     about = report.interactions
     said = [
         f"Held against {about['window']}; tiers are of training interactions",
         "tiers of items: only held-out items of the tier count as relevant",
         f"lines and bands: {percent(report.level)} intervals" if report.how else "",
+        *conventions,
     ]
     return wrap("; ".join(filter(None, said)) + ".", 108)

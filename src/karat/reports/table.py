@@ -22,7 +22,8 @@ Table = tuple[list[str], list[list[str]]]
 def caption(report: Report, *, count_of_queries: bool = False) -> str:
     """What the brackets mean, and over how many queries; nothing where there are none."""
     found = any(estimate.ci for measures in report.estimates.values() for estimate in measures.values())
-    over = f"{queries_averaged(report)} queries" if count_of_queries and queries_averaged(report) else "queries"
+    who = "users" if report.interactions else "queries"
+    over = f"{queries_averaged(report)} {who}" if count_of_queries and queries_averaged(report) else who
     return f"[{percent(report.level)} interval over {over}]" if found else ""
 
 

@@ -1,0 +1,267 @@
+"""Times one of karat's ways, or a plain one in NumPy, of recommending and of evaluating recommendations.
+
+A process reads its data, calls once what it measures, then times several calls, of which the best counts. It prints
+the seconds as JSON, with the means of the measures where there are any. What does not depend on the model is made
+before: the task with what users took, what was held out, tiers and genres.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+# As the command `karat` does: threads of OpenBLAS that wait for more work would hold the core that selection needs.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "14")
+
+import numpy as np
+
+K, CUTS, REL = 20, (5, 10, 20), 4.0
+CALLS, LOOP_CALLS = 7, 1
+BLOCK = 1024
+NAMES = ("precision", "recall", "hit_rate", "rr", "ap")
+ACCURACY = (*(f"ndcg@{k}" for k in CUTS), *(f"{name}(rel=4)@{k}" for name in NAMES for k in CUTS))
+BEYOND = ("coverage", "exposure_gini", "exposure_entropy", "personalisation", "mean_popularity", "novelty",
+          "serendipity", "diversity", "calibration")  # fmt: skip
+SIX = ("precision@10", "recall@10", "hit_rate@10", "rr@10", "ap@10", "ndcg@10")
+
+Found = dict[str, Any]
+Work = Callable[[], Any]
+Arrays = dict[str, Any]
+
+
+def read(folder: Path) -> Arrays:
+    return {file.stem: np.load(file) for file in folder.glob("*.npy")}
+
+
+def make_task(data: Arrays) -> Any:
+    """Everything that is the same for all models."""
+    import polars as pl
+
+    from karat.interactions.log import Log
+    from karat.interactions.split import Split
+    from karat.interactions.task import Facts, Task
+
+    users, items = (pl.Series([f"{n:05}" for n in range(len(data[f"factors_of_{of}"]))]) for of in ("users", "items"))
+    log = Log(users, items, data["user"], data["item"], data["rating"], source="benchmark")
+    split = Split(log, np.where(data["held"], 2, 0).astype(np.int8), {"kind": "made"})
+    task = Task(split, facts=Facts(items={"genre": data["genres"]}))
+    _ = task.gold, task.left_out, task.beyond, task.background
+    return task
+
+
+def model_of(data: Arrays) -> Any:
+    from karat.recommenders import Recommender
+
+    class Factors(Recommender):
+        about = "factors as they are"
+
+        def fit(self, train: Any, facts: Any, progress: Any = None) -> None: ...
+
+        def score(self, users: Any, items: Any) -> Any:
+            return data["factors_of_users"][users] @ data["factors_of_items"][items].T
+
+        def factors(self) -> Any:
+            return data["factors_of_users"], data["factors_of_items"]
+
+    return Factors()
+
+
+def assessing(data: Arrays, task: Any) -> Callable[[Any], Found]:
+    """A ranking under all measures, for all users and by tiers of users and items."""
+    from karat.assessment import assess
+    from karat.evaluation import resolve_all
+    from karat.interactions.tiers import Tiers, item_cuts, user_cuts
+
+    asked = resolve_all([*ACCURACY, *(f"{name}@{K}" for name in BEYOND)])
+    of_users, of_items = user_cuts(task, Tiers()), item_cuts(task, Tiers())
+
+    def work(ranking: Any) -> Found:
+        report = assess(
+            task.gold, {"m": lambda: ranking}, asked, slices=[of_users], item_slices=[of_items],
+            background=task.background,
+        )  # fmt: skip
+        return {label: one.mean for label, one in report.estimates["m"].items()}
+
+    return work
+
+
+def by_karat(data: Arrays) -> Work:
+    from karat.recommenders.ranking import recommend
+
+    task, model = make_task(data), model_of(data)
+    assess = assessing(data, task)
+    return lambda: assess(recommend(model, task, K, scored=False).ranking(task))
+
+
+def by_karat_search(data: Arrays) -> Work:
+    from karat.recommenders.ranking import recommend
+
+    task, model = make_task(data), model_of(data)
+    return lambda: recommend(model, task, K, scored=False).items
+
+
+def by_karat_assessing(data: Arrays) -> Work:
+    from karat.recommenders.ranking import recommend
+
+    task = make_task(data)
+    assess = assessing(data, task)
+    ranking = recommend(model_of(data), task, K, scored=False).ranking(task)
+    return lambda: assess(ranking)
+
+
+def by_karat_task(data: Arrays) -> Work:
+    return lambda: make_task(data) and None
+
+
+def by_nearest(data: Arrays) -> Work:
+    from karat.neighbours import nearest
+
+    return lambda: nearest(data["factors_of_users"], data["factors_of_items"], K, metric="ip").items
+
+
+def by_bare(data: Arrays) -> Work:
+    """Products and selection, block by block: nothing masked, nothing in order."""
+    users, items = data["factors_of_users"], data["factors_of_items"]
+
+    def work() -> Any:
+        found = np.empty((len(users), K), dtype=np.int64)
+        for first in range(0, len(users), BLOCK):
+            products = users[first : first + BLOCK] @ items.T
+            found[first : first + BLOCK] = np.argpartition(products, -K, axis=1)[:, -K:]
+        return found
+
+    return work
+
+
+def by_loop(data: Arrays) -> Work:
+    """User by user: scores, a mask, a sort of the best, and the measures of accuracy."""
+    users, items, held = data["factors_of_users"], data["factors_of_items"], data["held"]
+    starts = np.searchsorted(data["user"], np.arange(len(users) + 1))
+    discounts = 1 / np.log2(np.arange(2, K + 2))
+
+    def work() -> Found:
+        values: dict[str, list[float]] = {label: [] for label in ACCURACY}
+        for user, vector in enumerate(users):
+            mine = slice(starts[user], starts[user + 1])
+            taken, out = data["item"][mine], held[mine]
+            scores = items @ vector
+            scores[taken[~out]] = -np.inf
+            best = np.argpartition(scores, -K)[-K:]
+            best = best[np.argsort(-scores[best], kind="stable")]
+            grades = dict(zip(taken[out].tolist(), data["rating"][mine][out].tolist(), strict=True))
+            measure(best, grades, discounts, values)
+        return {label: float(np.mean(column)) for label, column in values.items()}
+
+    return work
+
+
+def measure(best: Any, grades: dict[int, float], discounts: Any, values: dict[str, list[float]]) -> None:
+    found = np.array([grades.get(item, 0.0) for item in best.tolist()])
+    ideal = np.sort(np.array(list(grades.values())))[::-1]
+    hits, relevant = found >= REL, int((ideal >= REL).sum())
+    for k in CUTS:
+        values[f"ndcg@{k}"].append(found[:k] @ discounts[:k] / (ideal[:k] @ discounts[: ideal[:k].size]))
+        if relevant:
+            at = np.flatnonzero(hits[:k])
+            values[f"precision(rel=4)@{k}"].append(at.size / k)
+            values[f"recall(rel=4)@{k}"].append(at.size / relevant)
+            values[f"hit_rate(rel=4)@{k}"].append(float(at.size > 0))
+            values[f"rr(rel=4)@{k}"].append(1 / (at[0] + 1) if at.size else 0.0)
+            values[f"ap(rel=4)@{k}"].append(float((np.arange(1, at.size + 1) / (at + 1)).sum()) / relevant)
+
+
+def by_arrays(data: Arrays) -> Work:
+    from karat.coded import evaluate_arrays
+
+    return lambda: evaluate_arrays(data["shown"], data["held_out"], measures=SIX, dialect="rectools").mean()
+
+
+def by_names(data: Arrays) -> Work:
+    """The same by names, as from a file."""
+    import karat
+
+    users = [str(n) for n in range(len(data["shown"]))]
+    gold = {user: dict.fromkeys(map(str, row), 1.0) for user, row in zip(users, data["held_out"].tolist(), strict=True)}
+    ranking = {user: list(map(str, row)) for user, row in zip(users, data["shown"].tolist(), strict=True)}
+    judged, ranked = karat.as_gold(gold), karat.as_ranking(ranking)
+    return lambda: karat.evaluate(judged, ranked, SIX, dialect="rectools").mean()
+
+
+def same_as(dialect: str) -> Callable[[Arrays], Work]:
+    """What a peer's conventions give, of the recommendations that it got; to hold against its own means."""
+
+    def prepare(data: Arrays) -> Work:
+        from karat.coded import evaluate_arrays
+
+        relevant = data["held"] & (data["rating"] >= REL)
+        starts = np.searchsorted(data["user"][relevant], np.arange(len(data["factors_of_users"]) + 1))
+        held = (starts, data["item"][relevant])
+        measures = [f"{name}@{k}" for name in (*NAMES, "ndcg") for k in CUTS]
+        return lambda: evaluate_arrays(data["recommended"], held, measures=measures, dialect=dialect).mean()
+
+    return prepare
+
+
+WAYS: dict[str, tuple[Callable[[Arrays], Work], str]] = {
+    "karat": (by_karat, "karat"),
+    "karat-search": (by_karat_search, "karat"),
+    "karat-assessing": (by_karat_assessing, "karat"),
+    "karat-task": (by_karat_task, "karat"),
+    "nearest": (by_nearest, "karat"),
+    "bare": (by_bare, "numpy"),
+    "loop": (by_loop, "numpy"),
+    "karat-arrays": (by_arrays, "karat"),
+    "karat-names": (by_names, "karat"),
+    "as-rectools": (same_as("rectools"), "karat"),
+    "as-lenskit": (same_as("lenskit"), "karat"),
+}
+
+
+def hand_over(folder: Path) -> None:
+    """Write for the peers what is recommended, and the tier of each user and item."""
+    from karat.interactions.tiers import Tiers, item_tiers, user_tiers
+    from karat.recommenders.ranking import recommend
+
+    data = read(folder)
+    task = make_task(data)
+    np.save(folder / "recommended.npy", recommend(model_of(data), task, K).items)
+    for tier in (*user_tiers(task, Tiers()), *item_tiers(task, Tiers())):
+        np.save(folder / f"tier_{tier.name}.npy", tier.place)
+
+
+def time_way(way: str, folder: Path, calls: int) -> Found:
+    prepare, package = WAYS[way]
+    work = prepare(read(folder))
+    if way != "loop":
+        work()
+    seconds = []
+    for _ in range(LOOP_CALLS if way == "loop" else calls):
+        start = time.perf_counter()
+        result = work()
+        seconds.append(time.perf_counter() - start)
+    means = result if isinstance(result, dict) else None
+    return {"seconds": min(seconds), "calls": seconds, "means": means, "version": metadata.version(package)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("way", choices=(*WAYS, "hand-over"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--calls", type=int, default=CALLS)
+    arguments = parser.parse_args()
+    if arguments.way == "hand-over":
+        hand_over(arguments.folder)
+        print("{}", flush=True)
+    else:
+        print(json.dumps(time_way(arguments.way, arguments.folder, arguments.calls)), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
