@@ -42,7 +42,7 @@ NAMES = {
     "karat-task": "karat: make the task, once for all models",
     "nearest": "karat: nearest, nothing masked",
     "bare": "bare products and selection (NumPy)",
-    "loop": "a loop over users (NumPy), accuracy alone",
+    "loop": "a loop over users (NumPy)",
     "karat-arrays": "karat: evaluate_arrays",
     "karat-names": "karat: evaluate, by names",
     "as-rectools": "karat: evaluate_arrays, the same measures",

@@ -61,19 +61,26 @@ def by_rectools(folder: Path, part: str) -> Work:
 
 
 def by_rectools_with_slices(folder: Path, part: str) -> Work:
-    """What it has of karat's measures beyond accuracy as well, and those of accuracy by tiers of users and items.
-
-    Its diversity is left out: karat's and RecTools' are of different features.
-    """
-    from rectools.metrics import AvgRecPopularity, CatalogCoverage, MeanInvUserFreq, Serendipity, calc_metrics
+    """What it has of karat's measures beyond accuracy as well, and those of accuracy by tiers of users and items."""
+    from rectools.metrics import (
+        AvgRecPopularity,
+        CatalogCoverage,
+        IntraListDiversity,
+        MeanInvUserFreq,
+        PairwiseHammingDistanceCalculator,
+        Serendipity,
+        calc_metrics,
+    )
 
     recommended, held = frames(folder, part)
     user, item, out = (np.load(folder / f"{name}.npy") for name in ("user", "item", "held"))
     taken = pd.DataFrame({"user_id": user[~out].astype(np.int64), "item_id": item[~out].astype(np.int64)})
-    catalogue = np.arange(len(np.load(folder / "genres.npy")))
+    genres = pd.DataFrame(np.load(folder / "genres.npy"))
+    catalogue = np.arange(len(genres))
     kinds: dict[str, Any] = {"coverage": CatalogCoverage, "mean_popularity": AvgRecPopularity}
     kinds |= {"novelty": MeanInvUserFreq, "serendipity": Serendipity}
     accuracy, beyond = rectools_metrics(CUTS), {name: kind(k=max(CUTS)) for name, kind in kinds.items()}
+    beyond["diversity"] = IntraListDiversity(k=max(CUTS), distance_calculator=PairwiseHammingDistanceCalculator(genres))
     tiers = {name: np.load(folder / f"tier_{name}.npy") for name in ("activity", "user", "popularity", "start")}
 
     def work() -> dict[str, float]:

@@ -22,6 +22,9 @@ os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "14")
 
 import numpy as np
 
+# At the end: what the standard library has too, such as `statistics`, is to be taken from there.
+sys.path.append(str(Path(__file__).resolve().parent))
+
 K, CUTS, REL = 20, (5, 10, 20), 4.0
 CALLS, LOOP_CALLS = 7, 1
 BLOCK = 1024
@@ -141,40 +144,10 @@ def by_bare(data: Arrays) -> Work:
 
 
 def by_loop(data: Arrays) -> Work:
-    """User by user: scores, a mask, a sort of the best, and the measures of accuracy."""
-    users, items, held = data["factors_of_users"], data["factors_of_items"], data["held"]
-    starts = np.searchsorted(data["user"], np.arange(len(users) + 1))
-    discounts = 1 / np.log2(np.arange(2, K + 2))
+    """The same, user by user."""
+    from recommend_loop import work_by_user
 
-    def work() -> Found:
-        values: dict[str, list[float]] = {label: [] for label in ACCURACY}
-        for user, vector in enumerate(users):
-            mine = slice(starts[user], starts[user + 1])
-            taken, out = data["item"][mine], held[mine]
-            scores = items @ vector
-            scores[taken[~out]] = -np.inf
-            best = np.argpartition(scores, -K)[-K:]
-            best = best[np.argsort(-scores[best], kind="stable")]
-            grades = dict(zip(taken[out].tolist(), data["rating"][mine][out].tolist(), strict=True))
-            measure(best, grades, discounts, values)
-        return {label: float(np.mean(column)) for label, column in values.items()}
-
-    return work
-
-
-def measure(best: Any, grades: dict[int, float], discounts: Any, values: dict[str, list[float]]) -> None:
-    found = np.array([grades.get(item, 0.0) for item in best.tolist()])
-    ideal = np.sort(np.array(list(grades.values())))[::-1]
-    hits, relevant = found >= REL, int((ideal >= REL).sum())
-    for k in CUTS:
-        values[f"ndcg@{k}"].append(found[:k] @ discounts[:k] / (ideal[:k] @ discounts[: ideal[:k].size]))
-        if relevant:
-            at = np.flatnonzero(hits[:k])
-            values[f"precision(rel=4)@{k}"].append(at.size / k)
-            values[f"recall(rel=4)@{k}"].append(at.size / relevant)
-            values[f"hit_rate(rel=4)@{k}"].append(float(at.size > 0))
-            values[f"rr(rel=4)@{k}"].append(1 / (at[0] + 1) if at.size else 0.0)
-            values[f"ap(rel=4)@{k}"].append(float((np.arange(1, at.size + 1) / (at + 1)).sum()) / relevant)
+    return work_by_user(data, K, CUTS, REL)
 
 
 def by_arrays(data: Arrays) -> Work:

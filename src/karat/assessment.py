@@ -206,7 +206,7 @@ def _restricted(gold: Gold, item_slices: Iterable[Cuts], notes: list[str]) -> It
                 gold, queries=gold.queries.filter(held), starts=starts, items=gold.items.filter(kept),
                 grades=gold.grades[kept],
             )  # fmt: skip
-            yield replace(group, name=f"item.{group.name}"), part
+            yield replace(group, name=group.name if group.name.startswith("item=") else f"item.{group.name}"), part
 
 
 def _score(

@@ -107,7 +107,7 @@ def test_everything_at_once(karat: Karat, monkeypatch: pytest.MonkeyPatch) -> No
     assert means["random"] == min(means.values())
     for name, mean in means.items():
         assert re.search(rf"^{name} +{mean:.3f}", outcome.out, re.MULTILINE), name
-    for part in ("temporal split", "activity=power", "item.start=cold", "(training)"):
+    for part in ("temporal split", "activity=power", "item=cold", "(training)"):
         assert part in outcome.out
     with Image.open("out/recommenders.png") as picture:
         assert picture.width == 900 and picture.height > 900

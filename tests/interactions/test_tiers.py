@@ -149,8 +149,8 @@ class TestItems:
             ("popularity=head", ("12 training interactions or more", ["a", "b", "c", "d"])),
             ("popularity=torso", ("10 to 11 training interactions", ["e"])),
             ("popularity=tail", ("at most 9 training interactions", ["f", "g", "new"])),
-            ("start=cold", ("fewer than 10 training interactions", ["f", "g", "new"])),
-            ("start=warm", ("10 training interactions or more", ["a", "b", "c", "d", "e"])),
+            ("item=cold", ("fewer than 10 training interactions", ["f", "g", "new"])),
+            ("item=warm", ("10 training interactions or more", ["a", "b", "c", "d", "e"])),
         ]
 
     def test_the_share_is_of_what_is_strictly_more_popular(self) -> None:
@@ -172,7 +172,7 @@ class TestItems:
 
     def test_threshold(self) -> None:
         found = groups_of(item_cuts(task_of(taken(self.COUNTS)), Tiers(cold_items=1)), list(self.COUNTS))
-        assert found["start=warm"] == ("1 training interaction or more", list(self.COUNTS))
+        assert found["item=warm"] == ("1 training interaction or more", list(self.COUNTS))
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_describe() -> None:
     assert found["users"]["user"]["warm"]["share"] == 0.6
     assert sum(one["share"] for one in found["items"]["popularity"].values()) == pytest.approx(1)
     assert sum(one["train"] for one in found["items"]["popularity"].values()) == 12
-    assert found["items"]["start"]["cold"]["held_out"] == 2
+    assert found["items"]["item"]["cold"]["held_out"] == 2
 
 
 def training_facts(task: Task) -> tuple[Any, ...]:

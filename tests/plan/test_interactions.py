@@ -288,7 +288,6 @@ class TestReports:
         form = json.loads((folder / "r.json").read_text())
         assert form["queries"]["ids"] == WORLD.users
 
-    @pytest.mark.xfail(strict=True, reason="spec-4-exposure-threshold.patch")
     def test_exposure_is_of_what_is_shown(self, folder: Path) -> None:
         """Below the threshold nothing is shown, in the table of exposure either."""
         outcome = run(folder, POPULARITY.replace("model", "threshold = 8, model"), 'headline = ["ndcg@5"]\n')

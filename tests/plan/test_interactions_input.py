@@ -139,13 +139,11 @@ class TestLogs:
         assert warned(outcome, f"{len(WORLD.items) - 2} items of the log are not in the file of items")
         assert warned(outcome, "of items that the catalogue lacks: candidates of those users alone")
 
-    @pytest.mark.xfail(strict=True, reason="spec-2-catalogue-of-strangers.patch")
     def test_a_catalogue_of_other_items(self, karat: Karat) -> None:
         """All candidates would be right: 0.94 of nDCG for popularity, with a warning."""
         put("movies.csv", "movieId,title\n801,A\n802,B\n")
         check_failure(run(karat, items='"movies.csv"'), 3, "none of the log's 25 items is in the file of items")
 
-    @pytest.mark.xfail(strict=True, reason="spec-3-split-twice.patch")
     @pytest.mark.parametrize("keys", [{"split": '{ kind = "random" }'}, {"user": '"who"'}, {"scale": "[1, 5]"}])
     def test_keys_that_a_split_folder_answers(self, karat: Karat, keys: dict[str, str]) -> None:
         assert karat("split", "ratings.csv", "-o", "split").code == 0
@@ -214,13 +212,11 @@ class TestPlans:
     def test_measures_that_need_attributes(self, karat: Karat) -> None:
         check_failure(run(karat, measures='measures = ["diversity@5"]\n'), 2, "diversity")
 
-    @pytest.mark.xfail(strict=True, reason="spec-6-features-early.patch")
     def test_they_are_refused_before_anything_is_done(self, karat: Karat) -> None:
         outcome = run(karat, measures='measures = ["ndcg@5", "diversity@5"]\n')
         check_failure(outcome, 2, "plan.toml:2, gold.items", "diversity@5")
         assert not Path("plan.opened.jsonl").exists()
 
-    @pytest.mark.xfail(strict=True, reason="spec-1-vectors-of-users.patch")
     @pytest.mark.parametrize("system", ['kind = "vectors"', 'kind = "vectors", queries = "users.npz"'])
     def test_vectors_are_no_recommender(self, karat: Karat, system: str) -> None:
         """Users would be taken for the items that have their ids, and be shown what they have."""
@@ -306,13 +302,11 @@ class TestRecommendations:
         assert warned(outcome, f"p: {len(WORLD.users)} users have fewer than 50 candidates that it can score")
         assert not any("candidates that it can score" in line for line in run(karat).warnings)
 
-    @pytest.mark.xfail(strict=True, reason="spec-5-fewer-than-k.patch")
     def test_only_what_measures_look_at_is_told(self, karat: Karat) -> None:
         """A system that is fused is ranked in full, of which nobody has as many candidates."""
         outcome = run(karat, POPULARITY + 'systems.f = { kind = "fusion", of = ["p"] }\n')
         assert outcome.code == 0 and not any("candidates that it can score" in line for line in outcome.warnings)
 
-    @pytest.mark.xfail(strict=True, reason="spec-5-fewer-than-k.patch")
     def test_shallower_than_the_measures(self, karat: Karat) -> None:
         outcome = run(karat, POPULARITY.replace("model", "depth = 3, model"))
         assert warned(outcome, "p: recommends 3 items to a user, and measures look at 5")

@@ -271,7 +271,7 @@ class TestMovielens:
         parts = {part.name: part.estimates["popularity"]["ndcg@10"].mean for part in outcome.report.slices}
         own = {"lively=yes", "lively=no", "item.tier=head", "item.tier=tail"}
         tiered = {name.partition("=")[0] for name in set(parts) - own}
-        assert own < set(parts) and tiered == {"activity", "user", "item.popularity", "item.start"}
+        assert own < set(parts) and tiered == {"activity", "user", "item.popularity", "item"}
         for name in ("yes", "no"):
             members = [expected[user]["ndcg@10"] or 0.0 for user in rated if (len(seen[user]) > 9) == (name == "yes")]
             assert parts[f"lively={name}"] == pytest.approx(slow.mean(members))

@@ -177,7 +177,7 @@ class TestTiers:
         header, rows = tiers_table(report, "ndcg@5")
         assert header == ["slice", "n", *SYSTEMS]
         kinds = list(dict.fromkeys(row[0].partition("=")[0] for row in rows))
-        assert kinds == ["activity", "user", "item.popularity", "item.start"]
+        assert kinds == ["activity", "user", "item.popularity", "item"]
         assert [row[0] for row in rows if row[0].startswith("item.popularity")] == [
             f"item.popularity={tier}" for tier in ("head", "torso", "tail")
         ]
@@ -308,7 +308,7 @@ class TestScreen:
         self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
     ) -> None:
         out = shown(report, capsys, monkeypatch, columns)
-        assert max(map(len, out.splitlines())) <= columns and "…:" not in out.replace("item.…:", "")
+        assert max(map(len, out.splitlines())) <= columns and "…:" not in out.replace("item…:", "")
         for part in ("temporal split", "fitted on train", "40 items", *SYSTEMS, *HEADLINE, "(training)"):
             assert part in out, part
 

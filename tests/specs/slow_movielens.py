@@ -152,10 +152,10 @@ class World:
         for user, held in self.truth.items():
             for item, rating in held.items():
                 for name in (
-                    f"popularity={tier_of(item, rows)}",
-                    f"start={'cold' if rows[item] < self.cold else 'warm'}",
+                    f"item.popularity={tier_of(item, rows)}",
+                    f"item={'cold' if rows[item] < self.cold else 'warm'}",
                 ):
-                    found.setdefault(f"item.{name}", {}).setdefault(user, {})[item] = rating
+                    found.setdefault(name, {}).setdefault(user, {})[item] = rating
         return dict(found)
 
     def write(self, folder: Path, more: str = "") -> Path:

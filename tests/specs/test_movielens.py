@@ -76,7 +76,7 @@ def check_slices(outcome: Outcome, wanted: Mapping[str, tuple[int, Mapping[str, 
     assert set(parts) == set(wanted)
     for name, (n, means) in wanted.items():
         assert parts[name].n == n, name
-        assert parts[name].of == ("items" if name.startswith("item.") else "queries")
+        assert parts[name].of == ("items" if name.startswith("item") else "queries")
         found = parts[name].estimates[system]
         assert set(found) == set(means)
         for label, value in means.items():

@@ -10,7 +10,7 @@ from karat.interactions.split import Split, Window
 from karat.interactions.task import Task
 from karat.statistics.streams import keys_of, pair_words
 from karat.types import Bools, Ints, gathered, places_in
-from karat.wording import count
+from karat.wording import count, named
 
 __all__ = ["Catalogue", "catalogue_of", "drawn"]
 
@@ -28,8 +28,17 @@ def catalogue_of(
         if listed is None:
             raise DataError("there is no file of items", where=log.source, expected="items = FILE, or catalogue = seen")
         found[places_in(log.items, listed.cast(pl.String))] = True
-        unknown = int((~found[np.unique(log.item)]).sum())
-        return found, [f"{count(unknown, 'item', 'items')} of the log are not in the file of items"] if unknown else []
+        taken = np.unique(log.item)
+        unknown = int((~found[taken]).sum())
+        if taken.size and unknown == taken.size:
+            raise DataError(
+                f"none of the log's {count(unknown, 'item', 'items')} is in the file of items",
+                where=log.source,
+                expected=f"ids such as {named(log.items.gather(taken[:3]))}, and the file has {named(listed, 3)}",
+            )
+        return found, [
+            f"{count(unknown, 'item of the log is', 'items of the log are')} not in the file of items"
+        ] if unknown else []
     known: tuple[Window, ...] = fit_on if kind == "train" else (*fit_on, window)
     if kind == "seen" and window == "test":
         known = ("train", "validation", "test")

@@ -91,12 +91,12 @@ def user_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
 
 
 def item_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
-    """``popularity`` and ``start`` (cold or warm) of every item of the log; items whom training lacks are tail."""
+    """``popularity`` and ``item`` (cold or warm) of every item of the log; items whom training lacks are tail."""
     taken = task.train.per_item
     least = _popularity_begins(taken, tiers)
     place = (taken < least[0]).astype(np.int64) + (taken < least[1])
     notes = tuple(reversed(list(_ranges([least[1], least[0]]))))
-    return Tier("popularity", _POPULARITY, notes, place), _warmth("start", taken, tiers.cold_items)
+    return Tier("popularity", _POPULARITY, notes, place), _warmth("item", taken, tiers.cold_items)
 
 
 def user_cuts(task: Task, tiers: Tiers) -> Cuts:
@@ -106,7 +106,7 @@ def user_cuts(task: Task, tiers: Tiers) -> Cuts:
 
 
 def item_cuts(task: Task, tiers: Tiers) -> Cuts:
-    """Slices of items: popularity=head …, start=cold …, and their crossings; ``assess`` puts item. before."""
+    """Slices of items: item.popularity=head …, item=cold …, and their crossings."""
     return _cuts(task.log.items, item_tiers(task, tiers), task, of="items", codes=None, crossings=tiers.crossings)
 
 

@@ -47,8 +47,8 @@ def run_plan(checked: Checked, steps: Steps | None = None, output: Path | None =
         work.check_earlier()
     with work.named_at("lab", "queries"):
         work.lab.query_set  # noqa: B018 - before the work, not after it
-    looks = opened(checked, work.loaded.recommendations, timestamp())
     report = _completed(_assessed(work), work)
+    looks = opened(checked, work.loaded.recommendations, timestamp())
     if looks is not None:
         report = replace(
             report,

@@ -15,7 +15,7 @@ from karat.plan import SYSTEM_KINDS
 from karat.plan.keyword_side import wanted_queries
 from karat.plan.lab import LabWork
 from karat.plan.tables import Folder, Shop, SystemTable
-from karat.plan.vectors import VectorFiles
+from karat.plan.vectors import VectorFiles, refuse_users
 from karat.rankers.vectors import check_pair, those
 from karat.similarity import METRICS
 from karat.types import Ranking, Vectors
@@ -84,6 +84,7 @@ class IndexSystem(VectorFiles, SystemTable):
         return f"left out, as {self.engine} is not installed{install}"
 
     def load(self, shop: Shop) -> Ranking:
+        refuse_users(shop)
         corpus, asked = self._sides(shop, shop.lab, shop.gold.queries.cast(pl.String).sort(), shop)
         bench = self._bench(shop, corpus, asked, shop.lab)
         found = measure(

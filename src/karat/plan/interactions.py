@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from karat.dialects import Asked
-from karat.errors import KaratError
+from karat.errors import KaratError, UsageError
 from karat.gold.ordered import ONLY_ASPECT
 from karat.interactions.attributes import Attributes, facts_of, read_items, read_users
 from karat.interactions.candidates import Catalogue, catalogue_of
@@ -27,6 +27,8 @@ from karat.text.models import find_model
 __all__ = ["InteractionsGold", "SplitTable", "TiersTable"]
 
 _TRAINING: dict[str, tuple[Window, ...]] = {"train": ("train",), "train+validation": ("train", "validation")}
+_OF_LOGS = ("user", "item", "value", "time", "scale", "split")
+"""Keys that a folder of karat split has answered."""
 
 
 class SplitTable(Table):
@@ -133,6 +135,7 @@ class InteractionsGold(GoldTable):
         items = None if self.items is None else read_items(folder.path(self.items))
         users = None if self.users is None else read_users(folder.path(self.users))
         if is_split(path):
+            self._check_split(path)
             split = read_split(path)
             if items is not None:
                 split = split.with_items(items.ids)
@@ -142,6 +145,15 @@ class InteractionsGold(GoldTable):
         if items is not None:
             log = log.with_items(items.ids)
         return split_log(log, self.split.kind, **self.split.options), items, users
+
+    def _check_split(self, path: str) -> None:
+        told = [key for key in _OF_LOGS if key in self.model_fields_set]
+        if told:
+            raise UsageError(
+                f"the log is split already, so that {' and '.join(told)} would not count",
+                where=path,
+                expected="a log, or a plan without these keys",
+            )
 
     def _task(
         self, folder: Folder, split: Split, items: Attributes | None, users: Attributes | None
@@ -187,6 +199,12 @@ class InteractionsGold(GoldTable):
             yield "embed", "embeds the titles of items, but items names no file"
         if self.fit_on == "train+validation" and self.window == "validation":
             yield "fit_on", "would learn from the window that systems are held against"
+
+    def misfits(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
+        """Measures that look at attributes of items, where no file tells them."""
+        looking = [one.label for one in asked if one.measure.metric.of_lists and one.measure["by"] is not None]
+        if looking and self.items is None:
+            yield "items", f"names no file, but {', '.join(looking)} would look at attributes of items"
 
     def cautions(self, asked: Sequence[Asked]) -> Iterator[str]:
         """Measures that hold any rating for relevant, a low one as well."""

@@ -53,7 +53,8 @@ def opened(checked: Checked, side: RecommendationSide | None, now: str) -> Looks
         return None
     file = Path(checked.where).with_suffix(_SUFFIX)
     systems = {name: table.model_dump(mode="json") for name, table in checked.plan.systems.items()}
-    digest = sha256(json.dumps(systems, sort_keys=True).encode()).hexdigest()[:16]
+    settings = {"gold": checked.plan.gold.model_dump(mode="json"), "systems": systems}
+    digest = sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
     entry = {"opened": now, "karat": karat.__version__, "systems": list(systems), "settings": digest}
     earlier = _read(file)
     recorded: str | None = str(file)

@@ -67,8 +67,11 @@ class RecommenderSystem(SystemTable):
             model, side.task, depth, cold=self.cold_users, source=self.model,
             progress=lambda done, of: shop.tell("Recommending", done, of),
         )  # fmt: skip
-        for note in (*model.notes(), *found.notes()):
+        looked_at = max(shop.cuts, default=0)
+        for note in (*model.notes(), *found.notes(min(depth, looked_at))):
             shop.note(note)
+        if depth < looked_at:
+            shop.note(f"recommends {depth:,} items to a user, and measures look at {looked_at:,}")
         shop.keep_facts(
             {
                 "model": self.model,

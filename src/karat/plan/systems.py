@@ -14,7 +14,7 @@ from karat.intake import ranking_from_frame
 from karat.plan import SYSTEM_KINDS
 from karat.plan.keyword_side import wanted_queries
 from karat.plan.tables import Shop, SystemTable
-from karat.plan.vectors import VectorFiles
+from karat.plan.vectors import VectorFiles, refuse_users
 from karat.rankers.fusion import METHODS as FUSIONS
 from karat.rankers.fusion import NORMALISATIONS, Fusion, fuse
 from karat.rankers.runs import read_run
@@ -68,6 +68,7 @@ class VectorsSystem(VectorFiles, SystemTable):
     )
 
     def load(self, shop: Shop) -> Ranking:
+        refuse_users(shop)
         corpus, queries = self.read(shop)
         candidates = self._candidates(corpus, shop)
         if isinstance(candidates, pl.DataFrame):

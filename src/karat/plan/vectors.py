@@ -6,14 +6,23 @@ from typing import Annotated
 
 from pydantic import Field
 
-from karat.errors import UnknownName
+from karat.errors import UnknownName, UsageError
 from karat.formats.vectors import ids_beside, read_vectors
-from karat.plan.tables import Folder, Table
+from karat.plan.tables import Folder, Shop, Table
 from karat.similarity import METRICS
 from karat.types import Vectors
 from karat.variants import DTYPES, normalised, vary, widened
 
-__all__ = ["VectorFiles"]
+__all__ = ["VectorFiles", "refuse_users"]
+
+
+def refuse_users(shop: Shop) -> None:
+    """Users are no items, whatever their ids, and are not shown what they have: that is for recommenders."""
+    if shop.recommendations is not None:
+        raise UsageError(
+            "the gold is of users, and a search by vectors does not know what they took",
+            expected='kind = "recommender", model = "factors" with the vectors of users and items',
+        )
 
 
 class VectorFiles(Table):

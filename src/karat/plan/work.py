@@ -165,12 +165,12 @@ class Work:
             if found.unknown and not any(_UNKNOWN in note for note in self.notes if note.startswith(f"{name}: ")):
                 told = count(len(found.unknown), "result is", "results are")
                 self.notes.append(f"{name}: {told} {_UNKNOWN}, and never relevant: {named(found.unknown)}")
+        shown = ranking if threshold is None else shown_from(ranking, threshold)
         if self.loaded.recommendations is not None:
-            self.exposures[name] = self.loaded.recommendations.exposure(ranking, self._exposed)
+            self.exposures[name] = self.loaded.recommendations.exposure(shown, self._exposed)
         if threshold is None:
             return ranking
         self.facts[name] = self.facts.get(name, {}) | {"threshold": threshold}
-        shown = shown_from(ranking, threshold)
         bare = int((np.diff(shown.starts) == 0).sum())
         if bare > len(shown) / 2:
             self.notes.append(

@@ -52,16 +52,17 @@ class Recommended:
             source,
         )
 
-    def notes(self) -> list[str]:
-        """What is to be warned of."""
+    def notes(self, looked_at: int | None = None) -> list[str]:
+        """What is to be warned of; ``looked_at``: so many are asked for, if not all that were recommended."""
         found = []
         cold = int(self.cold.sum())
         if cold:
             got = "get the most popular items" if self.fallback == "popularity" else "get nothing, and score 0"
             found.append(f"{count(cold, 'user is', 'users are')} not known to the model, and {got}")
-        if self.short:
-            k = self.items.shape[1]
-            found.append(f"{count(self.short, 'user has', 'users have')} fewer than {k:,} candidates that it can score")
+        k = self.items.shape[1] if looked_at is None else looked_at
+        short = int(((self.items[~self.cold, :k] == NOBODY).any(axis=1)).sum())
+        if short:
+            found.append(f"{count(short, 'user has', 'users have')} fewer than {k:,} candidates that it can score")
         return found
 
 

@@ -84,7 +84,7 @@ def _tiers(report: Report) -> Iterator[str]:
     if report.slices:
         signs = f" ▲ better, ▼ worse than {report.baseline} there, else chance alone would do." if compared else ""
         yield from ("", *(f"- {escaped(line)}" for line in ranges_told(report)))
-        yield f"- item.…: only held-out items of the tier count; n: users who have such.{escaped(signs)}"
+        yield f"- item…: only held-out items of the tier count; n: users who have such.{escaped(signs)}"
 
 
 def _exposure(report: Report) -> Iterator[str]:

@@ -49,7 +49,7 @@ def print_recommendations(report: Report) -> None:
         for line in ranges_told(report):
             screen.print(line)
         screen.print(
-            f"item.…: only held-out items of the tier count; n: users who have such{_signs_told(report, ' there')}"
+            f"item…: only held-out items of the tier count; n: users who have such{_signs_told(report, ' there')}"
         )
     if report.exposures:
         k = next(iter(report.exposures.values())).k
