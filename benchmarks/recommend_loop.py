@@ -23,7 +23,7 @@ def work_by_user(data: Arrays, k: int, cuts: Sequence[int], rel: float) -> Calla
     directions = np.divide(data["genres"], lengths, out=np.zeros_like(data["genres"]), where=lengths > 0)
     sums = data["genres"].sum(axis=1, keepdims=True)
     shares = np.divide(data["genres"], sums, out=np.zeros_like(data["genres"]), where=sums > 0)
-    tiers = [data[f"tier_{name}"] for name in ("popularity", "start")]
+    tiers = [data[f"tier_{name}"] for name in ("popularity", "item")]
 
     def work() -> dict[str, float]:
         values: Values = {}

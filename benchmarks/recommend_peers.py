@@ -81,7 +81,7 @@ def by_rectools_with_slices(folder: Path, part: str) -> Work:
     kinds |= {"novelty": MeanInvUserFreq, "serendipity": Serendipity}
     accuracy, beyond = rectools_metrics(CUTS), {name: kind(k=max(CUTS)) for name, kind in kinds.items()}
     beyond["diversity"] = IntraListDiversity(k=max(CUTS), distance_calculator=PairwiseHammingDistanceCalculator(genres))
-    tiers = {name: np.load(folder / f"tier_{name}.npy") for name in ("activity", "user", "popularity", "start")}
+    tiers = {name: np.load(folder / f"tier_{name}.npy") for name in ("activity", "user", "popularity", "item")}
 
     def work() -> dict[str, float]:
         means = calc_metrics({**accuracy, **beyond}, recommended, held, taken, catalogue)

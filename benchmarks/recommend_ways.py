@@ -205,8 +205,9 @@ def hand_over(folder: Path) -> None:
     data = read(folder)
     task = make_task(data)
     np.save(folder / "recommended.npy", recommend(model_of(data), task, K).items)
-    for tier in (*user_tiers(task, Tiers()), *item_tiers(task, Tiers())):
-        np.save(folder / f"tier_{tier.name}.npy", tier.place)
+    of_users, of_items = user_tiers(task, Tiers()), item_tiers(task, Tiers())
+    for name, tier in zip(("activity", "user", "popularity", "item"), (*of_users, *of_items), strict=True):
+        np.save(folder / f"tier_{name}.npy", tier.place)
 
 
 def time_way(way: str, folder: Path, calls: int) -> Found:

@@ -11,6 +11,7 @@ import pytest
 import karat
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.interactions.log import log_from_frame
+from karat.interactions.saving import write_split
 from karat.types import Bools, Ints, Matrix
 
 USERS, ITEMS = 20, 25
@@ -208,3 +209,32 @@ class TestScores:
         ours = karat.evaluate(task.gold, ranking, ["ndcg@5", "coverage@5"], background=task.background).mean()
         estimates = karat.run_plan(plan).report.estimates["popularity"]
         assert {label: one.mean for label, one in estimates.items()} == pytest.approx(ours, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fit_on": ("train", "test")}, "models would learn from train and test and be held against test"),
+        ({"window": "validation", "fit_on": ("train", "test")}, "expected only what comes before: train"),
+        ({"fit_on": ()}, "learn from nothing"),
+        ({"window": "train"}, "nothing comes before train"),
+        ({"window": "tes"}, "unknown window 'tes'. Did you mean test"),
+        ({"catalogue": "all"}, "unknown catalogue 'all'"),
+    ],
+)
+def test_nothing_is_learnt_from_what_is_held_out(log: karat.Log, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        karat.held_out(log, **options)
+
+
+def test_no_list_is_shorter_than_one_item(task: karat.Task) -> None:
+    with pytest.raises(UsageError, match="k is 0; expected 1 or more"):
+        karat.recommend(task, "popularity", k=0)
+
+
+def test_a_folder_of_karat_split_is_a_split(log: karat.Log, task: karat.Task, tmp_path: Path) -> None:
+    write_split(task.split, tmp_path / "split")
+    found = karat.held_out(tmp_path / "split")
+    assert found.gold.queries.equals(task.gold.queries) and len(found.train) == len(task.train)
+    with pytest.raises(UsageError, match="split already, and kind would split it"):
+        karat.held_out(tmp_path / "split", kind="random")

@@ -1,11 +1,12 @@
 """What a script calls to hold recommenders against a log: read, split, recommend; then evaluate or compare."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from karat.errors import UsageError
+from karat.errors import UnknownName, UsageError
 from karat.interactions.attributes import Attributes, facts_of, read_items, read_users
 from karat.interactions.candidates import Catalogue, catalogue_of
+from karat.interactions.loading import is_split, read_split
 from karat.interactions.log import Log
 from karat.interactions.reading import read_log
 from karat.interactions.split import Split, Window
@@ -29,13 +30,13 @@ def held_out(
     fit_on: tuple[Window, ...] = ("train",),
     catalogue: Catalogue | None = None,
     sampled: Sampled | None = None,
-    kind: str = "temporal",
+    kind: str | None = None,
     **options: object,
 ) -> Task:
     """The task of predicting a window of a log: by default the last tenth, from the first eight, whole catalogue.
 
-    ``items`` is the catalogue with its attributes. ``kind`` and ``options`` say how the log is split (``fractions``,
-    ``n``, ``seed`` …), unless it is a Split already.
+    ``items`` is the catalogue with its attributes. ``kind`` (``temporal``, unless it is told) and ``options`` say how
+    the log is split (``fractions``, ``n``, ``seed`` …), unless it is a Split already, or a folder of ``karat split``.
 
     >>> task = karat.held_out("ratings.csv", items="movies.csv")
     >>> ranking = karat.recommend(task, "popularity", k=20)
@@ -43,12 +44,18 @@ def held_out(
     """
     known = read_items(items) if isinstance(items, str | Path) else items
     about = read_users(users) if isinstance(users, str | Path) else users
-    if isinstance(log, Split) and options:
-        raise UsageError(f"the log is split already, and {', '.join(options)} would split it", expected="a log")
-    split = log if isinstance(log, Split) else _split(log, known, kind, options)
+    if isinstance(log, str | Path) and is_split(log):
+        log = read_split(log)
+    told = [*(["kind"] if kind is not None else []), *options]
+    if isinstance(log, Split) and told:
+        raise UsageError(f"the log is split already, and {', '.join(told)} would split it", expected="a log")
+    split = log if isinstance(log, Split) else _split(log, known, kind or "temporal", options)
     if known is not None:
         split = split.with_items(known.ids)
     chosen = catalogue or ("seen" if known is None else "items")
+    if chosen not in get_args(Catalogue):
+        raise UnknownName("catalogue", chosen, get_args(Catalogue))
+    Task(split, window, fit_on)  # windows are looked over before anything is read from them
     mask, _ = catalogue_of(chosen, split, window, fit_on, None if known is None else known.ids)
     return Task(split, window, fit_on, mask, sampled, facts_of(split.log, known, about))
 
@@ -72,6 +79,8 @@ def recommend(
     ``model`` is a name (``karat recommenders`` lists them), a Recommender, or a function, class or object of your own
     (as the model callable takes them). Users that it does not know get the most popular items, or ``nothing``.
     """
+    if k < 1:
+        raise UsageError(f"k is {k}", expected="1 or more")
     made = make_recommender(model, params) if isinstance(model, str) else model
     made = made if isinstance(made, Recommender) else recommender_of(made)
     made.fit(task.train, task.facts, progress)

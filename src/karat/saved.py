@@ -61,7 +61,7 @@ class Saved:
         """A measure of a system; spelled otherwise than in the report, it is found all the same."""
         measures: Mapping[str, Any] = self.systems[system]["measures"]
         if measure in measures:
-            return Column(self, system, measure, part)
+            return self._within(measure, system, part, where)
         known = [*measures, *self.figures(system)]
         try:
             meant = str(resolve(measure).measure)
@@ -70,12 +70,21 @@ class Saved:
         conventions = {label: entry.get("convention") or label for label, entry in measures.items()}
         found = next((label for label, convention in conventions.items() if convention == meant), None)
         if found is not None:
-            return Column(self, system, found, part)
+            return self._within(found, system, part, where)
         alike = next((label for label in measures if label.lower() == measure.lower()), None)
         hint = f"Make the report with -m '{measure}' too."
         if alike:
             hint = f"Its {alike} follows other conventions: {conventions[alike]} instead of {meant}."
         raise DataError(f"the report has no {measure}", where=where, expected=f"one of {', '.join(known)}", hint=hint)
+
+    def _within(self, label: str, system: str, part: str | None, where: str) -> "Column":
+        """A slice lacks what is one figure over all, such as coverage."""
+        held = self.part(part)["systems"][system]["measures"]
+        if label not in held:
+            raise DataError(
+                f"{label} was not worked out for the slice {part}", where=where, expected=f"one of {', '.join(held)}"
+            )
+        return Column(self, system, label, part)
 
 
 @dataclass(frozen=True)

@@ -170,3 +170,28 @@ def test_no_attributes_no_facts_and_an_unknown_column() -> None:
     assert named.labels["genre"] == ("green", "red") and named.texts == ("Pen red green",)
     with pytest.raises(UnknownName, match=r"unknown column 'color'.*colour"):
         facts_of(log, plain, genre_column="color")
+
+
+def test_a_column_of_genres_without_any_is_no_feature(put: Put) -> None:
+    found = read_items(put("movies.csv", "movieId,title,genres\n1,One (1999),\n2,Two (1999),(no genres listed)\n"))
+    facts = facts_of(log_of(["u"], ["1"]), found)
+    assert not facts.items and not facts.labels and facts.texts == ("One (1999)",)
+
+
+def test_tags_categories_and_a_single_genre_are_features_too(put: Put) -> None:
+    found = read_items(put("items.csv", "item,Genre,tags,category\n1,A,x|y,c\n2,B,y,c\n"))
+    facts = facts_of(log_of(["u", "u"], ["1", "2"]), found)
+    assert {name: facts.labels[name] for name in facts.items} == {
+        "tag": ("x", "y"),
+        "category": ("c",),
+        "genre": ("A", "B"),
+    }
+    assert facts.items["tag"].tolist() == [[1, 1], [0, 1]] and facts.items["genre"].tolist() == [[1, 0], [0, 1]]
+
+
+def test_a_catalogue_may_be_ids_alone(put: Put) -> None:
+    found = read_items(put("catalogue.csv", "item\n1\n02\n"))
+    assert found.ids.to_list() == ["1", "02"] and not found.table.columns
+    assert not facts_of(log_of(["u"], ["1"]), found).items
+    with pytest.raises(DataError, match="found no column but user"):
+        read_users(put("users.csv", "user\n1\n"))

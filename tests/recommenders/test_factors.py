@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from karat.errors import DataError
 from karat.interactions.log import log_from_frame
 from karat.interactions.task import Facts, Task
 from karat.recommenders import make_recommender
@@ -89,3 +90,9 @@ def check_against(task: Task, name: str, settings: dict[str, Any], theirs: Any, 
             assert np.allclose(scores[row], found.scores[row], atol=1e-5)
             checked += 1
     assert checked > 10
+
+
+@pytest.mark.parametrize(("name", "setting"), [("als", {"alpha": 1e30}), ("bpr", {"learning_rate": 1e10})])
+def test_a_model_that_diverges_says_so(name: str, setting: dict[str, float]) -> None:
+    with pytest.raises(DataError, match=rf"{name}: its factors are no numbers any more"):
+        fitted(name, made_log(), **setting)

@@ -5,9 +5,11 @@ import polars as pl
 import pytest
 
 from karat.errors import UsageError
+from karat.interactions.candidates import drawn
 from karat.interactions.log import Log, log_from_frame
+from karat.interactions.task import Sampled
 
-from .made import all_of, fitted
+from .made import all_of, fitted, made_log, task_of
 
 DAY = 86_400
 
@@ -55,3 +57,13 @@ def test_random_hangs_on_seed_and_ids_alone() -> None:
     assert np.array_equal(later[:, [0, 2, 3]], first)
     assert len(np.unique(first)) == first.size
     assert not np.array_equal(first, fitted("random", log(), seed=1).score(*all_of(log())))
+
+
+def test_random_does_not_know_what_was_drawn_by_the_same_seed() -> None:
+    task = task_of(made_log(), sampled=Sampled(6, seed=0))
+    rows = np.arange(task.users.size)
+    chosen = drawn(task, rows, np.ones((rows.size, len(task.log.items)), dtype=bool))
+    for row, user in enumerate(task.users):
+        chosen[row, task.held.items[task.held.starts[user] : task.held.starts[user + 1]]] = False
+    scores = fitted("random", task.train).score(task.users, np.arange(len(task.log.items)))
+    assert abs(scores[chosen].mean() - 0.5) < 0.1

@@ -50,6 +50,10 @@ DAMAGES: dict[str, tuple[Callable[[Form], Any], str]] = {
         lambda form: form["slices"][0]["systems"].pop("new"),
         "the slice kind=x has other systems",
     ),
+    "another measure in a slice": (
+        lambda form: form["slices"][0]["systems"]["new"].update(measures={"ap": {"mean": 0.5, "n": 1, "undefined": 0}}),
+        "the slice kind=x has other systems or measures",
+    ),
     "no system": (lambda form: form.update(systems={}, slices=[]), "the report has no system"),
     "no n": (lambda form: form["systems"]["new"]["measures"]["rr"].pop("n"), "rr → n"),
 }
@@ -74,3 +78,15 @@ def test_what_later_versions_add_is_passed_over(tmp_path: Path, form: Form) -> N
     path.write_text(json.dumps(form, sort_keys=True))
     assert looks_like_report(str(path))
     assert read_report(str(path)).how == karat.Resampling(resamples=200)
+
+
+def test_a_slice_may_lack_a_measure_that_is_one_figure_over_all(tmp_path: Path, form: Form) -> None:
+    for part in form["slices"]:
+        for system in part["systems"].values():
+            system["measures"].pop("rr")
+    path = tmp_path / "whole.json"
+    path.write_text(json.dumps(form))
+    saved = read_report(str(path))
+    assert saved.column("rr", "new", None, "here").mean == 0.5
+    with pytest.raises(DataError, match=r"here: rr was not worked out for the slice kind=x"):
+        saved.column("rr", "new", "kind=x", "here")

@@ -15,11 +15,12 @@ _EXPECTED = "CSV, TSV or JSONL with a header or keys, or Parquet"
 
 
 def read_attributes(
-    given: str, kind: str, *, id_column: str | None = None, as_written: bool = False
+    given: str, kind: str, *, id_column: str | None = None, as_written: bool = False, ids_alone: bool = False
 ) -> tuple[pl.DataFrame, str]:
     """A CSV, TSV, JSONL or Parquet table, and the name of its column of ids; ``kind`` is ``query`` or ``item``.
 
-    ``id_column`` says which it is, where its name does not. ``as_written``: what a CSV holds stays text.
+    ``id_column`` says which it is, where its name does not. ``as_written``: what a CSV holds stays text. ``ids_alone``:
+    there need be no attributes.
     """
     source = Source.open(given)
     try:
@@ -29,11 +30,11 @@ def read_attributes(
     except pl.exceptions.PolarsError as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"cannot be read as a table: {reason}", where=source.name, expected=_EXPECTED) from error
-    return check_attributes(frame, kind, source.name, id_column)
+    return check_attributes(frame, kind, source.name, id_column, ids_alone=ids_alone)
 
 
 def check_attributes(
-    frame: pl.DataFrame, kind: str, where: str, id_column: str | None = None
+    frame: pl.DataFrame, kind: str, where: str, id_column: str | None = None, *, ids_alone: bool = False
 ) -> tuple[pl.DataFrame, str]:
     """A table that has ids and attributes, and the name of its column of ids."""
     found = _id_column(frame.columns, kind, where, id_column)
@@ -42,7 +43,7 @@ def check_attributes(
     if frame[found].null_count():
         row = int(frame[found].is_null().arg_max() or 0)
         raise DataError(f"row {row + 1:,} has no {found}", where=where, expected="an id in every row")
-    if len(frame.columns) == 1:
+    if len(frame.columns) == 1 and not ids_alone:
         raise DataError(f"found no column but {found}", where=where, expected="at least one attribute")
     return frame, found
 

@@ -8,7 +8,7 @@ import polars as pl
 from karat.errors import DataError
 from karat.interactions.split import Split, Window
 from karat.interactions.task import Task
-from karat.statistics.streams import keys_of, pair_words
+from karat.statistics.streams import keys_of, pair_words, random_words
 from karat.types import Bools, Ints, gathered, places_in
 from karat.wording import count, named
 
@@ -53,7 +53,8 @@ def drawn(task: Task, rows: Ints, allowed: Bools) -> Bools:
     starts, at = gathered(task.held.starts, task.users[rows])
     held = np.zeros_like(allowed)
     held[np.repeat(np.arange(rows.size), np.diff(starts)), task.held.items[at]] = True
-    of_items = keys_of(task.log.items, task.sampled.seed)
+    # a stream of its own: the random recommender orders by pairs of keys, and would shun what was drawn
+    of_items = random_words(keys_of(task.log.items, task.sampled.seed), 0, 1)[:, 0]
     of_users = keys_of(task.log.users, task.sampled.seed)[task.users[rows]]
     mixed = pair_words(of_users, of_items)
     mixed[~allowed | held] = np.iinfo(np.uint64).max

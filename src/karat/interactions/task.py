@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from karat.errors import UnknownName, UsageError
 from karat.interactions.log import Log, Pairs
-from karat.interactions.split import Split, Window
+from karat.interactions.split import WINDOWS, Split, Window
 from karat.lists import Background
 from karat.types import Bools, Gold, Ints, Matrix, freeze, gathered
 from karat.wording import count
@@ -52,6 +53,15 @@ class Task:
 
     def __post_init__(self) -> None:
         freeze(self)
+        for name in (self.window, *self.fit_on):
+            if name not in WINDOWS:
+                raise UnknownName("window", name, WINDOWS)
+        place = WINDOWS.index(self.window)
+        if not self.fit_on or any(WINDOWS.index(name) >= place for name in self.fit_on):
+            raise UsageError(
+                f"models would learn from {' and '.join(self.fit_on) or 'nothing'} and be held against {self.window}",
+                expected=f"only what comes before: {', '.join(WINDOWS[:place]) or 'nothing comes before train'}",
+            )
 
     @property
     def log(self) -> Log:

@@ -17,7 +17,6 @@ __all__ = ["RecommenderSystem"]
 
 _FULL_UP_TO = 2_000
 _USUAL_DEPTH = 1_000
-PATHS = ("path", "users", "items", "user_factors", "item_factors")
 
 
 @SYSTEM_KINDS.register("recommender")

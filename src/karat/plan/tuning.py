@@ -1,6 +1,6 @@
 """The ``tune`` tables of a plan: settings of its recommenders to try, and the plan with those that were chosen."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -10,6 +10,7 @@ from pydantic import Discriminator, Field, Tag
 
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.evaluation import resolve_all
+from karat.formats.vectors import split_off_key
 from karat.plan.tables import Table
 from karat.recommenders import RECOMMENDERS, make_recommender
 from karat.settings import Params, Setting
@@ -169,15 +170,14 @@ def _subject(work: "Work", name: str, table: TuneTable, asked: "Asked", task: An
     return Subject(
         name, system.model, kind.params, lambda params: make_recommender(system.model, settings(params)), task,
         tuple(tried), tuple(table.params), asked, depth, system.cold_users, system.threshold, search,
-        {"libraries": kind.versions(), "files": _files(settings(one) for one in tried)}, Path(checked.where).stem,
+        {"libraries": kind.versions(), "files": _files((settings(one) for one in tried), kind.paths)},
+        Path(checked.where).stem,
     )  # fmt: skip
 
 
-def _files(settings: Iterator[Params]) -> dict[str, str]:
-    """What the files are that settings name: another content is another model."""
-    from karat.plan.recommenders import PATHS
-
-    named = {str(value) for one in settings for name, value in one.items() if name in PATHS and value}
+def _files(settings: Iterator[Params], paths: Sequence[str]) -> dict[str, str]:
+    """What the files are that settings name, perhaps as FILE:KEY: another content is another model."""
+    named = {split_off_key(str(one[name]))[0] for one in settings for name in paths if one.get(name)}
     return {
         Path(file).name: sha256(Path(file).read_bytes()).hexdigest() for file in sorted(named) if Path(file).is_file()
     }

@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from karat.errors import DataError
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
 from karat.recommenders import RECOMMENDERS, Progress
@@ -98,8 +99,7 @@ class LeastSquares(ByFactors):
                 iterations=iterations,
                 random_state=int(self.settings["seed"]),
             )
-        matrix = matrix_of(self.known, ratings, np.float32)
-        model.fit(matrix, show_progress=False, callback=_told(progress, iterations))
+        _fit(model, matrix_of(self.known, ratings, np.float32), _told(progress, iterations), "als")
         self.keep(model.user_factors, model.item_factors)
 
 
@@ -131,8 +131,22 @@ class PairwiseRanking(ByFactors):
             num_threads=1,  # with more they overwrite one another's steps, and no two fits are alike
             random_state=int(self.settings["seed"]),
         )
-        model.fit(matrix_of(self.known, dtype=np.float32), show_progress=False, callback=_told(progress, iterations))
+        _fit(model, matrix_of(self.known, dtype=np.float32), _told(progress, iterations), "bpr")
         self.keep(model.user_factors, model.item_factors)
+
+
+def _fit(model: Any, matrix: Any, callback: Any, name: str) -> None:
+    from implicit.recommender_base import ModelFitError
+
+    try:
+        model.fit(matrix, show_progress=False, callback=callback)
+    except ModelFitError as error:
+        raise DataError(
+            "its factors are no numbers any more",
+            where=name,
+            expected="settings under which it converges",
+            hint="Try more regularization, or smaller steps and weights.",
+        ) from error
 
 
 def _told(progress: Progress | None, of: int) -> Any:

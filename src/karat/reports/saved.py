@@ -91,7 +91,7 @@ class _Form(_Part):
             raise ValueError("the report has no system")
         labels = {name: set(system.measures) for name, system in self.systems.items()}
         for part in self.slices:
-            if {name: set(system.measures) for name, system in part.systems.items()} != labels:
+            if not _is_part_of({name: set(system.measures) for name, system in part.systems.items()}, labels):
                 raise ValueError(f"the slice {part.slice} has other systems or measures than the report")
         if self.queries is not None:
             self._check_queries(self.queries, labels)
@@ -107,6 +107,11 @@ class _Form(_Part):
             raise ValueError("there are not as many scores as queries")
         if any(not 0 <= row < n for rows in queries.slices.values() for row in rows):
             raise ValueError("a slice has a query that is not there")
+
+
+def _is_part_of(found: dict[str, set[str]], labels: dict[str, set[str]]) -> bool:
+    """The same systems; measures over all queries have no slices."""
+    return found.keys() == labels.keys() and all(found[name] <= labels[name] for name in labels)
 
 
 def looks_like_report(path: str) -> bool:

@@ -19,7 +19,9 @@ from karat.wording import count
 __all__ = ["GENRES", "Attributes", "facts_of", "read_items", "read_users"]
 
 GENRES = "genres"
-_LISTS = (GENRES, "genre", "tags", "categories", "keywords")
+_FEATURES = {"genre": (GENRES, "genre"), "tag": ("tags", "tag"), "category": ("categories", "category")}
+"""What measures and models call a feature of items, and its columns."""
+_LISTS = (*(name for names in _FEATURES.values() for name in names), "keywords")
 _YEAR = r"\((\d{4})(?:[-–]\d{0,4})?\)\s*$"
 _MOST_LEVELS = 25
 """An attribute of more values than this is no group of users; numbers are cut into groups."""
@@ -97,16 +99,18 @@ def facts_of(
 ) -> Facts:
     """Attributes as matrices and texts whose rows are the log's items and users; who is not listed has zeros.
 
-    Items: ``genre``, a column a genre, 1 where an item has it. Users: ``user_gender`` and the like, a column a value;
-    numbers of many values are cut into groups of like size, and texts of many, such as postcodes, are left out.
+    Items: ``genre``, a column a genre, 1 where an item has it; likewise ``tag`` and ``category``. Users:
+    ``user_gender`` and the like, a column a value; numbers of many values are cut into groups of like size, and texts
+    of many, such as postcodes, are left out.
     """
     of_items, of_users = dict[str, Matrix](), dict[str, Matrix]()
     labels, texts = dict[str, tuple[str, ...]](), tuple[str, ...]()
     if items is not None:
         rows = places_in(items.ids, log.items)
         genres = _genres(items, genre_column)
-        if genres is not None:
-            of_items["genre"], labels["genre"] = _flags(genres, rows)
+        for name, lists in {**dict(_features(items)), "genre": genres}.items():
+            if lists is not None and (lists.list.len() > 0).any():
+                of_items[name], labels[name] = _flags(lists, rows)
         texts = _texts(log, items, genres)
     if users is not None:
         rows = places_in(users.ids, log.users)
@@ -115,16 +119,26 @@ def facts_of(
     return Facts(of_items, of_users, texts, labels)
 
 
+def _features(items: Attributes) -> Iterator[tuple[str, pl.Series]]:
+    """The first column of each feature that there is, as lists of texts."""
+    folded = {name.lower(): name for name in reversed(items.table.columns)}
+    for feature, names in _FEATURES.items():
+        column = next((folded[name] for name in names if name in folded), None)
+        if column is not None:
+            yield feature, _as_lists(items.table[column])
+
+
+def _as_lists(column: pl.Series) -> pl.Series:
+    return column.cast(pl.List(pl.String)) if isinstance(column.dtype, pl.List) else as_lists(column.cast(pl.String))
+
+
 def _genres(items: Attributes, column: str) -> pl.Series | None:
     """Each item's genres as a list of texts."""
     if column not in items.table.columns:
         if column != GENRES:
             raise UnknownName("column", column, items.table.columns, where=items.source)
-        return None
-    found = items.table[column]
-    if isinstance(found.dtype, pl.List):
-        return found.cast(pl.List(pl.String))
-    return as_lists(found.cast(pl.String))
+        return dict(_features(items)).get("genre")
+    return _as_lists(items.table[column])
 
 
 def _flags(lists: pl.Series, rows: Ints) -> tuple[Matrix, tuple[str, ...]]:

@@ -40,7 +40,8 @@ def read_table(source: Source, kind: str, id_column: str | None) -> tuple[pl.Dat
         return frame, _ID, TITLE if TITLE in names else None
     if source.path is None or source.held is not None:
         raise UsageError(f"a table of {kind}s from a pipe", where=source.name, expected="a file")
-    frame, found = read_attributes(source.name, "item" if kind == "item" else "query", id_column=id_column)
+    of = "item" if kind == "item" else "query"
+    frame, found = read_attributes(source.name, of, id_column=id_column, ids_alone=kind == "item")
     if kind == "user":
         return frame, found, None
     folded = {name.lower(): name for name in reversed(frame.columns) if name != found}
