@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
-import polars as pl
 
 from karat.breakdown import Slice, break_down, correct_slices, pairs_of, signs_for, slice_of_items
 from karat.chance import Chance, expected_scores, has_expectation
@@ -81,7 +80,7 @@ def assess(
     _check_request(golds, rankings, how, baseline)
     slices, item_slices = list(slices), list(item_slices)
     notes: list[str] = []
-    groups = [group for cuts in slices for group in cuts.groups(gold.queries.sort(), notes)]
+    groups = [group for cuts in slices for group in cuts.groups(gold.sorted_queries, notes)]
     restricted = {id(one): list(_restricted(one, item_slices, notes)) for one in golds.values()}
     item_groups = [group for group, _ in restricted[id(next(iter(golds.values())))]]
     _check_names([group.name for group in (*groups, *item_groups)])
@@ -151,9 +150,10 @@ def _plain_slices(
     systems: Mapping[str, _System], groups: Sequence[Group], item_groups: Sequence[Group]
 ) -> Iterator[Slice]:
     """Means alone, where nothing is resampled."""
+    scores = {name: system.scores.by_query for name, system in systems.items()}
     for group in groups:
         rows = np.flatnonzero(group.members)
-        means = {name: one.scores.by_query.part(rows).estimates(None) for name, one in systems.items()}
+        means = {name: one.part(rows).estimates(None) for name, one in scores.items()}
         yield Slice(group.name, group.note, "queries", rows.size, means, tuple(rows.tolist()))
     for number, group in enumerate(item_groups):
         parts = {name: system.of_items[number] for name, system in systems.items()}
@@ -168,7 +168,7 @@ def _check_request(golds: Mapping[str, Gold], rankings: Rankings, how: Resamplin
         raise UsageError("a comparison needs resampling", hint="Leave --no-ci away.")
     first = next(iter(golds.values()))
     for one in golds.values():
-        if one is not first and not one.queries.sort().equals(first.queries.sort()):
+        if one is not first and not one.sorted_queries.equals(first.sorted_queries):
             raise DataError(
                 f"{one.source} has other queries than {first.source}",
                 expected="golds over the same queries",
@@ -190,30 +190,22 @@ def _check_names(names: Sequence[str]) -> None:
         )
 
 
-def _restricted(gold: Gold, item_slices: Iterable[Cuts], notes: list[str]) -> Iterator[tuple[Group, Gold]]:
-    """The gold with the items of each group only; a group none of whose items is judged is left out."""
-    for cuts in item_slices:
-        if gold.lookup is not None:
-            raise UsageError("the gold is too large for slices of items", where=gold.source, hint="Ask fewer queries.")
-        items = gold.items.cast(pl.String)
-        ids = items.unique().sort()
-        for group in cuts.groups(ids, notes):
-            kept = items.is_in(ids.filter(group.members).implode()).to_numpy()
-            lengths = np.add.reduceat(np.append(kept, False), gold.starts[:-1]) * (np.diff(gold.starts) > 0)
-            held = lengths > 0
-            starts = np.concatenate(([0], np.cumsum(lengths[held])))
-            part = replace(
-                gold, queries=gold.queries.filter(held), starts=starts, items=gold.items.filter(kept),
-                grades=gold.grades[kept],
-            )  # fmt: skip
-            yield replace(group, name=group.name if group.name.startswith("item=") else f"item.{group.name}"), part
+def _restricted(gold: Gold, item_slices: Sequence[Cuts], notes: list[str]) -> Iterator[tuple[Group, Bools]]:
+    """The rows of the gold that are of each group's items; a group none of whose items is judged is left out."""
+    if item_slices and gold.lookup is not None:
+        raise UsageError("the gold is too large for slices of items", where=gold.source, hint="Ask fewer queries.")
+    if item_slices:
+        ids, place = gold.item_places
+        for group in (group for cuts in item_slices for group in cuts.groups(ids, notes)):
+            name = group.name if group.name.startswith("item=") else f"item.{group.name}"
+            yield replace(group, name=name), group.members[place]
 
 
 def _score(
     gold: Gold,
     ranking: Ranking | Chance,
     asked: Sequence[Asked],
-    restricted: Sequence[Gold],
+    restricted: Sequence[Bools],
     duplicates: DuplicateRule,
     traced: bool,
     keep_top: int,
@@ -221,7 +213,7 @@ def _score(
 ) -> _System:
     if isinstance(ranking, Chance):
         of_gold = [one for one in asked if not one.measure.metric.of_lists]
-        of_items = [_by_chance(part, ranking, of_gold, duplicates) for part in restricted]
+        of_items = [_by_chance(gold.part(kept), ranking, of_gold, duplicates) for kept in restricted]
         scores = _by_chance(gold, ranking, asked, duplicates)
         return _System(scores, {}, np.ones(len(scores.queries), dtype=bool), of_items, by_chance=True)
     evaluation = Evaluation(gold, ranking, duplicates=duplicates, background=background)
@@ -229,13 +221,27 @@ def _score(
     traces = {}
     if traced:
         traces = {one.label: Trace(evaluation.judged(one.measure), evaluation.bench.gold) for one in of_gold}
+    scores = evaluation.scores(asked)
+    labels = [one.label for one in of_gold]
     return _System(
-        evaluation.scores(asked),
+        scores,
         traces,
         evaluation.bench.present,
-        [Evaluation(part, ranking, duplicates=duplicates, may_be_apart=True).scores(of_gold) for part in restricted],
+        [
+            scores.only(labels) if kept.all() else _against(evaluation, gold, ranking, kept, duplicates).scores(of_gold)
+            for kept in restricted
+        ],
         first_items(ranking, evaluation.bench.queries, keep_top) if keep_top else (),
     )
+
+
+def _against(
+    evaluation: Evaluation, gold: Gold, ranking: Ranking, kept: Bools, duplicates: DuplicateRule
+) -> Evaluation:
+    """Against some rows of the gold: from the judging of all of them, unless rows of it were dropped there."""
+    if len(evaluation.bench.gold.items) == kept.size:
+        return evaluation.within(kept)
+    return Evaluation(gold.part(kept), ranking, duplicates=duplicates, may_be_apart=True)
 
 
 def _by_chance(gold: Gold, chance: Chance, asked: Sequence[Asked], duplicates: DuplicateRule) -> Scores:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import cast, get_args
 
 import numpy as np
+import polars as pl
 
 from karat.dialects import Asked, resolve
 from karat.errors import DataError, UsageError
@@ -85,6 +86,14 @@ class Evaluation:
             self._judgings[key] = self.bench.judge(ties=rule, scores=key[1], self_matches=key[2], places=places)
         return self._judgings[key]
 
+    def within(self, kept: Bools) -> "Evaluation":
+        """Against some rows of the bench's gold only; queries that have none of them are left out."""
+        return _Within(self, kept)
+
+    @property
+    def queries(self) -> pl.Series:
+        return self.bench.queries
+
     def values(self, measure: Measure) -> Floats:
         """One measure for every query."""
         judged = self._cut_judged(measure)
@@ -127,11 +136,11 @@ class Evaluation:
         found = {one.label: self.values(one.measure) for one in by_cut}
         columns = [found[one.label] for one in asked]
         return Scores(
-            queries=self.bench.queries,
+            queries=self.queries,
             labels=tuple(one.label for one in asked),
             conventions=tuple(str(one.measure) for one in asked),
             aggregates=tuple(one.measure.metric.aggregate for one in asked),
-            values=np.column_stack(columns) if columns else np.empty((len(self.bench.queries), 0)),
+            values=np.column_stack(columns) if columns else np.empty((len(self.queries), 0)),
             warnings=tuple(self.warnings([one.measure for one in asked])),
             source=self.source,
             lower_is_better=frozenset(one.label for one in asked if one.measure.metric.lower_is_better),
@@ -142,6 +151,32 @@ class Evaluation:
         """What a careful reader would want to be told, with counts."""
         if measures:
             yield from _warnings(self.bench, self.judged(measures[0]), measures)
+
+
+class _Within(Evaluation):
+    """Judged once for the whole gold, and looked at for some of its items."""
+
+    def __init__(self, whole: Evaluation, kept: Bools) -> None:
+        self._begin(whole.bench, whole.source, None)
+        self._whole, self._kept = whole, kept
+        self._parts: dict[int, Judged] = {}
+
+    @property
+    def queries(self) -> pl.Series:
+        for judged in self._parts.values():
+            return judged.queries
+        gold = self.bench.gold
+        held = np.diff(np.concatenate(([0], np.cumsum(self._kept)))[gold.starts]) > 0
+        return gold.queries.filter(held).sort()
+
+    def judged(self, measure: Measure) -> Judged:
+        judged = self._whole.judged(measure)
+        if id(judged) not in self._parts:
+            self._parts[id(judged)] = self.bench.within(judged, self._kept)
+        return self._parts[id(judged)]
+
+    def warnings(self, measures: Sequence[Measure]) -> Iterable[str]:
+        return ()
 
 
 def _tie_rule(measure: Measure) -> TieRule:

@@ -39,9 +39,13 @@ def in_the_top(metric: Function, judged: Judged, k: int | None, **options: Any) 
 
 
 def discounted(metric: Function, judged: Judged, k: int | None, **options: Any) -> Floats:
-    """DCG and nDCG: Σ gain(grade) · 1/n · Σ 1/log2(r + 1) over the ranks r ≤ min(k, n); nDCG divides by the ideal."""
+    """DCG and nDCG: Σ gain(grade) · 1/n · Σ 1/log2(r + 1) over the ranks r ≤ min(k, n); nDCG divides by the ideal.
+
+    discount=rank: Σ 1/log2(max(r, 2)).
+    """
     top = _length_of_top(judged, k)
-    weights = 1 / np.log2(np.arange(2.0, top.max(initial=0) + 2))
+    ranks = np.arange(1.0, top.max(initial=0) + 1)
+    weights = 1 / np.log2(np.maximum(ranks, 2.0) if options["discount"] == "rank" else ranks + 1)
     return metric(_with_all_at(1, judged), k, **options) * divide(_sums(weights)[top], judged.depth)
 
 
@@ -96,8 +100,9 @@ def average_precision(judged: Judged, k: int | None, *, over: str, rel: float | 
         more = divide(found * top, judged.depth) - any_found
         return divide(any_found * harmonic + divide(more * (top - harmonic), top - 1), top)
     by_one = harmonic + divide((found - 1) * (top - harmonic), judged.depth - 1)
-    # Recall and average precision have the same divisors.
-    return sets.recall(_with_all_at(1, judged), k, over=over, rel=rel) * divide(by_one, judged.depth)
+    # Recall and average precision have the same divisors; of n candidates no more than n are relevant.
+    divisor = "min" if over == "least" else over
+    return sets.recall(_with_all_at(1, judged), k, over=divisor, rel=rel) * divide(by_one, judged.depth)
 
 
 def _with_all_at(rank: int, judged: Judged) -> Judged:

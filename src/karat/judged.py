@@ -87,6 +87,11 @@ class Judged:
         return segments_within(self.gold_starts) + 1
 
     @cached_property
+    def relevant_counts(self) -> dict[float | None, Floats]:
+        """How many relevant items each query has, by the threshold asked for; filled as they are asked for."""
+        return {}
+
+    @cached_property
     def highest(self) -> float:
         """The highest grade of any query's gold, 0 where there is none above."""
         if self.whole is not None:
@@ -144,12 +149,30 @@ class Judged:
             raise ValueError("judge with places=True to cut the gold")
         else:
             held, kept = self.place <= k, self.gold_places <= k
+        return self.keeping(held, kept)
+
+    def keeping(self, held: Bools, kept: Bools) -> "Judged":
+        """With some of the judged items that were retrieved, and some of the gold's grades."""
         hits = np.flatnonzero(held)
         per_hit: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name).take(hits) for name in _PER_HIT
         }
         starts = np.concatenate(([0], np.cumsum(kept)))[self.gold_starts]
         return replace(self, **per_hit, gold_starts=starts, gold_grades=self.gold_grades[kept])
+
+    def without_empty(self) -> "Judged":
+        """Without the queries that have no gold."""
+        held = np.diff(self.gold_starts) > 0
+        number, tied = np.cumsum(held) - 1, held[self.ties.row]
+        return replace(
+            self,
+            queries=self.queries.filter(held),
+            row=number[self.row],
+            depth=self.depth[held],
+            present=self.present[held],
+            gold_starts=np.append(self.gold_starts[:-1][held], self.gold_starts[-1]),
+            ties=TieGroups(number[self.ties.row[tied]], self.ties.first[tied], self.ties.last[tied]),
+        )
 
     def _cut_counted(self, k: int, runs: Runs) -> "Judged":
         """The same where grades are told by number: runs that begin behind the k-th item count none."""

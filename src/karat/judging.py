@@ -6,6 +6,7 @@ rows are worked out, and only groups of equal scores that hold one are sorted by
 
 from dataclasses import replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -47,10 +48,14 @@ class Bench:
     ) -> None:
         """``may_be_apart``: it is no error if gold and ranking have no query in common."""
         gold = gold.against(ranking)
-        self.queries = gold.queries.sort()
+        self.queries = gold.sorted_queries
+        self._given = gold
         items_of_gold, items = _same_type(gold.items, ranking.items)
         gold_rows = self._known(gold.queries, Rows(np.empty(0, np.int64), gold.starts, items_of_gold, gold.grades))
-        unique_gold = keep_one_of_each(gold_rows, duplicates, self.queries, gold.source)
+        unique_gold = gold_rows
+        if not gold.remembered.get("unique"):
+            unique_gold = keep_one_of_each(gold_rows, duplicates, self.queries, gold.source)
+            gold.remembered["unique"] = unique_gold is gold_rows
         rows = self._known(ranking.queries, Rows(np.empty(0, np.int64), ranking.starts, items, ranking.scores))
         if rows.queries.size == 0 and not may_be_apart:
             raise _nothing_in_common(gold, ranking)
@@ -127,6 +132,29 @@ class Bench:
         codes[rows.query_of(held), rank[held]] = places_in(background.items, rows.items.gather(held).cast(pl.String))
         return Lists(codes, *background.histories(self.queries), background)
 
+    def within(self, judged: Judged, kept: Bools) -> Judged:
+        """A judging held against some rows of the gold only; queries that have none of them are left out."""
+        starts, at = self._gold_by_grade
+        found = judged.keeping(kept[judged.gold_index], kept[at])
+        equal = found.gold_grades[1:] == found.gold_grades[:-1]
+        firsts = found.gold_starts[1:-1]
+        equal[firsts[(firsts > 0) & (firsts <= equal.size)] - 1] = False
+        place = None
+        if found.place is not None:
+            place = self._places_within(starts, kept)[found.gold_index]
+        return replace(found, place=place, gold_has_order=judged.gold_has_order or not equal.any()).without_empty()
+
+    def _places_within(self, starts: Ints, kept: Bools) -> Ints:
+        """The place of gold items within their query among those that are kept."""
+        rows = np.arange(kept.size)
+        first = starts[self._gold_rows.query_of(rows)]
+        at = first + self._places(rows) - 1
+        before = np.zeros(kept.size + 1, dtype=np.int64)
+        before[at + 1] = kept
+        np.cumsum(before, out=before)
+        found: Ints = before[at + 1] - before[first]
+        return found
+
     def _assemble(self, rows: Rows, ranked: Ordered, at: Ints, gold_at: Ints, positions: Ints, places: bool) -> Judged:
         first_row, depth = np.zeros((2, len(self.queries)), dtype=np.int64)
         first_row[rows.queries] = rows.starts[:-1]
@@ -136,7 +164,10 @@ class Bench:
         row, positions, gold_at = row[order], positions[order], gold_at[order]
         before = first_row[row] - 1
         first, last = ranked.tie_bounds(positions)
-        starts, grades = self._gold_by_grade if self.gold.counted is None else (np.zeros(1, np.int64), np.empty(0))
+        starts, grades = np.zeros(1, dtype=np.int64), np.empty(0)
+        if self.gold.counted is None:
+            starts, by_grade = self._gold_by_grade
+            grades = self._grades[by_grade]
         return Judged(
             queries=self.queries,
             row=row,
@@ -167,19 +198,24 @@ class Bench:
 
     @cached_property
     def _gold_order(self) -> Ordered:
-        return order_rows(self._gold_rows.starts, self._gold_rows.values)
+        known, rows = self._given.remembered, self._gold_rows
+        if not known["unique"]:
+            return order_rows(rows.starts, rows.values)
+        if "order" not in known:
+            known["order"] = order_rows(rows.starts, rows.values)
+        return cast(Ordered, known["order"])
 
     @cached_property
-    def _gold_by_grade(self) -> tuple[Ints, Floats]:
-        """The gold's grades best first, query by query in the order of Judged (CSR)."""
+    def _gold_by_grade(self) -> tuple[Ints, Ints]:
+        """The gold's rows by grade, best first, query by query in the order of Judged (CSR)."""
         gold, order = self._gold_rows, self._gold_order.order
         lengths = np.zeros(len(self.queries), dtype=np.int64)
         lengths[gold.queries] = np.diff(gold.starts)
         starts = np.concatenate(([0], np.cumsum(lengths)))
         target = np.repeat(starts[gold.queries], np.diff(gold.starts)) + segments_within(gold.starts)
-        grades = np.empty(len(gold.items))
-        grades[target] = self._grades if order is None else self._grades[order]
-        return starts, grades
+        at = np.empty(target.size, dtype=np.int64)
+        at[target] = np.arange(target.size) if order is None else order
+        return starts, at
 
     def _places(self, gold_at: Ints) -> Ints:
         """The place of gold items within their query: by grade, equal grades by id."""

@@ -8,6 +8,7 @@ Only what differs from the metric's default is printed, in the order in which th
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import isinf
 from typing import Any, Literal
 
@@ -102,7 +103,7 @@ class Metric:
     highest: float = float("inf")
     """No figure is above it, nor is its interval."""
 
-    @property
+    @cached_property
     def all_options(self) -> tuple[Option, ...]:
         """The metric's own options, then the common ones that it does not declare itself."""
         own = {option.name for option in self.options}

@@ -7,6 +7,7 @@ An attribute is asked for by its name, with how to cut it where it is a number: 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -61,7 +62,22 @@ class Cuts:
     where: str
 
     def groups(self, ids: pl.Series, warnings: list[str]) -> list[Group]:
-        """The groups that these ids fall in; what the table and the ids do not share is warned of, or an error."""
+        """The groups that these ids fall in; what the table and the ids do not share is warned of, or an error.
+
+        For the same ids they are made once: systems are assessed by the hundred where something is tuned.
+        """
+        if not self._made or not self._made[0][0].equals(ids):
+            told: list[str] = []
+            self._made[:] = [(ids, self._groups(ids, told), told)]
+        warnings += self._made[0][2]
+        return self._made[0][1]
+
+    @cached_property
+    def _made(self) -> list[tuple[pl.Series, list[Group], list[str]]]:
+        """The last ids, their groups, and what was warned of."""
+        return []
+
+    def _groups(self, ids: pl.Series, warnings: list[str]) -> list[Group]:
         attributes = self._aligned(ids.cast(pl.String), warnings)
         asked = self.asked or suitable_attributes(attributes)
         if not asked:

@@ -7,6 +7,8 @@ decimal form.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -81,9 +83,33 @@ class Gold:
     def __repr__(self) -> str:
         return f"Gold({self.source}: {len(self):,} queries, {len(self.items):,} judged items)"
 
+    @cached_property
+    def sorted_queries(self) -> pl.Series:
+        return self.queries.sort()
+
+    @cached_property
+    def remembered(self) -> dict[str, Any]:
+        """What judging found of the gold alone, by name: system after system is held against the same one."""
+        return {}
+
+    @cached_property
+    def item_places(self) -> tuple[pl.Series, Ints]:
+        """The judged items as strings, each once, ascending; and where each row's item stands among them."""
+        items = self.items.cast(pl.String)
+        ids = items.unique().sort()
+        return ids, places_in(ids, items)
+
     def against(self, ranking: "Ranking") -> "Gold":
         """With all items listed that matter to this ranking."""
         return self if self.lookup is None else self.lookup(ranking)
+
+    def part(self, kept: Bools) -> "Gold":
+        """Some of the rows; queries that have none of them are left out."""
+        lengths = np.diff(np.concatenate(([0], np.cumsum(kept)))[self.starts])
+        held = lengths > 0
+        starts = np.concatenate(([0], np.cumsum(lengths[held])))
+        queries, items = self.queries.filter(held), self.items.filter(kept)
+        return replace(self, queries=queries, starts=starts, items=items, grades=self.grades[kept])
 
     def frame(self) -> pl.DataFrame:
         """The judgments as a Polars frame: query_id, item_id, grade."""

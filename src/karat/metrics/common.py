@@ -57,13 +57,17 @@ def hits_of(judged: Judged, k: int | None, rel: float | None) -> Floats:
 
 
 def relevant_count(judged: Judged, rel: float | None) -> Floats:
-    """How many relevant items the gold has for each query."""
-    if judged.counted is not None:
-        numbers = np.where(is_relevant(judged.counted.grades, rel, judged), judged.counted.counts, 0)
-        total = np.concatenate(([0], np.cumsum(numbers)))
-        return np.diff(total[judged.counted.starts]).astype(np.float64)
-    chosen = is_relevant(judged.gold_grades, rel, judged)
-    return np.bincount(judged.gold_rows[chosen], minlength=len(judged)).astype(np.float64)
+    """How many relevant items the gold has for each query; worked out once for each threshold."""
+    if rel not in judged.relevant_counts:
+        starts, grades, numbers = judged.gold_starts, judged.gold_grades, None
+        if judged.counted is not None:
+            starts, grades, numbers = judged.counted.starts, judged.counted.grades, judged.counted.counts
+        chosen = is_relevant(grades, rel, judged)
+        total = np.concatenate(([0], np.cumsum(chosen if numbers is None else chosen * numbers)))
+        found = np.diff(total[starts]).astype(np.float64)
+        found.flags.writeable = False
+        judged.relevant_counts[rel] = found
+    return judged.relevant_counts[rel]
 
 
 def cut_or_depth(judged: Judged, k: int | None) -> Floats:

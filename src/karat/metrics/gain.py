@@ -93,8 +93,8 @@ def ndcg(
 
 def _full(judged: Judged, k: int | None, gain: str, discount: str, scale: Floats) -> Floats:
     """The DCG of k items of each query's best grade; without a cut-off, of as many as were retrieved."""
-    best = np.zeros(len(judged))
-    np.maximum.at(best, judged.gold_rows, judged.gold_grades)
+    firsts = np.append(judged.gold_grades, 0.0)[judged.gold_starts[:-1]]
+    best = np.where(np.diff(judged.gold_starts) > 0, np.maximum(firsts, 0.0), 0.0)
     cut = cut_or_depth(judged, k).astype(np.int64)
     total = np.cumsum(1.0 / _table(int(cut.max(initial=1)), discount))
     return _gain_of(best, gain, scale) * total[cut]
@@ -110,9 +110,11 @@ def _best(
         counted &= places <= k
     if ideal == "retrieved":
         counted &= places <= judged.depth[judged.gold_rows]
-    table = _table(int(places[counted].max(initial=1)), discount)
-    best = _gain_of(judged.gold_grades[counted], gain, scale[judged.gold_rows[counted]]) / table[places[counted]]
-    return np.bincount(judged.gold_rows[counted], best, minlength=len(judged)).astype(np.float64)
+    at = np.flatnonzero(counted)
+    places, rows = places.take(at), judged.gold_rows.take(at)
+    gains = _gain_of(judged.gold_grades.take(at), gain, scale.take(rows) if gain == "exp" else scale)
+    table = _table(int(places.max(initial=1)), discount)
+    return np.bincount(rows, gains / table.take(places), minlength=len(judged)).astype(np.float64)
 
 
 def _gain_of(grades: Floats, gain: str, scale: Floats) -> Floats:

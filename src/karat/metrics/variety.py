@@ -1,11 +1,13 @@
 """What a list is made of: how unlike its items are, and whether it has the mixture that the user took before."""
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from karat.errors import UsageError
 from karat.judged import Judged
+from karat.lists import Lists
 from karat.measure import Option, metric
 from karat.metrics.shown import BY, by_blocks, feature, lists_of, per_list, row_sums
 from karat.types import Floats, Ints, gathered
@@ -64,15 +66,31 @@ def calibration(judged: Judged, k: int | None, *, by: str = "genre", divergence:
             expected="weights such as those of genres",
         )
     shares, codes = np.vstack([_normalised(table, 0.0), np.zeros(table.shape[1])]), lists.first(k)
-    genres = _Genres.of(shares)
+    taken = _taken(lists, shares, by)
 
     def of_some(first: int, last: int) -> Floats:
-        starts = lists.starts[first : last + 1]
-        taken = genres.sums(starts - starts[0], lists.history[starts[0] : starts[-1]])
         shown = row_sums(shares, codes[first:last])
-        return _divergence(_normalised(taken, np.nan), _normalised(shown, np.nan), divergence)
+        return _divergence(taken[first:last], _normalised(shown, np.nan), divergence)
 
     return by_blocks(of_some, len(judged), table.shape[1])
+
+
+def _taken(lists: Lists, shares: Floats, by: str) -> Floats:
+    """The mixture that each user took before; worked out once for all systems that are held against the same users."""
+    remembered, name = lists.background.remembered, f"mixtures by {by}"
+    of, found = remembered.get(name, (None, None))
+    if of is not lists.history:
+        genres = _Genres.of(shares)
+
+        def of_some(first: int, last: int) -> Floats:
+            starts = lists.starts[first : last + 1]
+            return genres.sums(starts - starts[0], lists.history[starts[0] : starts[-1]]).reshape(-1)
+
+        width = shares.shape[1]
+        sums = by_blocks(of_some, lists.starts.size - 1, width).reshape(-1, width)
+        found = _normalised(sums, np.nan)
+        remembered[name] = lists.history, found
+    return cast(Floats, found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import exp, fsum, nan, sqrt
+from math import exp, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from karat.measure import Aggregate
 from karat.statistics.fixed import Fixed, exact_sum, to_fixed
 from karat.statistics.intervals import Bounds, Resampling, interval
-from karat.statistics.moments import mean_and_std
+from karat.statistics.moments import mean_and_std, total_of
 from karat.statistics.resampling import draw_sums
 from karat.statistics.streams import Keys
 from karat.types import Bools, Floats, Ints
@@ -70,9 +70,10 @@ def summarise(values: Floats, aggregate: Aggregate = "mean") -> Estimate:
     raw = values[~np.isnan(values)]
     defined = onto_scale(raw, aggregate)
     n = defined.size
-    total = fsum(defined.tolist())
+    total = total_of(defined)
     mean = off_scale(total / n, aggregate) if n else nan
-    return Estimate(mean, n, values.size - n, total if aggregate == "sum" else None, mean_and_std(raw)[1])
+    std = mean_and_std(raw, total if defined is raw else None)[1]
+    return Estimate(mean, n, values.size - n, total if aggregate == "sum" else None, std)
 
 
 def onto_scale(values: Floats, aggregate: Aggregate) -> Floats:

@@ -1,0 +1,45 @@
+"""Sums that are exact before they are rounded, however many values there are."""
+
+from math import fsum
+
+import numpy as np
+import pytest
+
+from karat.statistics.moments import mean_and_std, total_of
+
+
+def columns(n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    return {
+        "shares": rng.integers(0, 5, n) / rng.integers(1, 7, n),
+        "uniform": rng.random(n),
+        "wide": rng.standard_normal(n) * 10.0 ** rng.integers(-8, 8, n),
+        "wider": rng.standard_normal(n) * 10.0 ** rng.integers(-60, 60, n),
+        "zeros": np.zeros(n),
+        "equal": np.full(n, 0.1),
+        "tiny": rng.random(n) * 1e-310,
+        "huge": rng.standard_normal(n) * 1e300,
+        "cancelling": np.concatenate([rng.random(n // 2), np.zeros(n % 2), -rng.random(n // 2)]),
+    }
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 511, 512, 513, 8192, 8193, 30_000])
+def test_the_sum_is_fsum_s(n: int) -> None:
+    for name, values in columns(n, np.random.default_rng(n)).items():
+        assert total_of(values) == fsum(values.tolist()), name
+
+
+@pytest.mark.parametrize("n", [2, 600, 20_000])
+def test_no_digit_depends_on_the_order(n: int) -> None:
+    rng = np.random.default_rng(n)
+    for name, values in columns(n, rng).items():
+        turned = rng.permutation(values)
+        assert mean_and_std(values) == mean_and_std(turned), name
+        if name not in ("tiny", "huge"):
+            assert mean_and_std(values) == pytest.approx((values.mean(), values.std(ddof=1)), rel=1e-9, abs=1e-15), name
+
+
+@pytest.mark.parametrize("n", [1, 2, 600, 20_000])
+def test_a_sum_that_is_known_changes_nothing(n: int) -> None:
+    for name, values in columns(n, np.random.default_rng(n)).items():
+        known, unknown = mean_and_std(values, total_of(values)), mean_and_std(values)
+        assert str(known) == str(unknown), name
