@@ -29,7 +29,7 @@ format: .venv/.dev
 tables: .venv/.dev
 	$(BIN)/python scripts/make_tables.py
 
-bench: .venv/.core .venv-bench/.done
+bench: .venv/.core .venv-bench/.done .venv-rectools/.done .venv-lenskit/.done
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/runs.py --part all
 	$(BIN)/python benchmarks/statistics.py --rounds 5
@@ -37,6 +37,8 @@ bench: .venv/.core .venv-bench/.done
 	$(BIN)/python benchmarks/reference.py --part all --rounds 5
 	$(BIN)/python benchmarks/lab.py --part all --rounds 5
 	$(BIN)/python benchmarks/predicates.py --part all --rounds 3
+	$(BIN)/python benchmarks/recommend.py --part all --rounds 3
+	$(BIN)/python benchmarks/splitting.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -57,5 +59,17 @@ bench: .venv/.core .venv-bench/.done
 	$(BENCH)/python -m pip install --quiet -r benchmarks/requirements.txt
 	@touch $@
 
+# RecTools wants another NumPy, and LensKit wants torch, of which only this one is a CPU build.
+.venv-rectools/.done: benchmarks/requirements-rectools.txt
+	$(PYTHON) -m venv .venv-rectools
+	.venv-rectools/bin/python -m pip install --quiet -r benchmarks/requirements-rectools.txt
+	@touch $@
+
+.venv-lenskit/.done: benchmarks/requirements-lenskit.txt
+	$(PYTHON) -m venv .venv-lenskit
+	.venv-lenskit/bin/python -m pip install --quiet torch==2.13.0
+	.venv-lenskit/bin/python -m pip install --quiet -r benchmarks/requirements-lenskit.txt
+	@touch $@
+
 clean:
-	rm -rf .venv .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-rectools .venv-lenskit .pytest_cache .mypy_cache .ruff_cache .hypothesis

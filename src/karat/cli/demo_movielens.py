@@ -15,6 +15,7 @@ _MODELS: dict[str, dict[str, Any]] = {
     "item-knn": {"optional": True},
     "ease": {"optional": True},
     "als": {"optional": True, "params": {"factors": 32}},
+    "stars": {"model": "svd", "optional": True, "params": {"values": "ratings"}},
     "random": {},
 }
 _BEYOND = ["coverage@10", "novelty@10"]

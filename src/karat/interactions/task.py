@@ -161,8 +161,9 @@ class Task:
         held = np.unique(self.held.items)
         cold_items = int((np.bincount(self.train.item, minlength=len(self.log.items))[held] == 0).sum())
         yield (
-            f"{self.window}: {count(self.users.size, 'user', 'users')}, of whom {int((taken == 0).sum()):,} have no "
-            f"training interactions; {count(held.size, 'item', 'items')} held out, of which {cold_items:,} have none"
+            f"{self.window}: {count(self.users.size, 'user', 'users')}, "
+            f"{count(int((taken == 0).sum()), 'of whom has', 'of whom have')} no training interactions; "
+            f"{count(held.size, 'item', 'items')} held out, {count(cold_items, 'of which has', 'of which have')} none"
         )
         if self.held.dropped:
             rows = count(self.held.dropped, "held-out row is", "held-out rows are")

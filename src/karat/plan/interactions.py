@@ -1,6 +1,7 @@
 """The kind of gold that was held out: what users took after a model had to stop learning."""
 
 from collections.abc import Iterator, Sequence
+from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -36,10 +37,10 @@ class SplitTable(Table):
 
     kind: str = Field("temporal", description="temporal, dates, leave-last, user-fraction, random, users or rolling.")
     fractions: list[float] | None = Field(None, description="Shares of train, validation and test: [0.8, 0.1, 0.1].")
-    validation: str | int | float | None = Field(
+    validation: str | int | float | datetime | date | None = Field(
         None, description="For dates: when validation begins; for leave-last and users: how many, or which share."
     )
-    test: str | int | None = Field(None, description="For dates: when test begins.")
+    test: str | int | datetime | date | None = Field(None, description="For dates: when test begins.")
     n: Annotated[int, Field(ge=1)] | None = Field(None, description="For leave-last: how many of each user.")
     fraction: float | None = Field(None, description="For users: the share held out of a fold's users.")
     folds: Annotated[int, Field(ge=2)] | None = Field(None, description="For users: how many folds.")
