@@ -86,7 +86,7 @@ def outcome(work: Any) -> Any:
         return str(error)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(cases(), st.sampled_from([None, 1, 3, 5]), st.booleans(), st.booleans())
 def test_every_measure_is_as_by_name(case: Any, k: int | None, graded: bool, as_csr: bool) -> None:
     shown, held, grades = case
@@ -110,7 +110,7 @@ def test_every_measure_is_as_by_name(case: Any, k: int | None, graded: bool, as_
         assert ours.warnings == theirs.warnings
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(cases(), st.sampled_from([1, 3, 6]))
 def test_with_the_gold_cut(case: Any, k: int) -> None:
     shown, held, grades = case

@@ -34,7 +34,7 @@ def outcome(evaluation: Any, measure: str) -> Any:
         return str(error)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(GOLD, RANKING, st.sets(ITEMS, min_size=1))
 def test_some_items_as_if_the_gold_had_no_others(
     gold: dict[str, Any], ranking: dict[str, Any], items: set[str]

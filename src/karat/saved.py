@@ -79,8 +79,9 @@ class Saved:
 
     def _within(self, label: str, system: str, part: str | None, where: str) -> "Column":
         """A slice lacks what is one figure over all, such as coverage."""
-        held = self.part(part)["systems"][system]["measures"]
-        if label not in held:
+        slices = {one["slice"]: one for one in self.form.get("slices") or ()}
+        held = slices[part]["systems"][system]["measures"] if part in slices else None
+        if held is not None and label not in held:
             raise DataError(
                 f"{label} was not worked out for the slice {part}", where=where, expected=f"one of {', '.join(held)}"
             )

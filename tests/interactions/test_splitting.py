@@ -111,7 +111,7 @@ class TestTemporal:
         train=st.integers(1, 98),
         validation=st.integers(0, 98),
     )
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=60, deadline=None)
     def test_against_all_cutoffs_tried(self, at: list[int], train: int, validation: int) -> None:
         validation = min(validation, 99 - train)
         shares = [Fraction(train, 100), Fraction(train + validation, 100)]
@@ -122,7 +122,7 @@ class TestTemporal:
         assert cutoffs_at(np.array(at), shares) == expected
 
     @given(rows=ROWS)
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_equal_times_stay_together(self, rows: list[Row]) -> None:
         split = or_empty(log_of(rows), "temporal")
         if split is not None:

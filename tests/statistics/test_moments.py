@@ -5,7 +5,7 @@ from math import fsum
 import numpy as np
 import pytest
 
-from karat.statistics.moments import mean_and_std, total_of
+from karat.statistics.moments import mean_and_std, means_and_stds, total_of
 
 
 def columns(n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -43,3 +43,19 @@ def test_a_sum_that_is_known_changes_nothing(n: int) -> None:
     for name, values in columns(n, np.random.default_rng(n)).items():
         known, unknown = mean_and_std(values, total_of(values)), mean_and_std(values)
         assert str(known) == str(unknown), name
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 600, 9_000])
+def test_columns_at_once_are_as_one_by_one(n: int) -> None:
+    rng = np.random.default_rng(n)
+    table = np.column_stack(list(columns(n, rng).values())) if n else np.empty((0, 9))
+    some = np.where(rng.random(table.shape) < 0.3, np.nan, table)
+    none = np.full((n, 1), np.nan)
+    for given in (table, np.hstack([some, none])):
+        totals, means, stds, numbers = means_and_stds(given)
+        for place, column in enumerate(given.T):
+            known = column[~np.isnan(column)]
+            mean = total_of(known) / known.size if known.size else float("nan")
+            expected = [total_of(known), mean, mean_and_std(known, total_of(known))[1], known.size]
+            found = [totals[place], means[place], stds[place], numbers[place]]
+            assert np.array_equal(np.array(found, dtype=float), np.array(expected), equal_nan=True), place

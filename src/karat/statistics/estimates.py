@@ -10,7 +10,7 @@ import numpy as np
 from karat.measure import Aggregate
 from karat.statistics.fixed import Fixed, exact_sum, to_fixed
 from karat.statistics.intervals import Bounds, Resampling, interval
-from karat.statistics.moments import mean_and_std, total_of
+from karat.statistics.moments import mean_and_std, means_and_stds, total_of
 from karat.statistics.resampling import draw_sums
 from karat.statistics.streams import Keys
 from karat.types import Bools, Floats, Ints
@@ -76,6 +76,19 @@ def summarise(values: Floats, aggregate: Aggregate = "mean") -> Estimate:
     return Estimate(mean, n, values.size - n, total if aggregate == "sum" else None, std)
 
 
+def _summaries(values: Floats, aggregates: Sequence[Aggregate]) -> list[Estimate]:
+    """Each column summarised, all at once; geometric means one by one."""
+    totals, means, stds, numbers = means_and_stds(values)
+    found = []
+    for place, (aggregate, n) in enumerate(zip(aggregates, numbers.tolist(), strict=True)):
+        if aggregate == "geometric":
+            found.append(summarise(values[:, place], aggregate))
+            continue
+        total = float(totals[place]) if aggregate == "sum" else None
+        found.append(Estimate(float(means[place]) if n else nan, n, len(values) - n, total, float(stds[place])))
+    return found
+
+
 def onto_scale(values: Floats, aggregate: Aggregate) -> Floats:
     """The values whose plain mean is taken."""
     return np.log(np.maximum(values, _GEOMETRIC_FLOOR)) if aggregate == "geometric" else values
@@ -93,7 +106,7 @@ def estimate_all(
     None for ``keys`` or ``how``: no intervals.
     """
     if how is None or keys is None:
-        return [summarise(column, aggregate) for column, aggregate in zip(values.T, aggregates, strict=True)]
+        return _summaries(values, aggregates)
     columns = [onto_scale(column, aggregate) for column, aggregate in zip(values.T, aggregates, strict=True)]
     pooled = pool([to_fixed(column)[0] for column in columns], columns, keys, how)
     return [

@@ -5,9 +5,9 @@ from typing import cast
 
 import numpy as np
 
-from karat.types import Floats
+from karat.types import Bools, Floats, Ints
 
-__all__ = ["mean_and_std", "total_of"]
+__all__ = ["mean_and_std", "means_and_stds", "total_of"]
 
 _AT_ONCE = 1 << 13
 _BITS = 40
@@ -44,6 +44,35 @@ def _same_sum(values: Floats) -> list[float]:
     return cast(list[float], values.tolist())
 
 
+def totals_of(table: Floats) -> list[float]:
+    """The sum of each column, as ``total_of`` gives it; all columns at once."""
+    parts: list[list[float]] = [[] for _ in range(table.shape[1])]
+    for first in range(0, len(table), _AT_ONCE):
+        block = table[first : first + _AT_ONCE]
+        sums, settled = _same_sums(block)
+        for place, column in enumerate(parts):
+            column += [float(one[place]) for one in sums] if settled[place] else block[:, place].tolist()
+    return [fsum(column) for column in parts]
+
+
+def _same_sums(block: Floats) -> tuple[list[Floats], Bools]:
+    """Of each column a few numbers that have the same sum, and whether they have."""
+    largest = np.abs(block).max(axis=0, initial=0.0)
+    known = (largest > _TINY) & (largest < 1 / _TINY)
+    unit = np.ldexp(1.0, np.frexp(np.where(known, largest, 1.0))[1])
+    rest, sums = block if known.all() else np.where(known, block, 0.0), []
+    for _ in range(_MOST_ROUNDS):
+        unit = np.ldexp(unit, -_BITS)
+        whole = np.rint(rest / unit)
+        whole *= unit
+        sums.append(whole.sum(axis=0))
+        rest = rest - whole
+        left = rest.any(axis=0)
+        if not (left & known).any():
+            break
+    return sums, (known & ~left) | (largest == 0.0)
+
+
 def mean_and_std(values: Floats, total: float | None = None) -> tuple[float, float]:
     """The mean (NaN of nothing) and the sample standard deviation (NaN under two values, 0 where all are equal).
 
@@ -63,3 +92,31 @@ def mean_and_std(values: Floats, total: float | None = None) -> tuple[float, flo
         return ldexp(mean, exponent), 0.0
     centred = scaled - mean
     return ldexp(mean, exponent), ldexp(sqrt(total_of(centred * centred) / (values.size - 1)), exponent)
+
+
+def means_and_stds(table: Floats) -> tuple[Floats, Floats, Floats, Ints]:
+    """Of each column the sum, the mean and the standard deviation of what is defined, and how many values that are.
+
+    The same to the last digit as ``total_of`` and ``mean_and_std`` of each.
+    """
+    defined = ~np.isnan(table)
+    n = defined.sum(axis=0)
+    filled = table if defined.all() else np.where(defined, table, 0.0)
+    largest = np.abs(filled).max(axis=0, initial=0.0)
+    totals = np.array(totals_of(filled))
+    exponent = np.frexp(largest)[1]
+    scaled = np.ldexp(filled, -exponent)
+    usual = (largest > _TINY) & (largest < 1 / _TINY) & (n >= 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = totals / n
+        centred = scaled - np.ldexp(totals, -exponent) / n
+        if filled is not table:
+            centred[~defined] = 0.0
+        squares = np.array(totals_of(np.multiply(centred, centred, out=centred)))
+        stds = np.ldexp(np.sqrt(squares / (n - 1)), exponent)
+    high = scaled.max(axis=0, where=defined, initial=-np.inf)
+    same = high - scaled.min(axis=0, where=defined, initial=np.inf) <= _SAME
+    stds[same & (n >= 2)] = 0.0
+    for place in np.flatnonzero(~usual).tolist():
+        stds[place] = mean_and_std(table[defined[:, place], place])[1]
+    return totals, means, stds, n
