@@ -197,10 +197,20 @@ def test_keys_that_want_one_slot_are_all_found(monkeypatch: pytest.MonkeyPatch) 
     assert (at.tolist(), place.tolist()) == ([0, 2, 3, 4], [3, 1, 2, 0])
 
 
-def test_the_first_that_stands_twice() -> None:
+@pytest.mark.parametrize("stride", [None, 0])
+def test_the_first_that_stands_twice(stride: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if stride is not None:  # all keys want one slot
+        monkeypatch.setattr("karat.codes._STRIDE", np.uint64(stride))
     assert stands_twice(np.array([4, 2, 9, 2, 4])) == 0
     assert stands_twice(np.array([4, 2, 9, 2])) == 1
     assert stands_twice(np.array([4, 2, 9])) is None
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(0, 400), max_size=60))
+def test_whatever_stands_twice_is_seen(keys: list[int]) -> None:
+    again = [place for place, key in enumerate(keys) if key in keys[place + 1 :]]
+    assert stands_twice(np.array(keys, dtype=np.int64)) == (again[0] if again else None)
 
 
 @pytest.mark.parametrize(

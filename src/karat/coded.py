@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat.blocks import cut_into_blocks, in_threads
+from karat.blocks import cut_into_blocks
 from karat.codes import NO_ITEM, Codes, look_up, stands_twice
 from karat.errors import DataError, UsageError
 from karat.evaluation import DEFAULT_MEASURES, Evaluation, resolve_all
@@ -25,6 +25,7 @@ from karat.types import Bools, Floats, Gold, Ints, gathered, segments_within
 __all__ = ["evaluate_arrays"]
 
 _PAIRS_AT_ONCE = 1 << 15
+"""Within the cache, and one after the other: steps so short would have threads wait for each other more than work."""
 
 
 def evaluate_arrays(
@@ -148,7 +149,8 @@ class CodedBench(Bench):
     def _matched_codes(self) -> tuple[Ints, Ints, Ints]:
         """Row, rank and place among the held-out items, of every recommended item that was held out."""
         blocks = cut_into_blocks(self.shown.starts + self.held.starts, _PAIRS_AT_ONCE)
-        row, rank, gold_at = (np.concatenate(parts) for parts in zip(*in_threads(self._match, blocks), strict=True))
+        found = [self._match(first, last) for first, last in blocks]
+        row, rank, gold_at = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return row, rank, gold_at
 
     def _match(self, first: int, last: int) -> tuple[Ints, Ints, Ints]:

@@ -147,11 +147,25 @@ def look_up(held: Ints, wanted: Ints) -> tuple[Ints, Ints]:
 
 def stands_twice(keys: Ints) -> int | None:
     """The first place of a key that stands again further on; None where all are different."""
-    ordered = np.sort(keys)
-    if not (ordered[1:] == ordered[:-1]).any():
+    if not _some_again(keys):
         return None
     order = np.argsort(keys, kind="stable")
     return int(order[:-1][keys[order[1:]] == keys[order[:-1]]].min())
+
+
+def _some_again(keys: Ints) -> bool:
+    """Whether any key stands twice: equal keys want one slot, so that one of them has it, or both ask again."""
+    bits = int(keys.size).bit_length() + 1
+    table = np.empty(1 << bits, dtype=np.int32)
+    left, slots = np.arange(keys.size, dtype=np.int32), _slots(keys, bits)
+    while left.size:
+        table[slots] = left
+        there = table.take(slots)
+        lost = np.flatnonzero(there != left)
+        left, slots = left[lost], slots[lost]
+        if (keys.take(there[lost]) == keys.take(left)).any():
+            return True
+    return False
 
 
 def _slots(keys: Ints, bits: int) -> Ints:

@@ -8,7 +8,7 @@ import polars as pl
 
 from karat.errors import UnknownName
 from karat.measure import Aggregate
-from karat.statistics.estimates import Estimate, estimate_all, summarise
+from karat.statistics.estimates import Estimate, estimate_all, mean_of, summarise
 from karat.statistics.intervals import Bounds, Resampling
 from karat.statistics.streams import keys_of
 from karat.types import Floats, Ints
@@ -105,7 +105,8 @@ class Scores:
 
     def mean(self) -> dict[str, float]:
         """The mean of each measure over the queries where it is defined."""
-        return {label: self.summary(label).mean for label in self.labels}
+        columns = zip(self.labels, self.values.T, self.aggregates, strict=True)
+        return {label: mean_of(column, aggregate) for label, column, aggregate in columns}
 
     def estimates(self, how: Resampling | None = Resampling()) -> dict[str, Estimate]:  # noqa: B008 - frozen
         """Each measure's mean with a bootstrap interval over queries; None for no intervals."""

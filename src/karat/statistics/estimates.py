@@ -21,6 +21,7 @@ __all__ = [
     "Pooled",
     "estimate_all",
     "estimate_pooled",
+    "mean_of",
     "off_scale",
     "onto_scale",
     "pool",
@@ -87,6 +88,12 @@ def _summaries(values: Floats, aggregates: Sequence[Aggregate]) -> list[Estimate
         total = float(totals[place]) if aggregate == "sum" else None
         found.append(Estimate(float(means[place]) if n else nan, n, len(values) - n, total, float(stds[place])))
     return found
+
+
+def mean_of(values: Floats, aggregate: Aggregate = "mean") -> float:
+    """The mean of ``summarise``, to the same digit, where nothing else is wanted."""
+    defined = onto_scale(values[~np.isnan(values)], aggregate)
+    return off_scale(total_of(defined) / defined.size, aggregate) if defined.size else nan
 
 
 def onto_scale(values: Floats, aggregate: Aggregate) -> Floats:

@@ -5,15 +5,19 @@ from typing import cast
 
 import numpy as np
 
+from karat.blocks import cut_rows
 from karat.types import Bools, Floats, Ints
 
 __all__ = ["mean_and_std", "means_and_stds", "total_of"]
 
 _AT_ONCE = 1 << 13
+_CELLS_AT_ONCE = 1 << 14
 _BITS = 40
 """So many numbers of so many bits have a sum that is a float."""
 _FEW = 1 << 9
 """Added sooner one by one."""
+_SHORT = 1 << 11
+"""So many rows at most are summarised in all columns at once."""
 _MOST_ROUNDS = 4
 _TINY = 1e-200
 _SAME = 4 * float(np.finfo(np.float64).eps)
@@ -45,29 +49,29 @@ def _same_sum(values: Floats) -> list[float]:
 
 
 def totals_of(table: Floats) -> list[float]:
-    """The sum of each column, as ``total_of`` gives it; all columns at once."""
+    """The sum of each column, as ``total_of`` gives it; of all columns at once, as many rows as stay in cache."""
     parts: list[list[float]] = [[] for _ in range(table.shape[1])]
-    for first in range(0, len(table), _AT_ONCE):
-        block = table[first : first + _AT_ONCE]
-        sums, settled = _same_sums(block)
-        for place, column in enumerate(parts):
-            column += [float(one[place]) for one in sums] if settled[place] else block[:, place].tolist()
-    return [fsum(column) for column in parts]
+    for first, last in cut_rows(len(table), max(_FEW, _CELLS_AT_ONCE // max(1, table.shape[1]))):
+        columns = np.ascontiguousarray(table[first:last].T)
+        sums, settled = _same_sums(columns)
+        for place, part in enumerate(parts):
+            part += [float(one[place]) for one in sums] if settled[place] else columns[place].tolist()
+    return [fsum(part) for part in parts]
 
 
-def _same_sums(block: Floats) -> tuple[list[Floats], Bools]:
-    """Of each column a few numbers that have the same sum, and whether they have."""
-    largest = np.abs(block).max(axis=0, initial=0.0)
+def _same_sums(columns: Floats) -> tuple[list[Floats], Bools]:
+    """Of each column, which is a row here, a few numbers that have the same sum, and whether they have."""
+    largest = np.abs(columns).max(axis=1, initial=0.0)
     known = (largest > _TINY) & (largest < 1 / _TINY)
-    unit = np.ldexp(1.0, np.frexp(np.where(known, largest, 1.0))[1])
-    rest, sums = block if known.all() else np.where(known, block, 0.0), []
+    unit = np.ldexp(1.0, np.frexp(np.where(known, largest, 1.0))[1])[:, None]
+    rest, sums = columns if known.all() else np.where(known[:, None], columns, 0.0), []
     for _ in range(_MOST_ROUNDS):
         unit = np.ldexp(unit, -_BITS)
         whole = np.rint(rest / unit)
         whole *= unit
-        sums.append(whole.sum(axis=0))
+        sums.append(whole.sum(axis=1))
         rest = rest - whole
-        left = rest.any(axis=0)
+        left = rest.any(axis=1)
         if not (left & known).any():
             break
     return sums, (known & ~left) | (largest == 0.0)
@@ -97,18 +101,28 @@ def mean_and_std(values: Floats, total: float | None = None) -> tuple[float, flo
 def means_and_stds(table: Floats) -> tuple[Floats, Floats, Floats, Ints]:
     """Of each column the sum, the mean and the standard deviation of what is defined, and how many values that are.
 
-    The same to the last digit as ``total_of`` and ``mean_and_std`` of each.
+    The same to the last digit as ``total_of`` and ``mean_and_std`` of each: all columns at once where they are short,
+    as those of slices are, of which there are many; else one by one, which is quicker then.
     """
     defined = ~np.isnan(table)
     n = defined.sum(axis=0)
+    if len(table) > _SHORT:
+        kept = [column[known] for column, known in zip(table.T, defined.T, strict=True)]
+        totals = np.array([total_of(column) for column in kept])
+        stds = np.array([mean_and_std(column, total)[1] for column, total in zip(kept, totals.tolist(), strict=True)])
+    else:
+        totals, stds = _of_short(table, defined, n)
+    return totals, np.divide(totals, n, out=np.full(n.size, nan), where=n > 0), stds, n
+
+
+def _of_short(table: Floats, defined: Bools, n: Ints) -> tuple[Floats, Floats]:
+    """The sum of each column, and its standard deviation."""
     filled = table if defined.all() else np.where(defined, table, 0.0)
     largest = np.abs(filled).max(axis=0, initial=0.0)
     totals = np.array(totals_of(filled))
     exponent = np.frexp(largest)[1]
     scaled = np.ldexp(filled, -exponent)
-    usual = (largest > _TINY) & (largest < 1 / _TINY) & (n >= 2)
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = totals / n
         centred = scaled - np.ldexp(totals, -exponent) / n
         if filled is not table:
             centred[~defined] = 0.0
@@ -117,6 +131,7 @@ def means_and_stds(table: Floats) -> tuple[Floats, Floats, Floats, Ints]:
     high = scaled.max(axis=0, where=defined, initial=-np.inf)
     same = high - scaled.min(axis=0, where=defined, initial=np.inf) <= _SAME
     stds[same & (n >= 2)] = 0.0
+    usual = (largest > _TINY) & (largest < 1 / _TINY) & (n >= 2)
     for place in np.flatnonzero(~usual).tolist():
         stds[place] = mean_and_std(table[defined[:, place], place])[1]
-    return totals, means, stds, n
+    return totals, stds

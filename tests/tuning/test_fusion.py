@@ -15,9 +15,8 @@ from karat.evaluation import resolve_all
 from karat.rankers.fusion import METHODS, Fusion
 from karat.statistics.intervals import Resampling
 from karat.tuning import CONSTANTS, TUNING_SCHEMA, Tuning, settings_of, tune
-
-from .metrics import naive
-from .rankers.naive_fusion import Run, fused
+from tests.metrics import naive
+from tests.rankers.naive_fusion import Run, fused
 
 Grades = dict[str, dict[str, float]]
 
