@@ -30,7 +30,7 @@ LAYERS = [
     {"results", "slices", "targets", "hygiene", "tops", "sampling", "similarities", "timing", "ann", "stability"},
     {"judging", "metrics", "indexed", "partial", "exposures"},
     {"evaluation", "breakdown", "changes", "expectations", "agreement", "examples"},
-    {"pairing", "coded"},
+    {"pairing", "coded", "slicing"},
     {"report", "saved", "chance"},
     {"figures"},
     {"assessment", "gates", "explain", "catalogue", "drift"},

@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from karat.breakdown import Slice, break_down, correct_slices, pairs_of, signs_for, slice_of_items
+from karat.breakdown import Slice, correct_slices, pairs_of
 from karat.chance import Chance, expected_scores, has_expectation
 from karat.changes import Change, Trace, changes_between
 from karat.dialects import Asked
@@ -17,6 +17,7 @@ from karat.lists import Background
 from karat.report import Report
 from karat.results import Scores
 from karat.slices import Cuts, Group
+from karat.slicing import Crossings, Sliced
 from karat.statistics.comparison import Comparison, compare_pairs, correct
 from karat.statistics.estimates import FEW_QUERIES, Estimate, estimate_all
 from karat.statistics.intervals import Resampling
@@ -61,6 +62,7 @@ def assess(
     baseline: str | None = None,
     slices: Iterable[Cuts] = (),
     item_slices: Iterable[Cuts] = (),
+    crossings: Crossings = (),
     tested: Sequence[str] | None = None,
     duplicates: DuplicateRule = "error",
     keep_top: int = 0,
@@ -72,7 +74,8 @@ def assess(
 
     ``golds`` are of systems that are held against another gold than ``gold``, over the same queries; only systems with
     the baseline's gold are compared with it, under the measures ``tested`` (None: all). ``keep_top`` keeps so many of
-    every query's items in the report; ``relative`` also tells differences as shares of the baseline's mean.
+    every query's items in the report; ``crossings`` are attributes of slices of queries and of items whose groups are
+    crossed; ``relative`` also tells differences as shares of the baseline's mean.
     ``background`` is what measures beyond accuracy look at; such that are one figure over all queries have no slices.
     ``progress`` is told what is done once all are scored, how many steps of it, and of how many.
     """
@@ -100,14 +103,15 @@ def assess(
     tops = _tops(systems) if keep_top else {}
     report = Report(scores, estimates, how, baseline, top=tops, by_chance=by_chance)
     warnings = [f"{name}: {warning}" for name, one in scores.items() for warning in one.warnings] + notes
+    sliced = _sliced(systems, groups, item_groups, crossings)
     if how is None:
-        plain = tuple(_plain_slices(systems, groups, item_groups))
-        return replace(report, slices=plain, warnings=tuple(warnings))
+        return replace(report, slices=tuple(sliced.plainly()), warnings=tuple(warnings))
     comparable = [
         name for name in systems if baseline and golds[name] is golds[baseline] and not systems[name].by_chance
     ]
     compared = {name: scores[name].only(tested) for name in comparable}
-    found = _slices(systems, groups, item_groups, how, baseline, compared, progress)
+    beside = {name: one.by_query for name, one in compared.items()}
+    found = list(sliced.resampled(how, baseline, beside, sorted(by_chance), progress))
     if baseline is not None:
         kept = [one for one in asked if (tested is None or one.label in tested) and not _has_no_changes(one)]
         changes = _changes({name: systems[name] for name in comparable}, baseline, kept)
@@ -118,47 +122,12 @@ def assess(
     )
 
 
-def _slices(
-    systems: Mapping[str, _System],
-    groups: Sequence[Group],
-    item_groups: Sequence[Group],
-    how: Resampling,
-    baseline: str | None,
-    compared: Mapping[str, Scores],
-    progress: Progress,
-) -> list[Slice]:
-    """Every system in every group of queries and of items; p-values are not yet corrected."""
+def _sliced(
+    systems: Mapping[str, _System], groups: Sequence[Group], item_groups: Sequence[Group], crossings: Crossings
+) -> Sliced:
     scores = {name: system.scores.by_query for name, system in systems.items()}
-    compared = {name: one.by_query for name, one in compared.items()}
-    expected = [name for name, system in systems.items() if system.by_chance]
-    signs = signs_for((len(groups) + len(item_groups)) * (len(scores) - 1), how)
-    found = []
-    for part in break_down(scores, groups, how, baseline, signs, compared, expected) if groups else ():
-        found.append(part)
-        progress("Breaking down", len(found), len(groups))
-    for number, group in enumerate(item_groups):
-        of_items = {name: system.of_items[number] for name, system in systems.items()}
-        beside = {
-            name: of_items[name].only([label for label in one.labels if label in of_items[name].labels])
-            for name, one in compared.items()
-        }
-        found.append(slice_of_items(group, of_items, how, baseline, signs, beside))
-    return found
-
-
-def _plain_slices(
-    systems: Mapping[str, _System], groups: Sequence[Group], item_groups: Sequence[Group]
-) -> Iterator[Slice]:
-    """Means alone, where nothing is resampled."""
-    scores = {name: system.scores.by_query for name, system in systems.items()}
-    for group in groups:
-        rows = np.flatnonzero(group.members)
-        means = {name: one.part(rows).estimates(None) for name, one in scores.items()}
-        yield Slice(group.name, group.note, "queries", rows.size, means, tuple(rows.tolist()))
-    for number, group in enumerate(item_groups):
-        parts = {name: system.of_items[number] for name, system in systems.items()}
-        size = len(next(iter(parts.values())).queries)
-        yield Slice(group.name, group.note, "items", size, {name: one.estimates(None) for name, one in parts.items()})
+    of_items = {name: system.of_items for name, system in systems.items()}
+    return Sliced(scores, groups, item_groups, of_items, crossings)
 
 
 def _check_request(golds: Mapping[str, Gold], rankings: Rankings, how: Resampling | None, baseline: str | None) -> None:

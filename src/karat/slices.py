@@ -49,6 +49,11 @@ class Group:
     """What the name leaves open, such as the range of a quantile; else empty."""
     members: Bools
 
+    @property
+    def attribute(self) -> str:
+        """What they are grouped by: of type=how-to, type; of a crossing, all of its name."""
+        return self.name if "*" in self.name else self.name.partition("=")[0]
+
 
 @dataclass(frozen=True, eq=False)
 class Cuts:

@@ -127,16 +127,6 @@ class TestUsers:
         found = groups_of(user_cuts(task_of(takes({"a": 3, "b": 3})), Tiers()), ["a", "b"])
         assert found["activity=low"] == ("all of them", ["a", "b"])
 
-    def test_crossings(self) -> None:
-        task = task_of(takes(self.COUNTS))
-        assert not any("*" in name for name in groups_of(user_cuts(task, Tiers()), list(self.COUNTS)))
-        found = groups_of(user_cuts(task, Tiers(activity=(6,), crossings=True)), list(self.COUNTS))
-        assert list(found)[-3:] == ["activity=low*user=cold", "activity=high*user=cold", "activity=high*user=warm"]
-        assert found["activity=high*user=cold"] == (
-            "6 training interactions or more, fewer than 10 training interactions",
-            ["d"],
-        )
-
 
 class TestItems:
     COUNTS: Mapping[str, int] = {"a": 40, "b": 12, "c": 12, "d": 12, "e": 10, "f": 9, "g": 5}

@@ -1,6 +1,7 @@
 """Logs as gold and recommenders as systems: what a plan says of them is what is done, held against plain loops."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -238,16 +239,30 @@ class TestReports:
         for place, name in enumerate(("low", "medium", "high")):
             members = [user for user in WORLD.users if activity[user] == place]
             assert parts[f"activity={name}"].n == len(members)
-            for warmth in ("cold", "warm"):
-                inside = sum((rows.count(user) < 6) == (warmth == "cold") for user in members)
-                crossed = parts.get(f"activity={name}*user={warmth}")
-                assert (crossed.n if crossed else 0) == inside
         about = outcome.report.interactions["tiers"]
         assert about["users"]["activity"]["medium"]["range"] == "8 to 11 training interactions"
         assert sum(one["train"] for one in about["items"]["popularity"].values()) == len(
             {row[1] for row in WORLD.train}
         )
         assert sum(one["share"] for one in about["items"]["popularity"].values()) == pytest.approx(1)
+
+    def test_tiers_of_users_crossed_with_tiers_of_items(self, folder: Path) -> None:
+        """Only held-out items of the one tier count, over the users of the other."""
+        report = run(folder, tiers="{ cold_users = 12, cold_items = 12, crossings = true }").report
+        users, items = (Counter(row[side] for row in WORLD.train) for side in (0, 1))
+        lists, parts = WORLD.lists("popularity"), {part.name: part for part in report.slices}
+        wanted: dict[str, list[float]] = {}
+        for user in WORLD.users:
+            for tier, is_cold in (("cold", True), ("warm", False)):
+                held = {item: grade for item, grade in WORLD.truth[user].items() if (items[item] < 12) == is_cold}
+                name = f"user={'cold' if users[user] < 12 else 'warm'}*item={tier}"
+                value = slow.ndcg(lists[user], held, 5) if held else None
+                wanted.setdefault(name, []).extend([] if value is None else [value])
+        assert len(wanted) == 4 and all(wanted.values())
+        for name, values in wanted.items():
+            assert (parts[name].of, parts[name].n) == ("items", len(values))
+            assert parts[name].estimates["popularity"]["ndcg@5"].mean == pytest.approx(np.mean(values), abs=1e-12)
+        assert {name.partition("=")[0] for name in parts if "*item.popularity=" in name} == {"activity"}
 
     def test_targets_on_slices(self, folder: Path) -> None:
         targets = "".join(

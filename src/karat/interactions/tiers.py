@@ -16,8 +16,10 @@ from karat.slices import Attribute, Cuts
 from karat.types import Bools, Ints
 from karat.wording import count
 
-__all__ = ["Tier", "Tiers", "describe", "item_cuts", "item_tiers", "user_cuts", "user_tiers"]
+__all__ = ["CROSSINGS", "Tier", "Tiers", "describe", "item_cuts", "item_tiers", "user_cuts", "user_tiers"]
 
+CROSSINGS = (("activity", "item.popularity"), ("user", "item"))
+"""Which tiers of users are crossed with which of items, where crossings are asked for."""
 _POPULARITY = ("head", "torso", "tail")
 _COLD, _WARM = "cold", "warm"
 _ACTIVITY = {2: ("low", "high"), 3: ("low", "medium", "high"), 4: ("low", "medium", "high", "power")}
@@ -37,7 +39,7 @@ class Tiers:
     """A user of fewer training interactions is cold."""
     cold_items: int = 10
     crossings: bool = False
-    """Whether both attributes are crossed as well: activity=low*user=cold."""
+    """Whether tiers of users are crossed with tiers of items as well: activity=low*item.popularity=tail."""
 
     def __post_init__(self) -> None:
         if isinstance(self.activity, int):
@@ -100,23 +102,18 @@ def item_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
 
 
 def user_cuts(task: Task, tiers: Tiers) -> Cuts:
-    """Slices of those who are recommended something: activity=low …, user=cold …, and their crossings."""
-    ids = task.log.users.gather(task.users)
-    return _cuts(ids, user_tiers(task, tiers), task, of="queries", codes=task.users, crossings=tiers.crossings)
+    """Slices of those who are recommended something: activity=low …, user=cold …"""
+    return _cuts(task.log.users.gather(task.users), user_tiers(task, tiers), task, of="queries", codes=task.users)
 
 
 def item_cuts(task: Task, tiers: Tiers) -> Cuts:
-    """Slices of items: item.popularity=head …, item=cold …, and their crossings."""
-    return _cuts(task.log.items, item_tiers(task, tiers), task, of="items", codes=None, crossings=tiers.crossings)
+    """Slices of items: item.popularity=head …, item=cold …"""
+    return _cuts(task.log.items, item_tiers(task, tiers), task, of="items", codes=None)
 
 
-def _cuts(ids: pl.Series, found: Sequence[Tier], task: Task, *, of: str, codes: Ints | None, crossings: bool) -> Cuts:
+def _cuts(ids: pl.Series, found: Sequence[Tier], task: Task, *, of: str, codes: Ints | None) -> Cuts:
     table = pl.DataFrame([ids.alias("id"), *(tier.column(codes) for tier in found)])
-    attributes = [tier.attribute() for tier in found]
-    asked: list[tuple[Attribute, ...]] = [(one,) for one in attributes]
-    if crossings:
-        asked.append(tuple(attributes))
-    return Cuts(table, "id", of, asked, f"{task.log.source} (tiers)")
+    return Cuts(table, "id", of, [(tier.attribute(),) for tier in found], f"{task.log.source} (tiers)")
 
 
 def _activity_begins(taken: Ints, tiers: Tiers) -> Ints:

@@ -80,6 +80,7 @@ def _assessed(work: Work) -> Report:
         baseline=plan.baseline,
         slices=[*_cuts(work, plan.slices, "queries"), *_of_keywords(work), *of_users],
         item_slices=[*_cuts(work, plan.item_slices, "items"), *of_items],
+        crossings=side.crossings if side is not None else (),
         tested=checked.headline,
         duplicates=plan.conventions.duplicates,
         keep_top=max([*checked.cuts, TOP]) if checked.cuts else TOP,

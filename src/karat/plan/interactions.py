@@ -69,7 +69,9 @@ class TiersTable(Table):
     )
     cold_users: Annotated[int, Field(ge=1)] = Field(10, description="Users with fewer training interactions are cold.")
     cold_items: Annotated[int, Field(ge=1)] = Field(10, description="Items with fewer training interactions are cold.")
-    crossings: bool = Field(False, description="Activity crossed with cold and warm as well.")
+    crossings: bool = Field(
+        False, description="Tiers of users crossed with tiers of items: activity with popularity, cold with cold."
+    )
 
     def tiers(self) -> Tiers:
         activity = self.activity if isinstance(self.activity, int) else tuple(self.activity)

@@ -6,9 +6,10 @@ from typing import Any
 
 from karat.exposures import Exposure, exposure_of
 from karat.interactions.task import Task
-from karat.interactions.tiers import Tiers, item_cuts, user_cuts
+from karat.interactions.tiers import CROSSINGS, Tiers, item_cuts, user_cuts
 from karat.judging import Bench
 from karat.slices import Cuts
+from karat.slicing import Crossings
 from karat.types import Ranking
 
 __all__ = ["RecommendationSide"]
@@ -28,6 +29,11 @@ class RecommendationSide:
     def cuts(self) -> tuple[list[Cuts], list[Cuts]]:
         """The tiers of users and of items, on training counts."""
         return [user_cuts(self.task, self.tiers)], [item_cuts(self.task, self.tiers)]
+
+    @property
+    def crossings(self) -> Crossings:
+        """Which tiers of users are crossed with which of items."""
+        return CROSSINGS if self.tiers.crossings else ()
 
     def exposure(self, ranking: Ranking, k: int) -> Exposure:
         """What the first k of a ranking show, by popularity in training."""

@@ -155,7 +155,7 @@ def ranges_told(report: Report) -> Iterator[str]:
     ranges: dict[str, list[str]] = {}
     for part in report.slices:
         attribute, _, value = part.name.partition("=")
-        if part.note.endswith(_UNIT) or _UNIT in part.note:
+        if _UNIT in part.note and "*" not in part.name:
             ranges.setdefault(attribute, []).append(f"{value} {' '.join(part.note.replace(_UNIT, '').split())}")
     for attribute, told in ranges.items():
         yield f"{attribute}: {', '.join(told)}"

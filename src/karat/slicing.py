@@ -1,0 +1,101 @@
+"""Every system in every slice: groups of queries, of items, and of both crossed; with intervals, or means alone.
+
+A slice of items restricts what counts as relevant; the ranking stays as it is. Crossed with a group of queries it is
+that slice over these queries: activity=low*item.popularity=tail.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from karat.breakdown import Slice, break_down, signs_for, slice_of_items
+from karat.results import Scores
+from karat.slices import Group
+from karat.statistics.intervals import Resampling
+
+__all__ = ["Crossings", "Sliced"]
+
+Crossings = Sequence[tuple[str, str]]
+"""Attributes of queries and of items, by the names that slices begin with: (activity, item.popularity)."""
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Sliced:
+    """The systems' scores, and what they are to be broken down by."""
+
+    scores: Mapping[str, Scores]
+    """By system; only measures that each query has a value of."""
+    groups: Sequence[Group]
+    """Of queries, as the scores have them."""
+    item_groups: Sequence[Group]
+    of_items: Mapping[str, Sequence[Scores]]
+    """By system, with the gold restricted to each group of items."""
+    crossings: Crossings = ()
+
+    def plainly(self) -> Iterator[Slice]:
+        """Means alone, where nothing is resampled."""
+        for group in self.groups:
+            rows = np.flatnonzero(group.members)
+            means = {name: one.part(rows).estimates(None) for name, one in self.scores.items()}
+            yield Slice(group.name, group.note, "queries", rows.size, means, tuple(rows.tolist()))
+        for group, parts in self._restricted():
+            size = len(next(iter(parts.values())).queries)
+            means = {name: one.estimates(None) for name, one in parts.items()}
+            yield Slice(group.name, group.note, "items", size, means)
+
+    def resampled(
+        self,
+        how: Resampling,
+        baseline: str | None,
+        compared: Mapping[str, Scores],
+        expected: Sequence[str],
+        progress: Progress,
+    ) -> Iterator[Slice]:
+        """With intervals and differences; p-values are not yet corrected.
+
+        ``compared`` are the systems and measures to hold against the baseline; scores of the systems ``expected`` are
+        expectations, as those of a random order are.
+        """
+        restricted = list(self._restricted())
+        steps = len(self.groups) + len(restricted)
+        signs = signs_for(steps * (len(self.scores) - 1), how)
+        done = 0
+        if self.groups:
+            for part in break_down(self.scores, self.groups, how, baseline, signs, compared, expected):
+                yield part
+                done += 1
+                progress("Breaking down", done, steps)
+        for group, parts in restricted:
+            beside = {
+                name: parts[name].only([label for label in one.labels if label in parts[name].labels])
+                for name, one in compared.items()
+            }
+            yield slice_of_items(group, parts, how, baseline, signs, beside)
+            done += 1
+            progress("Breaking down", done, steps)
+
+    def _restricted(self) -> Iterator[tuple[Group, dict[str, Scores]]]:
+        """The slices of items, then those of both crossed that any query falls in."""
+        of_items = [
+            (group, {name: parts[number] for name, parts in self.of_items.items()})
+            for number, group in enumerate(self.item_groups)
+        ]
+        yield from of_items
+        for of_queries, of_item in self.crossings:
+            for group in self.groups:
+                for other, parts in of_items:
+                    if (group.attribute, other.attribute) == (of_queries, of_item):
+                        yield from self._crossed(group, other, parts)
+
+    def _crossed(
+        self, group: Group, other: Group, parts: Mapping[str, Scores]
+    ) -> Iterator[tuple[Group, dict[str, Scores]]]:
+        every = next(iter(self.scores.values())).queries
+        members = every.filter(pl.Series(group.members)).implode()
+        found = {name: one.part(np.flatnonzero(one.queries.is_in(members))) for name, one in parts.items()}
+        if all(len(one.queries) for one in found.values()):
+            note = "; ".join(filter(None, (group.note, other.note)))
+            yield Group(f"{group.name}*{other.name}", note, group.members), found
