@@ -9,7 +9,19 @@ from karat.errors import UsageError
 from karat.report import Report
 from karat.reports.curves import Panel, bounds_of
 from karat.reports.cutoffs import by_cutoff
-from karat.reports.drawing import COLOURS, SMALL, TEXT, WIDTH, add_legend, legend_of, own_style, plain, style_of
+from karat.reports.drawing import (
+    COLOURS,
+    POINTS,
+    SMALL,
+    TEXT,
+    WIDTH,
+    add_legend,
+    fitted,
+    legend_of,
+    own_style,
+    plain,
+    style_of,
+)
 from karat.wording import percent
 
 if TYPE_CHECKING:
@@ -19,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["to_recommenders_figure", "to_recommenders_png"]
 
 _MOST_CUTS = 3
+_WIDEST = 0.5
+"""Of the page, at most, are names of slices."""
 _ROW, _POINT, _EXPOSURE, _PANEL = 0.1, 0.045, 2.2, 1.9
 """In inches: the space about a slice, a system in it, what is exposed, and a panel by cut-off."""
 
@@ -51,12 +65,13 @@ def _drawn(report: Report) -> "Figure":
     heights = [0.5 + max(2, len(slices)) * (_ROW + _POINT * len(systems)), exposed, _PANEL if panels else 0.01]
     caption = _caption(report, measure, conventions)
     figure = Figure((WIDTH, sum(heights) + 0.9 + 0.13 * len(caption)), layout="constrained")
-    rows = figure.add_gridspec(3, max(1, len(panels)), height_ratios=heights)
-    _draw_tiers(figure.add_subplot(rows[0, :]), report, slices, measure)
+    # Each by itself: the names of tiers are as wide as half of the page, and would push the others aside.
+    tiers, exposure, cutoffs = figure.subfigures(3, 1, height_ratios=heights)
+    _draw_tiers(tiers.add_subplot(), report, slices, measure)
     if report.exposures:
-        _draw_exposure(figure.add_subplot(rows[1, :]), report)
+        _draw_exposure(exposure.add_subplot(), report)
     for place, (panel, limits) in enumerate(zip(panels, bounds_of(panels) if panels else [], strict=True)):
-        axes = figure.add_subplot(rows[2, place])
+        axes = cutoffs.add_subplot(1, len(panels), place + 1)
         panel.draw(axes, limits, inches=WIDTH / len(panels) - 0.5)
         axes.set_xlabel("k", fontsize=SMALL)
     add_legend(figure, names, columns, str(report.provenance.get("name") or ""), lines=True)
@@ -88,7 +103,7 @@ def _draw_tiers(axes: "Axes", report: Report, slices: list[Slice], measure: str)
                 axes.plot([one.mean], [at], **style, clip_on=False, zorder=3)
         if row:
             axes.axhline(row - 0.5, color="#EEEEEE", linewidth=0.6, zorder=0)
-    labels = [f"{part.name} ({_n(part, measure)})" for part in slices]
+    labels = [fitted(f"{part.name} ({_n(part, measure)})", _WIDEST * WIDTH * POINTS, SMALL) for part in slices]
     axes.set_yticks(range(len(slices)), labels, fontsize=SMALL)
     axes.set_ylim(len(slices) - 0.5, -0.5)
     axes.set_xlim(left=0.0)
