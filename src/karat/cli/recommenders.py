@@ -1,14 +1,14 @@
 """karat recommenders: which models there are, and what can be set of each."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from karat.cli.kinds import NameArgument, params_as_json, print_facts, print_kinds, print_params
 from karat.cli.options import JsonOption
 
 if TYPE_CHECKING:
     from karat.recommenders import Recommender
-    from karat.settings import Param
 
 __all__ = ["add_to"]
 
@@ -24,34 +24,18 @@ def add_to(app: typer.Typer) -> None:
     app.command("recommenders", epilog=_EPILOG)(recommenders_command)
 
 
-def recommenders_command(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show what can be set of this one.")] = None,
-    as_json: JsonOption = False,
-) -> None:
+def recommenders_command(name: NameArgument = None, as_json: JsonOption = False) -> None:
     """List the recommenders that a plan can try, or the parameters of one."""
     from karat.recommenders import RECOMMENDERS
 
-    chosen = [name] if name is not None else RECOMMENDERS.names()
-    found = {one: RECOMMENDERS.get(one) for one in chosen}
+    found = {one: RECOMMENDERS.get(one) for one in ([name] if name is not None else RECOMMENDERS.names())}
     if as_json:
-        from json import dumps
-
-        print(dumps({one: _facts(kind) for one, kind in found.items()}, indent=2, ensure_ascii=False))
-        return
-    from karat.reports.console import console, print_table
-
-    if name is None:
-        rows = [[one, kind.about, f"karat[{kind.extra}]" if kind.extra else "core"] for one, kind in found.items()]
-        print_table(["recommender", "what it is", "installed by"], rows, text=(0, 1, 2), folding=(1,))
-        print("\nNext: karat recommenders NAME shows what can be set of one")
-        return
-    kind = found[name]
-    console().print(f"{name}: {kind.about}\n{_installed(kind)}\n", markup=False, highlight=False)
-    rows = [[one, str(param.usual) or '""', _about(param)] for one, param in kind.params.items()]
-    if not rows:
-        print("There are no parameters to set.")
-        return
-    print_table(["parameter", "usual", "what it does"], rows, text=(0, 1, 2), folding=(2,))
+        print_facts({one: _facts(kind) for one, kind in found.items()})
+    elif name is None:
+        print_kinds("recommenders", found)
+    else:
+        kind = found[name]
+        print_params(name, kind.about, _installed(kind), {"params": kind.params})
 
 
 def _installed(kind: "type[Recommender]") -> str:
@@ -62,11 +46,6 @@ def _installed(kind: "type[Recommender]") -> str:
     return "libraries: " + ", ".join(f"{library} {version}" for library, version in kind.versions().items())
 
 
-def _about(param: "Param") -> str:
-    choices = f" ({', '.join(param.choices)})" if param.choices else ""
-    return f"{param.about}{choices}"
-
-
 def _facts(kind: "type[Recommender]") -> dict[str, Any]:
     return {
         "about": kind.about,
@@ -74,14 +53,5 @@ def _facts(kind: "type[Recommender]") -> dict[str, Any]:
         "installed": kind.is_installed(),
         "libraries": kind.versions() if kind.is_installed() else dict.fromkeys(kind.libraries),
         "personal": kind.personal,
-        "params": {
-            name: {
-                "usual": param.usual,
-                "about": param.about,
-                "least": param.least,
-                "most": param.most,
-                "choices": list(param.choices),
-            }
-            for name, param in kind.params.items()
-        },
+        "params": params_as_json(kind.params),
     }

@@ -2,7 +2,7 @@
 
 from io import BytesIO
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from karat.breakdown import Slice
 from karat.errors import UsageError
@@ -26,7 +26,7 @@ from karat.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["to_recommenders_figure", "to_recommenders_png"]
 
@@ -66,7 +66,7 @@ def _drawn(report: Report) -> "Figure":
     caption = _caption(report, measure, conventions)
     figure = Figure((WIDTH, sum(heights) + 0.9 + 0.13 * len(caption)), layout="constrained")
     # Each by itself: the names of tiers are as wide as half of the page, and would push the others aside.
-    tiers, exposure, cutoffs = figure.subfigures(3, 1, height_ratios=heights)
+    tiers, exposure, cutoffs = cast("list[SubFigure]", figure.subfigures(3, 1, height_ratios=heights))
     _draw_tiers(tiers.add_subplot(), report, slices, measure)
     if report.exposures:
         _draw_exposure(exposure.add_subplot(), report)
