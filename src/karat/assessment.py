@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from karat.breakdown import Slice, correct_slices, pairs_of
+from karat.breakdown import Slice, correct_slices, estimates_of, pairs_of
 from karat.chance import Chance, expected_scores, has_expectation
 from karat.changes import Change, Trace, changes_between
 from karat.dialects import Asked
@@ -19,7 +19,7 @@ from karat.results import Scores
 from karat.slices import Cuts, Group
 from karat.slicing import Crossings, Sliced
 from karat.statistics.comparison import Comparison, compare_pairs, correct
-from karat.statistics.estimates import FEW_QUERIES, Estimate, estimate_all
+from karat.statistics.estimates import FEW_QUERIES, Estimate
 from karat.statistics.intervals import Resampling
 from karat.statistics.relative import with_relative
 from karat.statistics.streams import keys_of
@@ -234,14 +234,10 @@ def _by_chance(gold: Gold, chance: Chance, asked: Sequence[Asked], duplicates: D
 
 
 def _estimates(scores: Mapping[str, Scores], how: Resampling | None) -> dict[str, dict[str, Estimate]]:
-    """Of all systems at once: they share the resampled queries."""
-    first = next(iter(scores.values()))
-    keys = keys_of(first.queries, how.seed) if how else None
-    values = np.hstack([one.values for one in scores.values()])
-    aggregates = [aggregate for one in scores.values() for aggregate in one.aggregates]
-    estimates = iter(estimate_all(values, aggregates, keys, how))
-    return {name: {label: _within(next(estimates), one.whole.get(label)) for label in one.labels}
-            for name, one in scores.items()}  # fmt: skip
+    return {
+        name: {label: _within(one, scores[name].whole.get(label)) for label, one in estimates.items()}
+        for name, estimates in estimates_of(scores, how).items()
+    }
 
 
 def _within(estimate: Estimate, highest: float | None) -> Estimate:

@@ -12,7 +12,16 @@ from karat.results import Scores
 from karat.slices import Group
 from karat.statistics.comparison import Comparison, Paired, compare_pairs, correct
 from karat.statistics.corrections import is_shown
-from karat.statistics.estimates import Estimate, Pooled, estimate_pooled, off_scale, onto_scale, pool, summarise
+from karat.statistics.estimates import (
+    Estimate,
+    Pooled,
+    estimate_all,
+    estimate_pooled,
+    off_scale,
+    onto_scale,
+    pool,
+    summarise,
+)
 from karat.statistics.fixed import Fixed, to_fixed
 from karat.statistics.intervals import Bounds, Resampling, interval
 from karat.statistics.paired import apart_test
@@ -25,6 +34,7 @@ __all__ = [
     "Slice",
     "break_down",
     "correct_slices",
+    "estimates_of",
     "pairs_of",
     "signs_for",
     "slice_of_items",
@@ -139,11 +149,22 @@ def slice_of_items(
 ) -> Slice:
     """Every system scored with the gold restricted to a group of items; p-values are not yet corrected."""
     beside_it = systems if compared is None else compared
-    estimates = {name: scores.estimates(how) for name, scores in systems.items()}
+    estimates = estimates_of(systems, how)
     queries = next(iter(systems.values())).queries
     pairs = pairs_of(beside_it, baseline) if baseline else []
     found = compare_pairs(pairs, keys_of(queries, how.seed), how, signs=signs)
     return Slice(group.name, group.note, "items", len(queries), estimates, beside=tuple(found))
+
+
+def estimates_of(systems: Mapping[str, Scores], how: Resampling | None) -> dict[str, dict[str, Estimate]]:
+    """Every system's estimates: of those with the same queries at once, as they share what is drawn."""
+    first = next(iter(systems.values()))
+    if any(not scores.queries.equals(first.queries) for scores in systems.values()):
+        return {name: scores.estimates(how) for name, scores in systems.items()}
+    aggregates = [aggregate for scores in systems.values() for aggregate in scores.aggregates]
+    keys = keys_of(first.queries, how.seed) if how else None
+    found = iter(estimate_all(np.hstack([one.values for one in systems.values()]), aggregates, keys, how))
+    return {name: {label: next(found) for label in scores.labels} for name, scores in systems.items()}
 
 
 def pairs_of(systems: Mapping[str, Scores], baseline: str, members: Bools | slice = slice(None)) -> list[Paired]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from karat.breakdown import Slice, break_down, signs_for, slice_of_items
+from karat.breakdown import Slice, break_down, estimates_of, signs_for, slice_of_items
 from karat.results import Scores
 from karat.slices import Group
 from karat.statistics.intervals import Resampling
@@ -39,12 +39,11 @@ class Sliced:
         """Means alone, where nothing is resampled."""
         for group in self.groups:
             rows = np.flatnonzero(group.members)
-            means = {name: one.part(rows).estimates(None) for name, one in self.scores.items()}
+            means = estimates_of({name: one.part(rows) for name, one in self.scores.items()}, None)
             yield Slice(group.name, group.note, "queries", rows.size, means, tuple(rows.tolist()))
         for group, parts in self._restricted():
             size = len(next(iter(parts.values())).queries)
-            means = {name: one.estimates(None) for name, one in parts.items()}
-            yield Slice(group.name, group.note, "items", size, means)
+            yield Slice(group.name, group.note, "items", size, estimates_of(parts, None))
 
     def resampled(
         self,
