@@ -228,7 +228,7 @@ def test_nothing_is_learnt_from_what_is_held_out(log: karat.Log, options: dict[s
 
 
 def test_no_list_is_shorter_than_one_item(task: karat.Task) -> None:
-    with pytest.raises(UsageError, match="k is 0; expected 1 or more"):
+    with pytest.raises(UsageError, match="k is 0; expected a whole number from 1 on"):
         karat.recommend(task, "popularity", k=0)
 
 
@@ -236,5 +236,5 @@ def test_a_folder_of_karat_split_is_a_split(log: karat.Log, task: karat.Task, tm
     write_split(task.split, tmp_path / "split")
     found = karat.held_out(tmp_path / "split")
     assert found.gold.queries.equals(task.gold.queries) and len(found.train) == len(task.train)
-    with pytest.raises(UsageError, match="split already, and kind would split it"):
+    with pytest.raises(UsageError, match="split already, and kind would not count"):
         karat.held_out(tmp_path / "split", kind="random")

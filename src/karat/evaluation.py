@@ -59,7 +59,7 @@ class Evaluation:
         background: Background | None = None,
     ) -> None:
         bench = Bench(gold, ranking, duplicates=duplicates, may_be_apart=may_be_apart)
-        self._begin(bench, ranking.source, background)
+        self._begin(bench, ranking.source, background, ranking.notes)
 
     @classmethod
     def of(cls, bench: Bench, source: str, background: Background | None = None) -> "Evaluation":
@@ -68,10 +68,11 @@ class Evaluation:
         found._begin(bench, source, background)
         return found
 
-    def _begin(self, bench: Bench, source: str, background: Background | None) -> None:
+    def _begin(self, bench: Bench, source: str, background: Background | None, notes: tuple[str, ...] = ()) -> None:
         self.bench = bench
         self.source = source
         self.background = background
+        self._notes = notes
         self._lists: dict[tuple[TieRule, str, str, int], Lists] = {}
         self._judgings: dict[tuple[TieRule, str, str, bool], Judged] = {}
         self._cut: tuple[object, int, Judged] | None = None
@@ -149,6 +150,7 @@ class Evaluation:
 
     def warnings(self, measures: Sequence[Measure]) -> Iterable[str]:
         """What a careful reader would want to be told, with counts."""
+        yield from self._notes
         if measures:
             yield from _warnings(self.bench, self.judged(measures[0]), measures)
 

@@ -36,7 +36,7 @@ def as_gold(given: Any, *, relevant_from: float | None = None) -> Gold:
     elif isinstance(given, np.ndarray | list | tuple):
         frame = _frame_of_array(given).with_columns(pl.lit(1.0).alias(GRADE))
     else:
-        frame = _renamed(_arrow_frame(given), "gold")
+        frame = _renamed(frame_of(given), "gold")
     return gold_from_frame(frame, relevant_from=relevant_from)
 
 
@@ -62,7 +62,7 @@ def as_ranking(given: Any) -> Ranking:
         return ranking_from_frame(frame, queries_without_rows=[q for q, items in given.items() if not len(items)])
     if isinstance(given, np.ndarray | list | tuple):
         return ranking_from_frame(_frame_of_array(given))
-    return ranking_from_frame(_renamed(_arrow_frame(given), "run"))
+    return ranking_from_frame(_renamed(frame_of(given), "run"))
 
 
 def gold_from_frame(
@@ -207,7 +207,7 @@ def _renamed(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
     return frame.select(pl.col(given).alias(name) for name, given in found.items())
 
 
-def _arrow_frame(given: Any) -> pl.DataFrame:
+def frame_of(given: Any) -> pl.DataFrame:
     if isinstance(given, pl.DataFrame):
         return given
     if isinstance(given, pl.LazyFrame):

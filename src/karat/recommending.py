@@ -1,5 +1,6 @@
 """What a script calls to hold recommenders against a log: read, split, recommend; then evaluate or compare."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -10,7 +11,7 @@ from karat.interactions.loading import is_split, read_split
 from karat.interactions.log import Log
 from karat.interactions.reading import read_log
 from karat.interactions.split import Split, Window
-from karat.interactions.splitting import split_log
+from karat.interactions.splitting import fold_option, split_log
 from karat.interactions.task import Sampled, Task
 from karat.recommenders import Progress, Recommender, make_recommender
 from karat.recommenders.called import recommender_of
@@ -22,47 +23,77 @@ __all__ = ["held_out", "recommend"]
 
 
 def held_out(
-    log: Log | Split | str | Path,
+    log: Any,
     *,
     items: Attributes | str | Path | None = None,
     users: Attributes | str | Path | None = None,
     window: Window = "test",
     fit_on: tuple[Window, ...] = ("train",),
     catalogue: Catalogue | None = None,
-    sampled: Sampled | None = None,
+    sampled: Sampled | int | None = None,
+    scale: tuple[float, float] | None = None,
     kind: str | None = None,
+    fold: int | None = None,
     **options: object,
 ) -> Task:
     """The task of predicting a window of a log: by default the last tenth, from the first eight, whole catalogue.
 
+    ``log`` is a path, a Polars or pandas frame, or a Log; or a Split, or the path of one that ``karat split`` wrote.
     ``items`` is the catalogue with its attributes. ``kind`` (``temporal``, unless it is told) and ``options`` say how
-    the log is split (``fractions``, ``n``, ``seed`` …), unless it is a Split already, or a folder of ``karat split``.
+    the log is split (``fractions``, ``n``, ``seed`` …), unless it is a Split already; ``fold`` is which of several
+    splits is meant, of ``users`` or of ``rolling``. ``scale`` is the lowest and highest rating there can be.
+    ``sampled`` draws so many candidates, which misleads. ``task.notes()`` tells what to be wary of, as do the warnings
+    of what is scored.
 
     >>> task = karat.held_out("ratings.csv", items="movies.csv")
     >>> ranking = karat.recommend(task, "popularity", k=20)
     >>> karat.evaluate(task.gold, ranking, ["ndcg@10", "recall(rel=4)@10"])
     """
+    known_as = Attributes | str | Path | None
+    _check_kinds(items=(items, known_as), users=(users, known_as), sampled=(sampled, Sampled | int | None))
     known = read_items(items) if isinstance(items, str | Path) else items
     about = read_users(users) if isinstance(users, str | Path) else users
     if isinstance(log, str | Path) and is_split(log):
         log = read_split(log)
-    told = [*(["kind"] if kind is not None else []), *options]
+    given = {"kind": kind, "fold": fold, "scale": scale, **options}
+    told = [name for name, value in given.items() if value is not None]
     if isinstance(log, Split) and told:
-        raise UsageError(f"the log is split already, and {', '.join(told)} would split it", expected="a log")
-    split = log if isinstance(log, Split) else _split(log, known, kind or "temporal", options)
+        raise UsageError(f"the log is split already, and {', '.join(told)} would not count", expected="a log")
+    split = log if isinstance(log, Split) else _split(log, known, kind or "temporal", fold, scale, options)
     if known is not None:
         split = split.with_items(known.ids)
     chosen = catalogue or ("seen" if known is None else "items")
     if chosen not in get_args(Catalogue):
         raise UnknownName("catalogue", chosen, get_args(Catalogue))
     Task(split, window, fit_on)  # windows are looked over before anything is read from them
-    mask, _ = catalogue_of(chosen, split, window, fit_on, None if known is None else known.ids)
-    return Task(split, window, fit_on, mask, sampled, facts_of(split.log, known, about))
+    mask, notes = catalogue_of(chosen, split, window, fit_on, None if known is None else known.ids)
+    drawn = Sampled(sampled) if isinstance(sampled, int) else sampled
+    return Task(split, window, fit_on, mask, drawn, facts_of(split.log, known, about), (*split.log.notes, *notes))
 
 
-def _split(log: Log | str | Path, items: Attributes | None, kind: str, options: dict[str, object]) -> Split:
-    read = log if isinstance(log, Log) else read_log(log)
-    return split_log(read if items is None else read.with_items(items.ids), kind, **options)
+def _check_kinds(**given: tuple[object, Any]) -> None:
+    for name, (value, wanted) in given.items():
+        if not isinstance(value, wanted):
+            expected = ", ".join(one.__name__ for one in get_args(wanted) if one is not type(None))
+            raise UsageError(f"{name} is of type {type(value).__name__}", expected=expected)
+
+
+def _split(
+    log: Any,
+    items: Attributes | None,
+    kind: str,
+    fold: int | None,
+    scale: tuple[float, float] | None,
+    options: dict[str, object],
+) -> Split:
+    if isinstance(log, Log) and scale is not None:
+        raise UsageError("scale, where the log was read already", expected="a file", hint="read_log takes a scale.")
+    read = log if isinstance(log, Log) else read_log(log, scale=scale)
+    which = fold_option(kind)
+    if fold is not None and which is None:
+        raise UsageError(f"a {kind} split has no folds", expected="fold with kind users or rolling")
+    chosen = options if fold is None or which is None else {**options, which: fold}
+    return split_log(read if items is None else read.with_items(items.ids), kind, **chosen)
 
 
 def recommend(
@@ -77,12 +108,16 @@ def recommend(
     """Fit a model on the task's training window, and rank the candidates of each of its users: the first k.
 
     ``model`` is a name (``karat recommenders`` lists them), a Recommender, or a function, class or object of your own
-    (as the model callable takes them). Users that it does not know get the most popular items, or ``nothing``.
+    (as the model callable takes them). Users that it does not know get the most popular items, or ``nothing``. What is
+    to be known of the task and the lists is told with what is scored (``scores.warnings``).
     """
-    if k < 1:
-        raise UsageError(f"k is {k}", expected="1 or more")
+    if not isinstance(k, int) or k < 1:
+        raise UsageError(f"k is {k!r}", expected="a whole number from 1 on")
+    if params is not None and not isinstance(model, str):
+        raise UsageError("params, where the model is made already", expected="params with the name of a model")
     made = make_recommender(model, params) if isinstance(model, str) else model
     made = made if isinstance(made, Recommender) else recommender_of(made)
     made.fit(task.train, task.facts, progress)
     name = model if isinstance(model, str) else getattr(model, "__name__", type(model).__name__)
-    return recommended(made, task, k, cold=cold_users, source=name, progress=progress).ranking(task, name)
+    found = recommended(made, task, k, cold=cold_users, source=name, progress=progress)
+    return replace(found.ranking(task, name), notes=(*task.notes(), *made.notes(), *found.notes()))

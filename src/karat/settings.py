@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 
 from karat.errors import UnknownName, UsageError
 
@@ -46,6 +47,8 @@ def _check(name: str, value: Setting, param: Param) -> None:
     if param.choices and value not in param.choices:
         raise UnknownName(f"value of {name}:", str(value), param.choices)
     if number and isinstance(value, int | float):
+        if not isfinite(value):
+            raise UsageError(f"{name} is {value}", expected="a finite number")
         if param.least is not None and value < param.least:
             raise UsageError(f"{name} is {value}", expected=f"{param.least:g} or more")
         if param.most is not None and value > param.most:

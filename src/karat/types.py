@@ -132,6 +132,8 @@ class Ranking:
     source: str = "ranking"
     seconds: Floats | None = None
     """Time each query took, where it was measured."""
+    notes: tuple[str, ...] = ()
+    """What is to be known of how it was made; told with whatever is scored of it."""
 
     def __post_init__(self) -> None:
         freeze(self)

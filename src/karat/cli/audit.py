@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from karat.cli.common import QuietOption, check_standard_input, progress, say, warn
-from karat.errors import UsageError
+from karat.cli.logs import FormatOption, ItemColumn, ScaleOption, TimeColumn, UserColumn, ValueColumn, read_scale
 
 if TYPE_CHECKING:
     from karat.interactions.attributes import Attributes
@@ -37,24 +37,18 @@ def audit_command(
     items: Annotated[
         str | None, typer.Option("--items", metavar="FILE", help="The catalogue: movies.dat, movies.csv, u.item …")
     ] = None,
-    user: Annotated[str | None, typer.Option("--user", metavar="COLUMN", help="The column of users.")] = None,
-    item: Annotated[str | None, typer.Option("--item", metavar="COLUMN", help="The column of items.")] = None,
-    value: Annotated[str | None, typer.Option("--value", metavar="COLUMN", help="The column of ratings.")] = None,
-    time: Annotated[str | None, typer.Option("--time", metavar="COLUMN", help="The column of times.")] = None,
-    form: Annotated[
-        str | None,
-        typer.Option("--format", metavar="FORMAT", help="csv, tsv, jsonl, parquet, ratings.dat or u.data."),
-    ] = None,
-    scale: Annotated[
-        str | None,
-        typer.Option("--scale", metavar="LOW,HIGH", help="Ratings outside are an error, such as 0.5,5."),
-    ] = None,
+    user: UserColumn = None,
+    item: ItemColumn = None,
+    value: ValueColumn = None,
+    time: TimeColumn = None,
+    form: FormatOption = None,
+    scale: ScaleOption = None,
     cold: Annotated[int, typer.Option("--cold", help="Users and items with fewer rows are cold.")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")] = False,
     quiet: QuietOption = False,
 ) -> None:
     """Look a log of interactions over: counts, times, ties, skew, cold starts, and what would leak or mislead."""
-    bounds = _scale(scale)
+    bounds = read_scale(scale)
     check_standard_input([one for one in (path, items) if one])
     with progress(f"Reading {path}", quiet=quiet):
         from karat.interactions.audit import audit
@@ -71,16 +65,6 @@ def audit_command(
     _print_audit(found)
     sys.stdout.flush()
     say(_next(path, found), quiet=quiet)
-
-
-def _scale(text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    try:
-        low, high = map(float, text.split(","))
-    except ValueError:
-        raise UsageError(f"--scale is {text!r}", expected="the lowest and the highest rating, such as 0.5,5") from None
-    return low, high
 
 
 def _items(path: str, items: str | None) -> "Attributes | None":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from karat.cli.common import QuietOption, say, steps, warn
+from karat.cli.logs import FormatOption, ItemColumn, ScaleOption, TimeColumn, UserColumn, ValueColumn, read_scale
 from karat.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,25 +67,28 @@ def split_command(
     train: Annotated[
         str | None, typer.Option(metavar="HOW", help="rolling: expanding (as usual) or sliding training.")
     ] = None,
-    user: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of users.")] = None,
-    item: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of items.")] = None,
-    value: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of ratings.")] = None,
-    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of times.")] = None,
-    form: Annotated[str | None, typer.Option("--format", metavar="FORMAT", help="What LOG is, if unclear.")] = None,
+    user: UserColumn = None,
+    item: ItemColumn = None,
+    value: ValueColumn = None,
+    time: TimeColumn = None,
+    form: FormatOption = None,
+    scale: ScaleOption = None,
     force: Annotated[bool, typer.Option("--force", help="Write into a folder that holds something else.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what split.json holds instead of a table.")] = False,
     quiet: QuietOption = False,
 ) -> None:
     """Split a log of interactions into train, validation and test, and say what the split leaks."""
-    chosen = _kind(kind, dates)
+    chosen, bounds = _kind(kind, dates), read_scale(scale)
+    if dates is not None and validation is not None:
+        raise UsageError("--dates beside --validation", expected="both dates in --dates: 2000-12-02,2000-12-29")
     given = {
         **{"fractions": fractions, "n": n, "seed": seed, "folds": folds, "fold": fold, "fraction": fraction},
         **{"windows": windows, "window": window, "share": share, "days": days, "train": train},
         **{"validation": validation, **_dates(dates)},
     }
     options = _typed(chosen, {name: one for name, one in given.items() if one is not None})
-    columns = {"user": user, "item": item, "value": value, "time": time, "format": form}
-    records = _make(log, columns, output, chosen, options, force=force, quiet=quiet)
+    reading = {"user": user, "item": item, "value": value, "time": time, "format": form, "scale": bounds}
+    records = _make(log, reading, output, chosen, options, force=force, quiet=quiet)
     if as_json:
         from json import dumps
 
@@ -143,7 +147,7 @@ def _only(kind: str, options: "Mapping[str, Any]") -> bool:
 
 def _make(
     path: str,
-    columns: "Mapping[str, str | None]",
+    reading: "Mapping[str, Any]",
     output: Path,
     kind: str,
     options: dict[str, Any],
@@ -158,7 +162,7 @@ def _make(
     check_target(output, folds=_number(kind, options), force=force)
     with steps(quiet=quiet) as tell:
         tell(f"Reading {path}", 0, 0)
-        log = read_log(path, **{name: one for name, one in columns.items() if one is not None})  # type: ignore[arg-type]
+        log = read_log(path, **reading)
         tell(f"Splitting {len(log):,} rows", 0, 0)
         return _split_and_write(log, output, kind, options, force=force)
 

@@ -77,6 +77,11 @@ class Source:
         start = self._start(4)
         return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
 
+    @property
+    def begins_with_mark(self) -> bool:
+        """Whether a byte order mark stands before everything."""
+        return self._start(3) == b"\xef\xbb\xbf"
+
     def _start(self, size: int) -> bytes:
         if self.path is None or self.held is not None:
             return self.content[:size]

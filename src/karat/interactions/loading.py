@@ -105,6 +105,8 @@ def _window(home: Path, name: str, rows: int, *, timed: bool) -> pl.DataFrame:
     empty = next((column for column in wanted if frame[column].null_count()), None)
     if empty is not None:
         raise DataError(f"some rows have no {empty}", where=str(path), expected="no nulls")
+    if not frame[VALUE].is_finite().all():
+        raise DataError(f"some rows have a {VALUE} that is no number", where=str(path), expected="finite numbers")
     return frame
 
 

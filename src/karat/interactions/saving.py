@@ -12,7 +12,7 @@ import polars as pl
 
 from karat._version import __version__
 from karat.errors import DataError, UsageError
-from karat.formats.atomic import make_folder, replacing, write_text
+from karat.formats.atomic import make_folder, replacing
 from karat.interactions.loading import IDS, RECORD, SCHEMA, is_split, read_folds, read_split
 from karat.interactions.log import ITEM, TIME, USER, VALUE, Log
 from karat.interactions.split import WINDOWS, Split
@@ -63,21 +63,29 @@ def write_split(split: Split, folder: str | Path, *, force: bool = False) -> dic
     target = Path(folder)
     check_target(target, force=force)
     before = (target / RECORD).is_file()
-    record = _write(split, target)
+    with ExitStack() as stack:
+        record = _write(split, target, stack)
     if before:
         _clear(target, {RECORD, *_WINDOW_FILES, *([IDS] if any(record["idle_ids"].values()) else [])})
     return record
 
 
 def write_folds(splits: Sequence[Split], folder: str | Path, *, force: bool = False) -> list[dict[str, Any]]:
-    """Write several splits as fold-1, fold-2 … and a split.json that says how many they are; returns their records."""
+    """Write several splits as fold-1, fold-2 … and a split.json that says how many they are; all of them or none.
+
+    Returns their records.
+    """
     target = Path(folder)
     check_target(target, folds=len(splits), force=force)
     before = (target / RECORD).is_file()
     names = fold_names(len(splits))
-    records = [_write(split, target / name) for split, name in zip(splits, names, strict=True)]
     form = {"schema": SCHEMA, "karat": __version__, "source": splits[0].log.source, "folds": names}
-    write_text(target / RECORD, _written(form))
+    make_folder(target)
+    with ExitStack() as stack:
+        stack.enter_context(replacing(target / RECORD)).write_text(_written(form), encoding="utf-8")
+        records = [_write(split, target / name, stack) for split, name in zip(splits, names, strict=True)]
+        # From here on nothing takes long; what stood here must not vouch for what takes its place.
+        (target / RECORD).unlink(missing_ok=True)
     if before:
         _clear(target, {RECORD, *names})
     return records
@@ -98,7 +106,8 @@ def check_target(folder: Path, *, folds: int = 0, force: bool = False) -> None:
     except OSError as error:
         raise DataError(f"cannot look into this folder: {error.strerror}", where=str(folder)) from error
     replaced = {RECORD, *fold_names(folds)} if folds else set(_FILES)
-    if there and (RECORD not in there or there - replaced):
+    begun = folds and all(_is_begun(folder / name) for name in there)
+    if there and not begun and (RECORD not in there or there - replaced):
         odd = min(there - replaced, default=min(there))
         raise UsageError(
             f"the folder holds something else than the split to be replaced, such as {odd}",
@@ -108,18 +117,24 @@ def check_target(folder: Path, *, folds: int = 0, force: bool = False) -> None:
         )
 
 
-def _write(split: Split, folder: Path) -> dict[str, Any]:
-    """The record takes its place last, and so vouches for the others."""
+def _is_begun(folder: Path) -> bool:
+    """Whether it is a fold of splits whose writing was interrupted: there is nothing in it but our own, or nothing."""
+    return (
+        bool(_FOLD.fullmatch(folder.name)) and folder.is_dir() and {one.name for one in folder.iterdir()} <= {*_FILES}
+    )
+
+
+def _write(split: Split, folder: Path, stack: ExitStack) -> dict[str, Any]:
+    """Files that take their place when the stack ends well; the record last, and so it vouches for the others."""
     make_folder(folder)
     idle = _idle_ids(split)
     numbers = {f"{of}s": idle.filter(pl.col("of") == of).height for of in (USER, ITEM)}
     record = record_of(split) | {"idle_ids": numbers}
-    with ExitStack() as stack:
-        stack.enter_context(replacing(folder / RECORD)).write_text(_written(record), encoding="utf-8")
-        for name, frame in _frames(split):
-            _write_frame(frame, stack.enter_context(replacing(folder / f"{name}.parquet")))
-        if idle.height:
-            _write_frame(idle, stack.enter_context(replacing(folder / IDS)))
+    stack.enter_context(replacing(folder / RECORD)).write_text(_written(record), encoding="utf-8")
+    for name, frame in _frames(split):
+        _write_frame(frame, stack.enter_context(replacing(folder / f"{name}.parquet")))
+    if idle.height:
+        _write_frame(idle, stack.enter_context(replacing(folder / IDS)))
     return record
 
 

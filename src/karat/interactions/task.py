@@ -37,6 +37,13 @@ class Sampled:
     n: int
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        for name, value, least in (("n", self.n, 1), ("seed", self.seed, 0)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise UsageError(
+                    f"{name} of sampled candidates is {value!r}", expected=f"a whole number from {least} on"
+                )
+
 
 @dataclass(frozen=True, eq=False)
 class Task:
@@ -50,12 +57,14 @@ class Task:
     """Which of the log's items can be recommended to everybody; None: all."""
     sampled: Sampled | None = None
     facts: Facts = field(default_factory=Facts)
+    told: tuple[str, ...] = ()
+    """What was found when it was made, to be warned of."""
 
     def __post_init__(self) -> None:
         freeze(self)
         for name in (self.window, *self.fit_on):
             if name not in WINDOWS:
-                raise UnknownName("window", name, WINDOWS)
+                raise UnknownName("window", str(name), WINDOWS)
         place = WINDOWS.index(self.window)
         if not self.fit_on or any(WINDOWS.index(name) >= place for name in self.fit_on):
             raise UsageError(
@@ -157,6 +166,7 @@ class Task:
 
     def notes(self) -> Iterator[str]:
         """What is to be known of the task, with counts."""
+        yield from self.told
         taken = np.diff(self.train.pairs.starts)[self.users]
         held = np.unique(self.held.items)
         cold_items = int((np.bincount(self.train.item, minlength=len(self.log.items))[held] == 0).sum())

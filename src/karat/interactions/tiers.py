@@ -45,13 +45,14 @@ class Tiers:
         if isinstance(self.activity, int):
             if isinstance(self.activity, bool) or not 2 <= self.activity <= _MOST_TIERS:
                 raise UsageError(f"activity is {self.activity}", expected=f"2 to {_MOST_TIERS} tiers, or edges")
-        elif not _rising(self.activity) or len(self.activity) >= _MOST_TIERS:
+        elif not isinstance(self.activity, Sequence) or not _rising(self.activity):
             raise UsageError(f"activity is {self.activity}", expected="numbers that rise, such as 20, 50, 200")
         if len(self.popularity) != 2 or not 0 < self.popularity[0] <= self.popularity[1] <= 1:
             raise UsageError(f"popularity is {self.popularity}", expected="two shares that rise, such as 0.5, 0.8")
         for name in ("cold_users", "cold_items"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)}", expected="1 or more")
+            least = getattr(self, name)
+            if not isinstance(least, int) or least < 1:
+                raise UsageError(f"{name} is {least!r}", expected="a whole number from 1 on")
 
     @property
     def activities(self) -> tuple[str, ...]:
@@ -62,7 +63,7 @@ class Tiers:
 
 def _rising(edges: Sequence[float]) -> bool:
     ceilings = [0, *(ceil(edge) for edge in edges if isfinite(edge))]
-    return 1 < len(ceilings) == len(edges) + 1 and all(low < high for low, high in pairwise(ceilings))
+    return 1 < len(ceilings) == len(edges) + 1 <= _MOST_TIERS and all(low < high for low, high in pairwise(ceilings))
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,7 +117,7 @@ class InteractionsGold(GoldTable):
 
     def load(self, folder: Folder) -> Loaded:
         split, items, users = self._read(folder)
-        task, notes = self._task(folder, split, items, users)
+        task = self._task(folder, split, items, users)
         tiers = self.tiers.tiers()
         about = {
             "window": self.window,
@@ -131,7 +131,7 @@ class InteractionsGold(GoldTable):
             "leaks": list(split.leaks),
         }
         side = RecommendationSide(task, tiers, about, items.titles if items else {})
-        return Loaded({ONLY_ASPECT: task.gold}, notes=(*split.log.notes, *notes, *task.notes()), recommendations=side)
+        return Loaded({ONLY_ASPECT: task.gold}, notes=tuple(task.notes()), recommendations=side)
 
     def _read(self, folder: Folder) -> tuple[Split, Attributes | None, Attributes | None]:
         path = folder.path(self.path)
@@ -158,16 +158,14 @@ class InteractionsGold(GoldTable):
                 expected="a log, or a plan without these keys",
             )
 
-    def _task(
-        self, folder: Folder, split: Split, items: Attributes | None, users: Attributes | None
-    ) -> tuple[Task, list[str]]:
+    def _task(self, folder: Folder, split: Split, items: Attributes | None, users: Attributes | None) -> Task:
         fit_on = _TRAINING[self.fit_on]
         catalogue, notes = catalogue_of(
             self._catalogue(items), split, self.window, fit_on, None if items is None else items.ids
         )
         sampled = None if self.candidates is None else Sampled(self.candidates.sampled, self.candidates.seed)
         facts = self._embedded(facts_of(split.log, items, users), split.log, folder)
-        return Task(split, self.window, fit_on, catalogue, sampled, facts), notes
+        return Task(split, self.window, fit_on, catalogue, sampled, facts, (*split.log.notes, *notes))
 
     def _catalogue(self, items: Attributes | None) -> Catalogue:
         return self.catalogue or ("seen" if items is None else "items")

@@ -17,8 +17,8 @@ from karat.formats.vectors.arrays import ID_NAMES
 from karat.formats.vectors.sniffing import holds_vectors
 from karat.gold.annotations import SEPARATOR
 from karat.gold.ordered import aspects_of
+from karat.interactions.columns import find_columns
 from karat.interactions.log import TIME
-from karat.interactions.reading.columns import find_columns
 from karat.slices import Attribute, parse_attributes, suitable_attributes
 
 __all__ = ["Found", "look"]

@@ -7,6 +7,7 @@ import numpy as np
 from karat.errors import UsageError
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
+from karat.interactions.units import PER_SECOND
 from karat.recommenders import RECOMMENDERS, Progress, Recommender
 from karat.settings import Param
 from karat.statistics.streams import Keys, keys_of, pair_words
@@ -14,7 +15,6 @@ from karat.types import Floats, Ints, Matrix
 
 __all__ = ["Popularity", "RandomOrder"]
 
-_SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _DAY = 86_400
 
 
@@ -53,9 +53,9 @@ def _latest(train: Log, share: float) -> Log:
 
 
 def _last_days(train: Log, days: float) -> Log:
-    if train.time is None or train.unit not in _SECONDS:
+    if train.time is None or train.unit not in PER_SECOND:
         raise UsageError("the log has no dates", where="popularity, days", expected="days = 0")
-    since = int(train.time.max(initial=0)) - round(days * _DAY * _SECONDS[train.unit])
+    since = int(train.time.max(initial=0)) - round(days * _DAY * PER_SECOND[train.unit])
     return train.take(train.time > since)
 
 

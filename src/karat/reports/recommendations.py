@@ -118,10 +118,11 @@ def split_told(about: Mapping[str, Any]) -> str:
     kind = how.pop("kind", "given")
     learnt = "train and validation" if about["fit_on"] == "train+validation" else "train"
     catalogue = about["catalogue"]
-    return (
-        f"{kind} split, held against {about['window']}, fitted on {learnt}; candidates: "
-        f"{catalogue['items']:,} items {_CATALOGUES[catalogue['kind']]}, less what a user took in training"
-    )
+    candidates = f"{catalogue['items']:,} items {_CATALOGUES[catalogue['kind']]}, less what a user took in training"
+    drawn = about.get("candidates")
+    if isinstance(drawn, Mapping):
+        candidates = f"{drawn['sampled']:,} of each user's, drawn, and what was held out; of {candidates}"
+    return f"{kind} split, held against {about['window']}, fitted on {learnt}; candidates: {candidates}"
 
 
 def windows_table(report: Report) -> Table:

@@ -78,6 +78,8 @@ def _attributes(frame: pl.DataFrame, id_column: str, title: str | None, source: 
 
 
 def _checked(ids: pl.Series, source: str) -> pl.Series:
+    if ids.dtype.is_float() and (ids.is_null() | ids.is_nan() | (ids == ids.round())).all():
+        ids = ids.fill_nan(None).cast(pl.Int64, strict=False)  # as in logs: pandas writes so what has gaps
     texts = ids.cast(pl.String).str.strip_chars()
     blank = (texts.is_null() | (texts == "")).arg_true()
     if len(blank):

@@ -1,5 +1,6 @@
 """Files of attributes → a table, its column of ids, and that of titles."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,7 +8,9 @@ import polars as pl
 
 from karat.errors import DataError, UsageError
 from karat.formats.attributes import read_attributes
+from karat.formats.delimited import SEPARATORS, cells_of
 from karat.formats.source import Source
+from karat.interactions.columns import usual_id
 
 __all__ = ["as_lists", "read_table"]
 
@@ -41,11 +44,25 @@ def read_table(source: Source, kind: str, id_column: str | None) -> tuple[pl.Dat
     if source.path is None or source.held is not None:
         raise UsageError(f"a table of {kind}s from a pipe", where=source.name, expected="a file")
     of = "item" if kind == "item" else "query"
+    id_column = id_column or usual_id(_names(source), kind)
     frame, found = read_attributes(source.name, of, id_column=id_column, ids_alone=kind == "item")
     if kind == "user":
         return frame, found, None
     folded = {name.lower(): name for name in reversed(frame.columns) if name != found}
     return frame, found, next((folded[name] for name in _TITLES if name in folded), None)
+
+
+def _names(source: Source) -> list[str]:
+    """What the columns of a table are called, as far as its beginning tells."""
+    if source.is_parquet():
+        return list(pl.read_parquet_schema(source.polars))
+    first = next(iter(source.head_lines), "")
+    if first.lstrip().startswith("{"):
+        try:
+            return list(json.loads(first))
+        except ValueError:
+            return []
+    return [name.strip() for name in cells_of(first, max(SEPARATORS, key=first.count))]
 
 
 def as_lists(texts: pl.Series) -> pl.Series:

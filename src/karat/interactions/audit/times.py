@@ -9,11 +9,11 @@ from karat.interactions.log import Codes, Log
 from karat.interactions.splitting.by_time import cutoffs_at
 from karat.interactions.splitting.moments import written_moment
 from karat.interactions.splitting.shares import Fractions
+from karat.interactions.units import PER_SECOND
 from karat.types import Bools, Ints
 
-__all__ = ["BULK", "PER_SECOND", "Future", "Ties", "Times", "future_of", "ties_of", "times_of"]
+__all__ = ["BULK", "Future", "Ties", "Times", "future_of", "ties_of", "times_of"]
 
-PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 BULK = 10
 """More rows of a user than this within one second were not made one by one."""
 _EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)

@@ -70,6 +70,11 @@ def _of_ratings(ratings: "Ratings") -> Iterator[str]:
     if ratings.lowest == ratings.highest:
         yield f"all ratings are {ratings.lowest:g}: they say no more than that an item was taken"
         return
+    if ratings.lowest < 0:
+        yield (
+            f"ratings go down to {ratings.lowest:g}: those below 0 are taken as such, which gain nothing; if they mean "
+            "that something was not rated, take them out"
+        )
     if ratings.lowest >= 0 and ratings.highest <= 1:
         yield (
             f"ratings lie between {ratings.lowest:g} and {ratings.highest:g}: a threshold for scales of stars, such as "

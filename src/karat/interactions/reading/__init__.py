@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from karat.errors import DataError, UsageError
 from karat.formats.source import Source
+from karat.intake import frame_of
 from karat.interactions.attributes import Attributes, read_items
+from karat.interactions.columns import COLUMNS, find_columns
 from karat.interactions.folders import file_of
 from karat.interactions.log import ITEM, TIME, USER, VALUE, Log, log_from_frame
-from karat.interactions.reading.columns import COLUMNS
 from karat.interactions.reading.rows import Rows
 from karat.interactions.reading.tables import FORMATS, read_rows
 from karat.interactions.reading.times import read_times
@@ -20,9 +22,11 @@ from karat.wording import count
 
 __all__ = ["FORMATS", "read_log"]
 
+_FRAME = "frame"
+
 
 def read_log(
-    path: str | Path,
+    path: Any,
     *,
     user: str | None = None,
     item: str | None = None,
@@ -34,20 +38,32 @@ def read_log(
 ) -> Log:
     """Read ratings.dat, u.data, ratings.csv, a folder that holds one of them, or any CSV, TSV, JSONL or Parquet table.
 
+    ``path`` may be a table as well: a Polars or pandas frame, or anything with the Arrow capsule interface.
     ``user``, ``item``, ``value``, ``time``: what the columns are called, where it is none of the usual names. Without
     values the log is implicit; without times it can only be split at random. ``scale``: the lowest and the highest
     rating there can be. ``catalogue``: items that are known as well, whether anybody took them or not.
     """
     if scale is not None and not scale[0] < scale[1]:
         raise UsageError(f"the scale {scale[0]:g} to {scale[1]:g} is empty", expected="the lowest, then the highest")
-    source = Source.open(file_of(path, "log"))
     named = dict(zip(COLUMNS, (user, item, value, time), strict=True))
-    rows = read_rows(source, {column: name for column, name in named.items() if name is not None}, format)
-    log = _log_of(rows, source.name, scale)
+    given = {column: name for column, name in named.items() if name is not None}
+    if isinstance(path, str | Path):
+        source = Source.open(file_of(path, "log"))
+        log = _log_of(read_rows(source, given, format), source.name, scale)
+    else:
+        log = _log_of(_rows_of(path, given), _FRAME, scale)
     if catalogue is None:
         return log
     known = read_items(catalogue) if isinstance(catalogue, str | Path) else catalogue
     return log.with_items(known.ids if isinstance(known, Attributes) else known)
+
+
+def _rows_of(given: Any, named: Mapping[str, str]) -> Rows:
+    """Of a table in memory."""
+    frame = frame_of(given)
+    found = find_columns(frame.columns, named, _FRAME)
+    selected = frame.select(pl.col(name).alias(column) for column, name in found.items())
+    return Rows(selected, found, lambda row: f"{_FRAME}, row {row + 1:,}")
 
 
 def _log_of(rows: Rows, source: str, scale: tuple[float, float] | None) -> Log:

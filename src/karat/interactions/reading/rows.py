@@ -49,15 +49,23 @@ class Text:
                 next(rows, None)
             yield from rows
 
+    @property
+    def blank(self) -> int:
+        """How many blank lines stand above everything."""
+        with _lines(self.source) as lines:
+            return next((number for number, line in enumerate(lines) if line.strip()), 0)
+
     def _plain(self, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
         for number, line in enumerate(lines, start=1):
             yield number, line.rstrip("\r\n").split(self.separator)
 
     def _quoted(self, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
         reader = csv.reader(lines, delimiter=self.separator)
+        begins = 1
         try:
             for row in reader:
-                yield reader.line_num, row
+                yield begins, row
+                begins = reader.line_num + 1
         except csv.Error as error:
             where = f"{self.source.name}:{reader.line_num}"
             raise DataError(f"cannot be read as a table: {error}", where=where) from error

@@ -9,7 +9,8 @@ import polars as pl
 from karat.errors import DataError, UnknownName
 from karat.formats.delimited import SEPARATORS, cells_of, unreadable
 from karat.formats.source import Source, plain_suffix
-from karat.interactions.reading.columns import COLUMNS, find_columns, names_columns
+from karat.interactions.columns import COLUMNS, find_columns, names_columns
+from karat.interactions.log import ITEM, TIME, USER
 from karat.interactions.reading.rows import Rows, Text, json_fault, line_of
 from karat.interactions.reading.texts import is_number, read_text
 
@@ -19,6 +20,8 @@ FORMATS = ("csv", "tsv", "jsonl", "parquet", "ratings.dat", "u.data")
 _HEADLESS = {"ratings.dat": "::", "u.data": "\t"}
 _NAMES = ("user", "item", "rating", "timestamp")
 _FEWEST, _SHOWN = 2, 80
+_IMPLICIT, _SURELY_TIME = (USER, ITEM, TIME), 1e8
+"""Three fields are user, item and rating, unless no rating is as high as the third, which is 1973 in seconds."""
 _EXPECTED = "CSV, TSV, JSONL, Parquet, ratings.dat or u.data"
 
 
@@ -93,7 +96,8 @@ def _of_json(source: Source, given: Mapping[str, str]) -> Rows:
     except (ValueError, RecursionError) as error:
         raise json_fault(source) or unreadable(source, error) from error
     found = find_columns(list(keys), given, source.name)
-    content = source.polars if source.compression is None else io.BytesIO(source.text().encode())
+    plain = source.compression is None and not source.begins_with_mark
+    content = source.polars if plain else io.BytesIO(source.text().encode())
     scan = pl.scan_ndjson(content, schema=dict.fromkeys(found.values(), pl.String))
     try:
         frame = scan.select(pl.col(name).alias(column) for column, name in found.items()).collect()
@@ -134,5 +138,8 @@ def _of_headless(source: Source, form: str) -> Rows:
         expected = "user::item::rating::timestamp" if separator == "::" else "user, item, rating and time, by tabs"
         shown = source.head_lines[0][:_SHOWN]
         raise DataError(f"found {many} in the line {shown!r}", where=f"{source.name}:1", expected=expected)
-    names = _NAMES[: len(fields)]
-    return read_text(Text(source, separator, names, headed=False), dict(zip(COLUMNS, names, strict=False)))
+    kept = COLUMNS[: len(fields)]
+    if len(fields) == len(_IMPLICIT) and is_number(fields[-1]) and float(fields[-1]) >= _SURELY_TIME:
+        kept = _IMPLICIT
+    names = tuple(_NAMES[COLUMNS.index(column)] for column in kept)
+    return read_text(Text(source, separator, names, headed=False), dict(zip(kept, names, strict=True)))

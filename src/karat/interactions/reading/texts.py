@@ -40,7 +40,9 @@ def _otherwise(text: Text, wanted: Mapping[str, str], error: Exception) -> Rows:
         raise fault from error
     if text.separator == _DOUBLE:
         return Rows(_split(text, wanted), wanted, text.place)
-    raise unreadable(text.source, error) from error
+    if not text.headed or "utf" in str(error).lower():
+        raise unreadable(text.source, error) from error
+    return Rows(_whole(text, _one_by_one(text, wanted), wanted), wanted, text.place)
 
 
 def _scan(text: Text) -> tuple[pl.LazyFrame, dict[str, pl.Expr], list[pl.Expr]]:
@@ -52,6 +54,7 @@ def _scan(text: Text) -> tuple[pl.LazyFrame, dict[str, pl.Expr], list[pl.Expr]]:
         quote_char='"' if text.headed else None,
         infer_schema=False,
         glob=False,
+        skip_rows=0 if text.headed else text.blank,
     )
     columns, step = scan.collect_schema().names(), len(text.separator)
     fields = dict(zip(text.names, map(pl.col, columns[::step]), strict=True))
@@ -110,6 +113,13 @@ def _split(text: Text, wanted: Mapping[str, str]) -> pl.DataFrame:
     places = {column: text.names.index(name) for column, name in wanted.items()}
     frame = pl.DataFrame({column: parts.list.get(place) for column, place in places.items()})
     return _whole(text, frame, wanted)
+
+
+def _one_by_one(text: Text, wanted: Mapping[str, str]) -> pl.DataFrame:
+    """The slow way, for tables that are odd but clear, such as with a quote within a field."""
+    places = [text.names.index(name) for name in wanted.values()]
+    rows = [[row[place] for place in places] for _, row in text.rows()]
+    return pl.DataFrame(rows, schema=dict.fromkeys(wanted, pl.String), orient="row")
 
 
 def _whole(text: Text, frame: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:

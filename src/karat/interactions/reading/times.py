@@ -6,13 +6,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from karat.errors import DataError
+from karat.interactions.units import PER_SECOND, UNTIL, unit_of
 
 __all__ = ["Times", "format_of", "read_times"]
 
 _UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
-_PER_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
-_UNTIL = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": float("inf")}
-"""Magnitudes: seconds reach to the year 5138, milliseconds begin in March 1973, and so on."""
 _PLAIN_BELOW = 1e8
 """Where no time is as late as March 1973 in seconds, they are plain numbers, such as steps."""
 _FINER = {"s": ("us", 1e6), "ms": ("us", 1e3), "us": ("ns", 1e3), "ns": ("ns", 1.0), "": ("", 1e6)}
@@ -22,7 +20,9 @@ _NAIVE = (
     *("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"),
     *("%Y/%m/%d %H:%M:%S%.f", "%Y/%m/%d"),
 )
-_ZONED = ("%+", "%Y-%m-%d %H:%M:%S%.f %#z", "%Y-%m-%d %H:%M:%S%.f %Z")
+_ZONED = ("%+", "%Y-%m-%d %H:%M:%S%.f %#z", "%Y-%m-%d %H:%M:%S%.f%#z")
+_UTC = r"(?i)\s*(?:UTC|GMT|Z)$"
+"""The only names of time zones that are understood; others mean different things in different places."""
 _EXPECTED = "seconds, milliseconds, microseconds or nanoseconds since 1970, or dates such as 2020-01-31 12:00:00"
 Place = Callable[[int], str]
 
@@ -80,7 +80,7 @@ def _of_texts(column: pl.Series, name: str, place: Place) -> Times:
         return _of_floats(numbers, name, place)
     naive, zoned = _parsed(texts, _NAIVE), None
     if naive.null_count():
-        zoned = _parsed(texts, _ZONED)
+        zoned = _parsed(texts.str.replace(_UTC, "+00:00"), _ZONED)
         naive = naive if zoned.null_count() else zoned
     if naive.null_count():
         raise _no_time(texts, numbers, naive, zoned, name, place)
@@ -89,7 +89,7 @@ def _of_texts(column: pl.Series, name: str, place: Place) -> Times:
 
 def _of_moments(column: pl.Series, unit: str) -> Times:
     """In seconds where all are whole ones, else in the unit that they have."""
-    values, per_second = column.to_physical(), _PER_SECOND[unit]
+    values, per_second = column.to_physical(), PER_SECOND[unit]
     whole = (values % per_second == 0).all()
     return Times(values // per_second, "s") if whole else Times(values, unit)
 
@@ -158,22 +158,18 @@ def _unit(column: pl.Series, name: str, place: Place) -> str:
     size = max(abs(low), abs(high))
     if size < _PLAIN_BELOW:
         return ""
-    found = _kind(size)
-    if found == "s" or (_kind(min(abs(low), abs(high))) == found and (low > 0 or high < 0)):
+    found = unit_of(size)
+    if found == "s" or (unit_of(min(abs(low), abs(high))) == found and (low > 0 or high < 0)):
         return found
     kinds: dict[str, pl.Series] = {}
     size_of, low_end = column.abs(), 0.0
-    for unit, until in _UNTIL.items():
+    for unit, until in UNTIL.items():
         which = (size_of > low_end if unit == "s" else size_of >= low_end) & (size_of < until)
         kinds |= {f"in {_UNITS[unit]}": which} if which.any() else {}
         low_end = until
     if len(kinds) > 1:
         raise _mixed(column, kinds, name, place)
     return found
-
-
-def _kind(size: float) -> str:
-    return next(unit for unit, until in _UNTIL.items() if size < until)
 
 
 def _mixed(column: pl.Series, kinds: dict[str, pl.Series], name: str, place: Place) -> DataError:

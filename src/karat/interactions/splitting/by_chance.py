@@ -1,6 +1,6 @@
 """Rows drawn whatever their time."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from karat.interactions.splitting.leaking import learnt_later
 from karat.interactions.splitting.shares import FRACTIONS, fractions_told, read_fractions
 from karat.settings import Param
 from karat.statistics.streams import keys_of, random_words
+from karat.types import Ints
 
-__all__ = ["drawn_at_random"]
+__all__ = ["chances", "drawn_at_random"]
 
 _BLOCK = 1 << 20
 _WORDS = 2**64
@@ -29,12 +30,11 @@ def drawn_at_random(log: Log, settings: Mapping[str, Any]) -> Parted:
     """Each row by itself, by seed, user, item and time: sizes are near the fractions, and no row moves another."""
     fractions = read_fractions(settings["fractions"])
     edges = [int(share * _WORDS) for share in (fractions[0], fractions[0] + fractions[1])]
-    user = random_words(keys_of(log.users, settings["seed"]), 0, 1)[:, 0]
-    item = keys_of(log.items, settings["seed"])
+    chance = chances(log, settings["seed"])
     part = np.zeros(len(log), dtype=np.int8)
     for start in range(0, len(log), _BLOCK):
         rows = slice(start, start + _BLOCK)
-        words = _mixed(user[log.user[rows]] + item[log.item[rows]])
+        words = chance(rows)
         if log.time is not None:
             words = _mixed(words + log.time[rows].view(np.uint64))
         for edge in edges:
@@ -42,6 +42,13 @@ def drawn_at_random(log: Log, settings: Mapping[str, Any]) -> Parted:
     leak = learnt_later(log, part, "rows are drawn whatever their time", "the same users and others did later")
     leaks = (leak,) if leak else ()
     return Parted(part, leaks=leaks, validation=bool(fractions[1]), told=fractions_told(fractions))
+
+
+def chances(log: Log, seed: int) -> Callable[[slice | Ints], NDArray[np.uint64]]:
+    """Gives random bits for rows of the log, by the seed and the ids of their user and item alone."""
+    user = random_words(keys_of(log.users, seed), 0, 1)[:, 0]
+    item = keys_of(log.items, seed)
+    return lambda rows: _mixed(user[log.user[rows]] + item[log.item[rows]])
 
 
 def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from karat.errors import UsageError
+from karat.errors import DataError, UsageError
 from karat.interactions.log import Log
 from karat.interactions.split import Parts
 from karat.interactions.splitting import Parted, split_kind
+from karat.interactions.splitting.by_chance import chances
 from karat.interactions.splitting.by_time import times_of
 from karat.interactions.splitting.leaking import learnt_later
 from karat.interactions.splitting.shares import FRACTIONS, exactly, fractions_told, read_fractions, rows_of
@@ -72,8 +73,11 @@ def user_folds(log: Log, settings: Mapping[str, Any]) -> Parted:
     test, validation = exactly(settings["fraction"]), exactly(settings["validation"])
     if test + validation >= 1:
         raise UsageError("fraction and validation leave nothing to train on", expected="a sum below 1")
-    chosen = _fold_of(log, settings["seed"], settings["folds"]) == settings["fold"] - 1
-    rows = log.per_user
+    rows, folds = log.per_user, settings["folds"]
+    if folds > (there := int((rows > 0).sum())):
+        found = f"{folds} folds of {count(there, 'user', 'users')}"
+        raise DataError(found, where=log.source, expected="no more folds than users")
+    chosen = _fold_of(log, settings["seed"], folds) == settings["fold"] - 1
     before_validation = np.clip(rows_of(1 - test - validation, rows), np.minimum(rows, 1), None)
     before_test = np.maximum(rows_of(1 - test, rows), before_validation)
     before_validation, before_test = (np.where(chosen, one, rows) for one in (before_validation, before_test))
@@ -103,7 +107,7 @@ def _parted(
     part, tied = _cut_users(log, before_validation, before_test)
     leaks = [
         learnt_later(log, part, "each user is cut at a time of their own", "others did after what is tested"),
-        f"{count(tied, 'user was', 'users were')} cut between rows of one time, where item ids decide what is held out"
+        f"{count(tied, 'user was', 'users were')} cut between rows of one time, where chance decides what is held out"
         if tied
         else None,
     ]
@@ -129,14 +133,18 @@ def _cut_users(log: Log, *before: Ints) -> tuple[Parts, int]:
 
 
 def _by_user_and_time(log: Log) -> Ints:
-    """Rows by user and time; those of one time by item id, and then by value."""
+    """Rows by user and time; those of one time by chance, which hangs on the ids of user and item, then by value.
+
+    By the ids themselves the same items would be the last of everybody, and training would lack them.
+    """
     key = _joint_keys(log.user, times_of(log), len(log.users))
     order = np.argsort(key)
     key = key[order]
     again: Bools = key[1:] == key[:-1]
     tied = np.flatnonzero(np.append(again, False) | np.append(False, again))
     rows = order[tied]
-    order[tied] = rows[np.lexsort((log.value[rows], log.item[rows], key[tied]))]
+    if rows.size:
+        order[tied] = rows[np.lexsort((log.value[rows], log.item[rows], chances(log, 0)(rows), key[tied]))]
     return order
 
 

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from karat.errors import DataError, UnknownName, UsageError
 from karat.interactions.log import ITEM, TIME, USER, VALUE
 
-__all__ = ["COLUMNS", "find_columns", "names_columns"]
+__all__ = ["COLUMNS", "NO_COLUMN", "find_columns", "names_columns", "usual_id"]
 
 COLUMNS = (USER, ITEM, VALUE, TIME)
+NO_COLUMN = "none"
 _USUAL = {
     USER: (
         *("user", "userid", "uid", "useridx", "userindex", "customerid", "customer", "visitorid", "memberid"),
@@ -30,13 +31,17 @@ _USUAL = {
 
 
 def find_columns(names: Sequence[str], given: Mapping[str, str], where: str) -> dict[str, str]:
-    """Which of the columns hold user, item, value and time; the last two may be missing, those ``given`` may not."""
+    """Which of the columns hold user, item, value and time; the last two may be missing, those ``given`` may not.
+
+    A value or a time that is given as ``none`` is not looked for.
+    """
+    given, absent = _parted(names, given)
     for name in given.values():
         if name not in names:
             raise UnknownName("column", name, names, where=where)
     found = dict(given)
     for column in COLUMNS:
-        if column not in found:
+        if column not in found and column not in absent:
             match = _usual(names, column, set(found.values()))
             found |= {column: match} if match else {}
     twice = next((name for name in found.values() if list(found.values()).count(name) > 1), None)
@@ -55,9 +60,21 @@ def find_columns(names: Sequence[str], given: Mapping[str, str], where: str) -> 
 
 def names_columns(names: Sequence[str], given: Mapping[str, str]) -> bool:
     """Whether these cells are a header: they have the columns that were named, or the usual ones of user and item."""
+    given, _ = _parted(names, given)
     if any(name not in names for name in given.values()):
         return False
     return all(column in given or _usual(names, column, set()) is not None for column in (USER, ITEM))
+
+
+def _parted(names: Sequence[str], given: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
+    """The columns that were named, and those of which it was said that there are none."""
+    absent = {one for one in (VALUE, TIME) if given.get(one) == NO_COLUMN and NO_COLUMN not in names}
+    return {column: name for column, name in given.items() if column not in absent}, absent
+
+
+def usual_id(names: Sequence[str], column: str) -> str | None:
+    """The column of users or items in a table, by the names that logs have for it."""
+    return _usual(names, column, set())
 
 
 def _usual(names: Sequence[str], column: str, taken: set[str]) -> str | None:
