@@ -238,3 +238,28 @@ def test_a_folder_of_karat_split_is_a_split(log: karat.Log, task: karat.Task, tm
     assert found.gold.queries.equals(task.gold.queries) and len(found.train) == len(task.train)
     with pytest.raises(UsageError, match="split already, and kind would not count"):
         karat.held_out(tmp_path / "split", kind="random")
+
+
+def test_what_is_to_be_known_is_told_with_the_scores(log: karat.Log) -> None:
+    task = karat.held_out(log, sampled=3)
+    ranking = karat.recommend(task, "popularity", k=5)
+    told = karat.evaluate(task.gold, ranking, ["ndcg@5"]).warnings
+    assert any("candidates are 3 drawn items" in one for one in told)
+    assert set(task.notes()) <= set(told)
+
+
+def test_one_of_several_splits(log: karat.Log) -> None:
+    assert [karat.held_out(log, kind="rolling", fold=one).split.how["window"] for one in (1, 2)] == [1, 2]
+    assert karat.held_out(log, kind="users", fold=2).split.how["fold"] == 2
+    with pytest.raises(UsageError, match="a temporal split has no folds"):
+        karat.held_out(log, fold=2)
+
+
+def test_parameters_are_of_models_by_name(task: karat.Task) -> None:
+    with pytest.raises(UsageError, match="params, where the model is made already"):
+        karat.recommend(task, lambda users, items: 0.0, params={"factors": 3})
+
+
+def test_a_task_is_told_in_a_line(task: karat.Task) -> None:
+    assert repr(task).startswith("Task(log: test of ") and "\n" not in repr(task) and len(repr(task)) < 100
+    assert repr(task.split).startswith("Split(log: train ")

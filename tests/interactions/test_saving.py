@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from karat.errors import DataError, UsageError
+from karat.interactions import saving
 from karat.interactions.log import Log, log_from_frame
 from karat.interactions.saving import is_split, read_folds, read_split, write_folds, write_split
 from karat.interactions.split import WINDOWS, Split
@@ -236,3 +237,47 @@ class TestFaults:
         frame.select("user", "item", "value", changed).write_parquet(written / "test.parquet")
         with pytest.raises(DataError, match=message):
             read_split(written)
+
+
+class TestInterrupted:
+    """Folds are all of one split, or there are none that anything vouches for."""
+
+    @pytest.fixture
+    def log(self) -> Log:
+        rows = [(user, item, 3.0, user + item) for user in range(9) for item in range(4)]
+        return log_from_frame(pl.DataFrame(rows, schema=["user", "item", "value", "time"], orient="row"))
+
+    def interrupted(self, monkeypatch: pytest.MonkeyPatch, log: Log, folder: Path, seed: int) -> None:
+        """At the third fold."""
+        write, calls = saving._write, iter(range(99))
+
+        def stopping(*given: Any) -> Any:
+            if next(calls) == 2:
+                raise KeyboardInterrupt
+            return write(*given)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(saving, "_write", stopping)
+            with pytest.raises(KeyboardInterrupt):
+                write_folds(folds_of(log, "users", folds=3, seed=seed), folder)
+
+    def test_what_stood_there_stays(self, monkeypatch: pytest.MonkeyPatch, log: Log, tmp_path: Path) -> None:
+        write_folds(folds_of(log, "users", folds=3, seed=0), tmp_path / "folds")
+        self.interrupted(monkeypatch, log, tmp_path / "folds", seed=5)
+        assert [split.how["seed"] for split in read_folds(tmp_path / "folds")] == [0, 0, 0]
+        assert not list((tmp_path / "folds").rglob("*.part"))
+
+    def test_what_was_begun_can_be_written_again(
+        self, monkeypatch: pytest.MonkeyPatch, log: Log, tmp_path: Path
+    ) -> None:
+        self.interrupted(monkeypatch, log, tmp_path / "folds", seed=5)
+        assert not is_split(tmp_path / "folds")
+        write_folds(folds_of(log, "users", folds=3, seed=1), tmp_path / "folds")
+        assert [split.how["seed"] for split in read_folds(tmp_path / "folds")] == [1, 1, 1]
+
+    def test_a_window_of_no_numbers(self, log: Log, tmp_path: Path) -> None:
+        write_split(split_log(log, "random"), tmp_path / "split")
+        frame = pl.read_parquet(tmp_path / "split" / "train.parquet").with_columns(value=pl.lit(float("nan")))
+        frame.write_parquet(tmp_path / "split" / "train.parquet")
+        with pytest.raises(DataError, match="a value that is no number"):
+            read_split(tmp_path / "split")

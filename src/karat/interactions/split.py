@@ -38,6 +38,10 @@ class Split:
     def __post_init__(self) -> None:
         freeze(self)
 
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name} {self.size(name):,}" for name in WINDOWS)
+        return f"Split({self.log.source}: {sizes} rows)"
+
     def window(self, *names: Window) -> Log:
         """The rows of one window or several."""
         places = [WINDOWS.index(name) for name in names]

@@ -72,6 +72,9 @@ class Task:
                 expected=f"only what comes before: {', '.join(WINDOWS[:place]) or 'nothing comes before train'}",
             )
 
+    def __repr__(self) -> str:
+        return f"Task({self.log.source}: {self.window} of {self.users.size:,} users, from {' and '.join(self.fit_on)})"
+
     @property
     def log(self) -> Log:
         return self.split.log

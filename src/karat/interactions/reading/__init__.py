@@ -60,7 +60,10 @@ def read_log(
 
 def _rows_of(given: Any, named: Mapping[str, str]) -> Rows:
     """Of a table in memory."""
-    frame = frame_of(given)
+    try:
+        frame = frame_of(given)
+    except DataError as error:
+        raise UsageError(f"the log is of type {type(given).__name__}", expected="a path or a frame") from error
     found = find_columns(frame.columns, named, _FRAME)
     selected = frame.select(pl.col(name).alias(column) for column, name in found.items())
     return Rows(selected, found, lambda row: f"{_FRAME}, row {row + 1:,}")
