@@ -19,7 +19,7 @@ from karat.results import Scores
 from karat.slices import Cuts, Group
 from karat.slicing import Crossings, Sliced
 from karat.statistics.comparison import Comparison, compare_pairs, correct
-from karat.statistics.estimates import FEW_QUERIES, Estimate
+from karat.statistics.estimates import FEW_QUERIES
 from karat.statistics.intervals import Resampling
 from karat.statistics.relative import with_relative
 from karat.statistics.streams import keys_of
@@ -95,7 +95,7 @@ def assess(
         )
     progress("Resampling", 0, 1)
     scores = {name: system.scores for name, system in systems.items()}
-    estimates = _estimates(scores, how)
+    estimates = estimates_of(scores, how)
     for name, system in systems.items():
         if system.by_chance:  # exact: nothing was drawn that an interval could be about
             estimates[name] = {label: replace(one, ci=None) for label, one in estimates[name].items()}
@@ -233,21 +233,6 @@ def _by_chance(gold: Gold, chance: Chance, asked: Sequence[Asked], duplicates: D
     )
 
 
-def _estimates(scores: Mapping[str, Scores], how: Resampling | None) -> dict[str, dict[str, Estimate]]:
-    return {
-        name: {label: _within(one, scores[name].whole.get(label)) for label, one in estimates.items()}
-        for name, estimates in estimates_of(scores, how).items()
-    }
-
-
-def _within(estimate: Estimate, highest: float | None) -> Estimate:
-    """Of a figure over all queries the interval is cut where the figure cannot be."""
-    if highest is None or estimate.ci is None:
-        return estimate
-    low, high = estimate.ci
-    return replace(estimate, ci=(max(0.0, low), min(highest, high)))
-
-
 def _compare(scores: Mapping[str, Scores], baseline: str, how: Resampling, relative: bool) -> list[Comparison]:
     keys = keys_of(scores[baseline].queries, how.seed)
     pairs = pairs_of(scores, baseline)
@@ -286,7 +271,11 @@ def _cautions(systems: Mapping[str, _System], report: Report, slices: Sequence[S
     small = sum(part.n < FEW_QUERIES for part in slices)
     if small and few >= FEW_QUERIES:
         yield f"{count(small, 'slice has', 'slices have')} fewer than {FEW_QUERIES} queries: rough intervals there"
-    thin = [one for one in report.comparisons if one.n >= FEW_QUERIES and 0 < one.better + one.worse < _FEW_DIFFERENCES]
+    thin = [
+        one
+        for one in report.comparisons
+        if one.n >= FEW_QUERIES and not one.whole and 0 < one.better + one.worse < _FEW_DIFFERENCES
+    ]
     if thin:
         names = ", ".join(f"{one.measure} of {one.system}" for one in thin[:2]) + (" …" if len(thin) > 2 else "")
         yield f"fewer than {_FEW_DIFFERENCES} queries differ in {names}: the interval of the difference is rough"

@@ -10,7 +10,7 @@ import numpy as np
 from karat.measure import Aggregate
 from karat.results import Scores
 from karat.slices import Group
-from karat.statistics.comparison import Comparison, Paired, compare_pairs, correct
+from karat.statistics.comparison import Comparison, Paired, compare_pairs, contributions_of_all, correct
 from karat.statistics.corrections import is_shown
 from karat.statistics.estimates import (
     Estimate,
@@ -164,19 +164,24 @@ def estimates_of(systems: Mapping[str, Scores], how: Resampling | None) -> dict[
     aggregates = [aggregate for scores in systems.values() for aggregate in scores.aggregates]
     keys = keys_of(first.queries, how.seed) if how else None
     found = iter(estimate_all(np.hstack([one.values for one in systems.values()]), aggregates, keys, how))
-    return {name: {label: next(found) for label in scores.labels} for name, scores in systems.items()}
+    return {
+        name: {label: scores.bounded(label, next(found)) for label in scores.labels} for name, scores in systems.items()
+    }
 
 
 def pairs_of(systems: Mapping[str, Scores], baseline: str, members: Bools | slice = slice(None)) -> list[Paired]:
     """Every system but the baseline beside it, for every measure, over some of the queries."""
     ours = systems[baseline]
-    return [
-        Paired(name, baseline, label, scores[label][members], ours[label][members], aggregate, label in lower)
-        for name, scores in systems.items()
-        if name != baseline
-        for lower in [scores.lower_is_better]
-        for label, aggregate in zip(scores.labels, scores.aggregates, strict=True)
-    ]
+    found = []
+    for name, scores in systems.items():
+        for label, aggregate in zip(scores.labels, scores.aggregates, strict=True) if name != baseline else ():
+            values, theirs = scores[label][members], ours[label][members]
+            whole = label in scores.whole
+            if whole:
+                values, theirs = contributions_of_all(values, theirs)
+            lower = label in scores.lower_is_better
+            found.append(Paired(name, baseline, label, values, theirs, aggregate, lower, whole))
+    return found
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from karat.errors import DataError, UsageError
 from karat.evaluation import DEFAULT_MEASURES, Evaluation, resolve_all
 from karat.judged import Judged, TieGroups
 from karat.judging import Bench, TieRule
-from karat.lists import Background, Lists
+from karat.lists import Background, Lists, checked_background
 from karat.measure import Measure, Value
 from karat.ordering import order_rows
 from karat.results import Scores
@@ -55,6 +55,9 @@ def evaluate_arrays(
     if len(shown) != len(held):
         found = f"{len(shown):,} rows of recommendations, and {len(held):,} of held-out items"
         raise DataError(found, where=source, expected="a row a user on both sides")
+    if not isinstance(n_items, int | None):
+        raise UsageError(f"n_items is {n_items!r}", where=source, expected="a whole number")
+    background = checked_background(background, source)
     if background is not None:
         n_items = _of_background(background, len(shown), n_items, source)
     size = max(shown.size, held.size) if n_items is None else n_items

@@ -173,6 +173,8 @@ def _slots(keys: Ints, bits: int) -> Ints:
 
 
 def _whole_numbers(given: Any, dimensions: int, where: str) -> NDArray[np.integer]:
+    if isinstance(given, np.ma.MaskedArray):
+        raise DataError("a masked array", where=where, expected="a plain one, −1 where a row has fewer")
     try:
         found = np.asarray(given)
     except ValueError:

@@ -80,7 +80,9 @@ def resolve(text: str | Measure, dialect: str | None = None, overrides: Options 
 
     ``overrides`` are conventions that win over everything but the spelling's own options (``--ties``, ``--missing`` …).
     """
-    given = dict(overrides or {})
+    if not isinstance(text, str | Measure):
+        raise UsageError(f"a measure of type {type(text).__name__}", expected="a spelling like ndcg@10")
+    given = _known_conventions(overrides or {})
     chosen = None if dialect is None else DIALECTS.get(dialect)
     if isinstance(text, Measure):
         return Asked(str(text), _applied(Spelled(text.name, text.k, dict(text.options)), chosen, given))
@@ -125,7 +127,23 @@ def _set_options(label: str, measure: Measure) -> Options:
     return {name: measure[name] for name in texts}
 
 
+def _known_conventions(overrides: Options) -> dict[str, Value]:
+    """Refuse conventions that no metric has."""
+    if overrides:
+        known = {option.name for metric in METRICS for option in metric.all_options}
+        for name in overrides:
+            if name not in known:
+                raise UnknownName("convention", name, known)
+    return dict(overrides)
+
+
 def _applied(spelled: Spelled, dialect: Dialect | None, overrides: Options) -> Measure:
+    known = {option.name: option for option in METRICS.get(spelled.name).all_options}
+    overrides = {
+        name: value if value is None else known[name].read(str(value), where=f"{name} of {spelled.name}")
+        for name, value in overrides.items()
+        if name in known
+    }
     if dialect is None:
         return Measure(spelled.name, spelled.k).having(overrides).having(spelled.options)
     return dialect.apply(spelled, overrides)
@@ -259,13 +277,20 @@ for _dialect in (
         "rectools",
         "RecTools: binary gain, an ideal list of always k items, users with nothing relevant dropped",
         _HELD_OUT,
-        {"ndcg": {"gain": "binary", "ideal": "full"}, "dcg": {"gain": "binary"}},
+        {
+            "ndcg": {"gain": "binary", "ideal": "full"},
+            "dcg": {"gain": "binary"},
+            "novelty": {"unseen": "one"},
+            "serendipity": {"against": "places", "over": "retrieved"},
+            "mean_popularity": {"scale": "count"},
+        },
         read=names_at_k(RECTOOLS),
     ),
     Dialect(
         "lenskit",
         "LensKit's RunAnalysis: binary gain (gain=linear for its gain=), the first two ranks undiscounted, recall over "
-        "min(k, relevant), precision over what was recommended, AP over the least; averaged over the users with a list",
+        "min(k, relevant), precision over what was recommended, AP over the least; averaged over the users with a list "
+        "(it counts 0 for lists of users who have no test data, whom no gold has)",
         {"ties": "order", "empty": "zero", "missing": "skip"},
         {
             "ndcg": {"gain": "binary", "discount": "rank"},

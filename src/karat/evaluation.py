@@ -11,7 +11,7 @@ from karat.dialects import Asked, resolve
 from karat.errors import DataError, UsageError
 from karat.judged import Judged
 from karat.judging import Bench, DuplicateRule, TieRule
-from karat.lists import Background, Lists
+from karat.lists import Background, Lists, checked_background
 from karat.measure import Measure, Value
 from karat.metrics.common import relevant_count, within
 from karat.results import Scores
@@ -71,7 +71,7 @@ class Evaluation:
     def _begin(self, bench: Bench, source: str, background: Background | None, notes: tuple[str, ...] = ()) -> None:
         self.bench = bench
         self.source = source
-        self.background = background
+        self.background = checked_background(background, source)
         self._notes = notes
         self._lists: dict[tuple[TieRule, str, str, int], Lists] = {}
         self._judgings: dict[tuple[TieRule, str, str, bool], Judged] = {}
@@ -231,11 +231,10 @@ def _warnings(bench: Bench, judged: Judged, measures: Sequence[Measure]) -> Iter
     if missing.any():
         names = ", ".join(judged.queries.filter(missing).head(_LISTED_IN_A_WARNING))
         more = " …" if missing.sum() > _LISTED_IN_A_WARNING else ""
-        scored = {"zero": "scored 0", "skip": "left out"}.get(str(measures[0]["missing"]), "an error")
-        other = "skip leaves them out" if scored == "scored 0" else "zero scores them 0"
+        scored = _missing_told([one for one in measures if not one.metric.of_lists or one.metric.needs_relevant])
         yield (
             f"{count(missing.sum(), 'judged query is', 'judged queries are')} missing from the ranking "
-            f"({names}{more}) and {scored} (missing={other})"
+            f"({names}{more}) and {scored}"
         )
     if bench.extra_queries:
         yield f"{count(bench.extra_queries, 'retrieved query has', 'retrieved queries have')} no gold: not counted"
@@ -244,6 +243,15 @@ def _warnings(bench: Bench, judged: Judged, measures: Sequence[Measure]) -> Iter
         yield f"{count(bench.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
     cuts = sorted({measure.k for measure in measures if measure.k is not None and not measure.metric.of_lists})
     yield from _warnings_at_cuts(judged, cuts or [10], closed=bench.gold.ordered or bench.gold.complete)
+
+
+def _missing_told(measures: Sequence[Measure]) -> str:
+    """What becomes of them under the first of the measures that look at the gold."""
+    if not measures:
+        return "without a list to look at"
+    scored = {"zero": "scored 0", "skip": "left out"}.get(str(measures[0]["missing"]), "an error")
+    other = "skip leaves them out" if scored == "scored 0" else "zero scores them 0"
+    return f"{scored} (missing={other})"
 
 
 def _warnings_of_empty(judged: Judged, measures: Sequence[Measure]) -> Iterable[str]:

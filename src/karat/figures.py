@@ -112,8 +112,11 @@ def _across(target: Target, ours: Column, theirs: Column) -> tuple[Figure, float
             expected="the same conventions in both reports",
         )
     scores = ours.per_query(), replace(theirs, part=None).per_query()
+    note = "not paired: the reports do not hold these queries' scores, so the interval is wide"
     if scores[0] is not None and scores[1] is not None:
-        return _paired(target, ours, theirs, scores[0], scores[1])
+        if not Measure.parse(ours.convention).metric.whole or _same_queries(scores[0], scores[1]):
+            return _paired(target, ours, theirs, scores[0], scores[1])
+        note = "not paired: a figure over all, and the reports are not over the same"
     if ours.mean is None or theirs.mean is None:
         raise _undefined(target, ours.system if ours.mean is None else theirs.system, ours.saved)
     difference, n = ours.mean - theirs.mean, min(ours.n, theirs.n)
@@ -121,7 +124,6 @@ def _across(target: Target, ours: Column, theirs: Column) -> tuple[Figure, float
     if errors[0] is None or errors[1] is None:
         return Figure(difference, None, n, _caution(n, None)), theirs.mean
     half = normal_quantile((1 + ours.saved.how.level) / 2) * hypot(errors[0], errors[1])
-    note = "not paired: the reports do not hold these queries' scores, so the interval is wide"
     return Figure(difference, (difference - half, difference + half), n, note), theirs.mean
 
 
@@ -134,7 +136,10 @@ def _paired(
         raise DataError("no query in common", where=where, expected="the same queries")
     metric = Measure.parse(ours.convention).metric
     values, base_values = frame["value"].to_numpy(), frame["value_base"].to_numpy()
-    pair = Paired(ours.system, theirs.system, ours.label, values, base_values, metric.aggregate, metric.lower_is_better)
+    pair = Paired(
+        ours.system, theirs.system, ours.label, values, base_values, metric.aggregate, metric.lower_is_better,
+        metric.whole,
+    )  # fmt: skip
     how = ours.saved.how
     (found,) = compare_pairs([pair], keys_of(frame["id"], how.seed), how)
     if not found.n:
@@ -143,6 +148,15 @@ def _paired(
     shared = f"compared on the {frame.height:,} queries that both reports have" if whole > frame.height else ""
     note = "; ".join(filter(None, (shared, _caution(found.n, found.ci))))
     return Figure(found.difference, found.ci, found.n, note), found.baseline_mean
+
+
+def _same_queries(scores: pl.DataFrame, others: pl.DataFrame) -> bool:
+    """Whether both are defined for the same ones."""
+    sides = [
+        one.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())["id"].sort()
+        for one in (scores, others)
+    ]
+    return sides[0].equals(sides[1])
 
 
 def _only_system(saved: Saved, wanted: str) -> str:

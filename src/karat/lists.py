@@ -8,9 +8,10 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
+from karat.errors import UsageError
 from karat.types import Ints, Matrix, freeze, gathered, places_in
 
-__all__ = ["Background", "Lists"]
+__all__ = ["Background", "Lists", "checked_background"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,3 +72,10 @@ class Lists:
     def first(self, k: int | None) -> Ints:
         """The first k of each."""
         return self.codes if k is None else self.codes[:, :k]
+
+
+def checked_background(given: object, where: str) -> Background | None:
+    """The background, if it is one; a task, for one, only has it."""
+    if given is None or isinstance(given, Background):
+        return given
+    raise UsageError(f"a background of type {type(given).__name__}", where=where, expected="background=task.background")

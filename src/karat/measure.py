@@ -6,7 +6,7 @@ Only what differs from the metric's default is printed, in the order in which th
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isinf
@@ -78,6 +78,14 @@ COMMON_OPTIONS = (
 )  # fmt: skip
 
 
+_OF_LISTS = {
+    "missing": Option(
+        "missing", "a user whom the ranking lacks has no list, and is undefined; or an error", ("zero", "skip", "error")
+    )
+}
+"""What common options mean to metrics that look at no gold."""
+
+
 @dataclass(frozen=True)
 class Metric:
     """What a metric is, before conventions are chosen."""
@@ -107,7 +115,9 @@ class Metric:
     def all_options(self) -> tuple[Option, ...]:
         """The metric's own options, then the common ones that it does not declare itself."""
         own = {option.name for option in self.options}
-        common = COMMON_OPTIONS if self.needs_relevant else COMMON_OPTIONS[1:]
+        common: Iterable[Option] = COMMON_OPTIONS if self.needs_relevant else COMMON_OPTIONS[1:]
+        if self.of_lists and not self.needs_relevant:
+            common = (_OF_LISTS.get(option.name, option) for option in common if option.name != "empty")
         return self.options + tuple(option for option in common if option.name not in own)
 
     def option(self, name: str, where: str) -> Option:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from karat.errors import UnknownName, UsageError
-from karat.measure import Measure, Value, split_spelling
+from karat.measure import METRICS, Measure, Value, split_spelling
 
 __all__ = [
     "FAMILIAR",
@@ -228,6 +228,9 @@ RECTOOLS = {
     "Recall": Spelled("recall"),
     "F1Beta": Spelled("f1"),
     "HitRate": Spelled("hit_rate"),
+    "MeanInvUserFreq": Spelled("novelty"),
+    "Serendipity": Spelled("serendipity"),
+    "AvgRecPopularity": Spelled("mean_popularity"),
 }
 LENSKIT = {
     "NDCG": Spelled("ndcg"),
@@ -264,10 +267,16 @@ IMPLICIT = {
 
 def names_at_k(names: Mapping[str, Spelled]) -> Reader:
     def read(text: str) -> Spelled | None:
-        name, _, cut = text.partition("@")
-        if name not in names or (cut and not cut.isdecimal()):
+        try:
+            name, given, k = split_spelling(text)
+        except UsageError:
             return None
-        return Spelled(names[name].name, int(cut) if cut else None, names[name].options)
+        if name not in names:
+            return None
+        found = names[name]
+        known = METRICS.get(found.name)
+        options = {key: known.option(key, where=text).read(value, where=text) for key, value in given.items()}
+        return Spelled(found.name, k, {**found.options, **options})
 
     return read
 

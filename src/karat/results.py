@@ -111,7 +111,15 @@ class Scores:
     def estimates(self, how: Resampling | None = Resampling()) -> dict[str, Estimate]:  # noqa: B008 - frozen
         """Each measure's mean with a bootstrap interval over queries; None for no intervals."""
         keys = keys_of(self.queries, how.seed) if how else None
-        return dict(zip(self.labels, estimate_all(self.values, self.aggregates, keys, how), strict=True))
+        found = zip(self.labels, estimate_all(self.values, self.aggregates, keys, how), strict=True)
+        return {label: self.bounded(label, one) for label, one in found}
+
+    def bounded(self, label: str, estimate: Estimate) -> Estimate:
+        """Of a figure over all queries the interval is cut where the figure cannot be."""
+        if label not in self.whole or estimate.ci is None:
+            return estimate
+        low, high = estimate.ci
+        return replace(estimate, ci=(max(0.0, low), min(self.whole[label], high)))
 
     @property
     def per_query(self) -> pl.DataFrame:

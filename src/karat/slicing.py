@@ -35,9 +35,14 @@ class Sliced:
     """By system, with the gold restricted to each group of items."""
     crossings: Crossings = ()
 
+    @property
+    def _groups(self) -> Sequence[Group]:
+        """None where no measure has a value by query."""
+        return self.groups if next(iter(self.scores.values())).labels else ()
+
     def plainly(self) -> Iterator[Slice]:
         """Means alone, where nothing is resampled."""
-        for group in self.groups:
+        for group in self._groups:
             rows = np.flatnonzero(group.members)
             means = estimates_of({name: one.part(rows) for name, one in self.scores.items()}, None)
             yield Slice(group.name, group.note, "queries", rows.size, means, tuple(rows.tolist()))
@@ -59,11 +64,11 @@ class Sliced:
         expectations, as those of a random order are.
         """
         restricted = list(self._restricted())
-        steps = len(self.groups) + len(restricted)
+        steps = len(self._groups) + len(restricted)
         signs = signs_for(steps * (len(self.scores) - 1), how)
         done = 0
-        if self.groups:
-            for part in break_down(self.scores, self.groups, how, baseline, signs, compared, expected):
+        if self._groups:
+            for part in break_down(self.scores, self._groups, how, baseline, signs, compared, expected):
                 yield part
                 done += 1
                 progress("Breaking down", done, steps)
@@ -82,6 +87,7 @@ class Sliced:
             (group, {name: parts[number] for name, parts in self.of_items.items()})
             for number, group in enumerate(self.item_groups)
         ]
+        of_items = [(group, parts) for group, parts in of_items if next(iter(parts.values())).labels]
         yield from of_items
         for of_queries, of_item in self.crossings:
             for group in self.groups:

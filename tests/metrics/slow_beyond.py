@@ -157,17 +157,17 @@ def serendipity(
         if item not in wanted:
             continue
         if against == "popularity":
-            total += item not in popular(world, user, item, k)
+            total += item not in popular(world, user, k)
         else:
             total += max(0.0, (place(world, item) - rank) / len(world.items))
     by = len(shown) if over == "retrieved" else k
     return total / by if by else 0.0
 
 
-def popular(world: World, user: str, hit: str, k: int) -> list[str]:
-    """The k most popular that the user did not take before; a hit is a candidate even so."""
+def popular(world: World, user: str, k: int) -> list[str]:
+    """The k most popular that the user did not take before."""
     taken = world.history.get(user, [])
-    candidates = [item for item in world.items if item not in taken or item == hit]
+    candidates = [item for item in world.items if item not in taken]
     return sorted(candidates, key=lambda item: (-world.popularity(item), item))[:k]
 
 
@@ -249,11 +249,16 @@ def without(world: World, user: str) -> World:
 
 
 def contributions(world: World, figure: Callable[[World], float]) -> list[float]:
-    """Jackknife pseudo-values, each figure worked out anew, moved so that their mean is the figure."""
+    """Jackknife pseudo-values, each figure worked out anew, moved so that their mean is the figure.
+
+    Where there is none without somebody, one user has the figure, and the others nothing.
+    """
     n, whole = len(world.users), figure(world)
     if whole != whole:
         return [nan] * n
     left = [figure(without(world, user)) for user in world.users] if n > 1 else [whole]
-    left = [whole if one != one else one for one in left]
+    needed = [place for place, one in enumerate(left) if one != one]
+    if needed:
+        return [whole if place == needed[0] else nan for place in range(n)]
     pseudo = [n * whole - (n - 1) * one for one in left]
     return [one - mean(pseudo) + whole for one in pseudo]

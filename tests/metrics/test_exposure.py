@@ -159,11 +159,11 @@ def test_spread_is_that_of_other_users(name: str) -> None:
 
 class TestUsersWithNothing:
     def test_they_count_and_change_nothing(self) -> None:
-        some = World({"u0": list("ab"), "u1": list("bc")}, items=LETTERS)
+        some = World({"u0": list("ab"), "u1": list("bc"), "u3": list("cd")}, items=LETTERS)
         more = World({**some.lists, "u2": []}, items=LETTERS)
         for name in FIGURES:
             scores = more.scores(f"{name}@2")
-            assert scores.summary(f"{name}@2").n == 3
+            assert scores.summary(f"{name}@2").n == 4
             assert scores.mean()[f"{name}@2"] == pytest.approx(some.figure(f"{name}@2"), abs=1e-12)
 
     @every_figure
@@ -175,6 +175,15 @@ class TestUsersWithNothing:
         found = more.values(label)
         assert isnan(found.pop("u2"))
         assert found == pytest.approx(some.values(f"{name}@2"), abs=1e-12)
+
+    def test_no_interval_comes_of_one_list_or_pair(self) -> None:
+        """Without either there is no figure, and so no telling how far to trust it."""
+        pair = World({"u0": list("ab"), "u1": list("bc"), "u2": []}, items=LETTERS)
+        estimate = pair.scores("personalisation@2").estimates()["personalisation@2"]
+        assert (estimate.mean, estimate.n, estimate.ci) == (0.5, 1, None)
+        alone = World({"u0": list("ab"), "u1": [], "u2": []}, items=LETTERS)
+        found = alone.scores("exposure_gini@2", "exposure_entropy@2").estimates()
+        assert [one.ci for one in found.values()] == [None, None]
 
     def test_nobody_is_shown_anything(self) -> None:
         world = World({"u0": [], "u1": []}, items=LETTERS)

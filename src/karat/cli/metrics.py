@@ -58,7 +58,8 @@ def _print_one(metric: "Metric", asked: str) -> None:
         values = " | ".join(option["choices"]) if option["choices"] else "a number"
         default = "" if option["default"] is None else f" (default {option['default']})"
         out.print(f"  {option['name']}={values}{default}\n      {option['about']}")
-    out.print(f"\nCut-off: {metric.cut}. Over queries: {metric.aggregate}.")
+    over = "One figure over all queries" if metric.whole else f"Over queries: {metric.aggregate}"
+    out.print(f"\nCut-off: {metric.cut}. {over}.")
     for tool, names in facts["elsewhere"].items():
         out.print(f"In {tool}: {', '.join(names)}")
     for spelling, usual in facts["usual_names"].items():

@@ -45,11 +45,18 @@ class _Shown:
         return np.asarray((self.codes >= 0).sum(axis=1), dtype=np.float64)
 
     def contributions(self, figure: float, without: Floats) -> Floats:
-        """From the figure and what it is without each user; where that is undefined, the user changes nothing."""
+        """From the figure and what it is without each user.
+
+        Where there is no figure without somebody, nobody's contribution is known: one user stands for all, so that no
+        interval comes of it.
+        """
         n = int(self.counted.sum())
         if n == 0 or np.isnan(figure):
             return np.full(self.counted.size, np.nan)
-        loss = np.where(self.counted & ~np.isnan(without), figure - without, 0.0)
+        needed = self.counted & np.isnan(without)
+        if needed.any():
+            return np.where(np.arange(needed.size) == np.argmax(needed), figure, np.nan)
+        loss = np.where(self.counted, figure - without, 0.0)
         values = figure + (n - 1) * (loss - loss.sum() / n)
         values += figure - values[self.counted].mean()
         return np.where(self.counted, values, np.nan)
@@ -175,6 +182,6 @@ def personalisation(judged: Judged, k: int | None, *, missing: str = "zero") -> 
     shared = per_list(shown.counts - 1, shown.codes)
     figure = 1 - shared.sum() / (lists * (lists - 1) * width)
     if lists == 2:
-        return shown.contributions(figure, np.full(len(judged), np.nan))
+        return shown.contributions(figure, np.where(shown.lengths > 0, np.nan, figure))
     without = 1 - (shared.sum() - 2 * shared) / ((lists - 1) * (lists - 2) * width)
     return shown.contributions(figure, np.where(shown.lengths > 0, without, figure))

@@ -65,7 +65,7 @@ def novelty(judged: Judged, k: int | None, *, unseen: str = "rarest") -> Floats:
     "serendipity",
     Option(
         "against",
-        "a hit counts where it is not among the k most popular candidates of the user, "
+        "a hit counts where it is not among the k most popular items that the user had not taken, "
         "or by how far it stands above its place by popularity",
         ("popularity", "places"),
     ),
@@ -108,7 +108,7 @@ def _above_place(judged: Judged, codes: Ints, rank: Ints) -> Floats:
 
 
 def _unexpected(judged: Judged, row: Ints, codes: Ints, cut: Floats) -> Bools:
-    """Which hits are not among the most popular candidates of their users; one outside the catalogue is not."""
+    """Which hits are not among the most popular items that their users had not taken; one that they had is not."""
     lists = lists_of(judged)
     popularity = lists.background.popularity
     place = np.empty(popularity.size + 1, dtype=np.int64)
@@ -116,15 +116,18 @@ def _unexpected(judged: Judged, row: Ints, codes: Ints, cut: Floats) -> Bools:
     place[-1] = np.iinfo(np.int64).max
     hit_at = place[codes]
     # What a user took moves a hit up by no more than its number: only some places have to be worked out.
-    unsure = np.flatnonzero((hit_at >= cut) & (hit_at < cut + np.diff(lists.starts)[row]))
+    unsure = np.flatnonzero(hit_at < cut + np.diff(lists.starts)[row])
     users, of_hit = np.unique(row[unsure], return_inverse=True)
     furthest = np.zeros(users.size, dtype=np.int64)
     np.maximum.at(furthest, of_hit, hit_at[unsure])
     starts, at = gathered(lists.starts, users)
     taken, taken_by = place[lists.history[at]], np.repeat(np.arange(users.size), np.diff(starts))
-    above = taken < furthest[taken_by]
+    above = taken <= furthest[taken_by]
     keys = np.sort(taken_by[above] * place.size + taken[above])
-    moved = np.searchsorted(keys, of_hit * place.size + hit_at[unsure]) - np.searchsorted(keys, of_hit * place.size)
+    wanted = of_hit * place.size + hit_at[unsure]
+    before = np.searchsorted(keys, wanted)
+    moved = before - np.searchsorted(keys, of_hit * place.size)
+    had = np.append(keys, -1)[before] == wanted
     unexpected = hit_at >= cut
-    unexpected[unsure] = hit_at[unsure] - moved >= cut[unsure]
+    unexpected[unsure] = had | (hit_at[unsure] - moved >= cut[unsure])
     return unexpected

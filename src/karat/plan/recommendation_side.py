@@ -7,7 +7,7 @@ from typing import Any
 from karat.exposures import Exposure, exposure_of
 from karat.interactions.task import Task
 from karat.interactions.tiers import CROSSINGS, Tiers, item_cuts, user_cuts
-from karat.judging import Bench
+from karat.judging import Bench, TieRule
 from karat.slices import Cuts
 from karat.slicing import Crossings
 from karat.types import Ranking
@@ -35,7 +35,9 @@ class RecommendationSide:
         """Which tiers of users are crossed with which of items."""
         return CROSSINGS if self.tiers.crossings else ()
 
-    def exposure(self, ranking: Ranking, k: int) -> Exposure:
+    def exposure(self, ranking: Ranking, k: int, ties: TieRule = "id") -> Exposure:
         """What the first k of a ranking show, by popularity in training."""
-        lists = Bench(self.task.gold, ranking, duplicates="first", may_be_apart=True).lists(self.task.background, k)
+        lists = Bench(self.task.gold, ranking, duplicates="first", may_be_apart=True).lists(
+            self.task.background, k, ties
+        )
         return exposure_of(lists, k)

@@ -167,7 +167,7 @@ class Work:
                 self.notes.append(f"{name}: {told} {_UNKNOWN}, and never relevant: {named(found.unknown)}")
         shown = ranking if threshold is None else shown_from(ranking, threshold)
         if self.loaded.recommendations is not None:
-            self.exposures[name] = self.loaded.recommendations.exposure(shown, self._exposed)
+            self.exposures[name] = self.loaded.recommendations.exposure(shown, self._exposed, self._ties)
         if threshold is None:
             return ranking
         self.facts[name] = self.facts.get(name, {}) | {"threshold": threshold}

@@ -7,9 +7,11 @@ from karat.reports import FORMS
 from karat.reports.comparison import changes_table, comparison_table, losses_of, power_lines, slices_table
 from karat.reports.partial import missed_table, notes_of, quality_table, shown_queries
 from karat.reports.recommendations import (
+    empty_tiers_told,
     exposure_table,
     ranges_told,
     split_told,
+    tiers_legend,
     tiers_table,
     windows_table,
 )
@@ -82,9 +84,8 @@ def _tiers(report: Report) -> Iterator[str]:
             yield from ("", f"### {escaped(report.both_names(label))} by tier of training interactions", "")
             yield from markdown_table(header, rows)
     if report.slices:
-        signs = f" ▲ better, ▼ worse than {report.baseline} there, else chance alone would do." if compared else ""
-        yield from ("", *(f"- {escaped(line)}" for line in ranges_told(report)))
-        yield f"- item…: only held-out items of the tier count; n: users who have such.{escaped(signs)}"
+        yield from ("", *(f"- {escaped(line)}" for line in (*ranges_told(report), *empty_tiers_told(report))))
+        yield f"- {escaped(tiers_legend(report))}."
 
 
 def _exposure(report: Report) -> Iterator[str]:

@@ -15,10 +15,12 @@ from karat.wording import estimate_shown, figure_shown, percent
 __all__ = [
     "below_chance",
     "board",
+    "empty_tiers_told",
     "exposure_table",
     "print_recommendations",
     "ranges_told",
     "split_told",
+    "tiers_legend",
     "tiers_table",
     "windows_table",
 ]
@@ -48,9 +50,9 @@ def print_recommendations(report: Report) -> None:
         print_parted(*tiers_table(report, measure), fixed=2)
         for line in ranges_told(report):
             screen.print(line)
-        screen.print(
-            f"item…: only held-out items of the tier count; n: users who have such{_signs_told(report, ' there')}"
-        )
+        for line in empty_tiers_told(report):
+            screen.print(line)
+        screen.print(tiers_legend(report))
     if report.exposures:
         k = next(iter(report.exposures.values())).k
         screen.print(f"\nWhich share of the first {k} recommendations is of the most popular items of training")
@@ -70,7 +72,7 @@ def _print_differences(report: Report) -> None:
 def _signs_told(report: Report, where: str) -> str:
     if report.baseline is None:
         return ""
-    beyond = "" if where or not _beyond_accuracy(report) else ", ↑ ↓ more or less where more is not better by itself"
+    beyond = ", ↑ ↓ more or less where more is not better by itself" if _beyond_accuracy(report) else ""
     return f" · ▲ better, ▼ worse than {report.baseline}{where}{beyond}, else chance alone would do"
 
 
@@ -142,12 +144,14 @@ def _span(one: Mapping[str, Any]) -> str:
 
 def tiers_table(report: Report, measure: str, *, ends: bool = False) -> Table:
     """One measure in every slice, a column a system, in the order of the tiers; ``ends``: with its intervals."""
-    systems = list(report.systems)
+    systems, beyond = list(report.systems), measure in _beyond_accuracy(report)
     rows = []
     for part in report.slices:
-        if all(measure in part.estimates[name] for name in systems):
-            n = max(part.estimates[name][measure].n for name in systems)
-            rows.append([part.name, f"{n:,}", *(_cell(part, name, measure, report, ends=ends) for name in systems)])
+        if all(measure in part.estimates.get(name, {}) for name in systems):
+            numbers = {part.estimates[name][measure].n for name in systems}
+            n = "–".join(f"{one:,}" for one in sorted({min(numbers), max(numbers)}))
+            cells = (_cell(part, name, measure, report, ends=ends, beyond=beyond) for name in systems)
+            rows.append([part.name, n, *cells])
     return ["slice", "n", *systems], rows
 
 
@@ -162,10 +166,31 @@ def ranges_told(report: Report) -> Iterator[str]:
         yield f"{attribute}: {', '.join(told)}"
 
 
-def _cell(part: Slice, system: str, measure: str, report: Report, *, ends: bool) -> str:
+def tiers_legend(report: Report) -> str:
+    """What is to be known of a table by tier."""
+    items = any(part.of == "items" for part in report.slices)
+    told = "item…: only held-out items of the tier count; n: users who have such" if items else "n: users"
+    return f"{told}{_signs_told(report, ' there')}"
+
+
+def empty_tiers_told(report: Report) -> Iterator[str]:
+    """Tiers that nobody, or nothing, of the window is in, and which therefore are not in the table."""
+    window = report.interactions["window"]
+    for side, tiers in report.interactions.get("tiers", {}).items():
+        empty = [
+            f"{'item.' if side == 'items' and name != 'item' else ''}{name}={label}"
+            for name, sizes in tiers.items()
+            for label, one in sizes.items()
+            if not one["held_out"] and one["range"]
+        ]
+        if empty:
+            yield f"no {side} of {window}: {', '.join(empty)}"
+
+
+def _cell(part: Slice, system: str, measure: str, report: Report, *, ends: bool, beyond: bool) -> str:
     estimate = part.estimates[system][measure]
     found = [one for one in part.beside if one.system == system and one.measure == measure]
-    sign = _SIGNS.get(verdict_of(found[0], report.level), "") if found and isinstance(found[0], Comparison) else ""
+    sign = _sign(found[0], report, beyond=beyond) if found and isinstance(found[0], Comparison) else ""
     return (estimate_shown(estimate) if ends else _mean(estimate)) + sign
 
 

@@ -18,14 +18,15 @@ from karat.statistics.power import detectable_difference, queries_needed
 from karat.statistics.streams import Keys
 from karat.types import Floats
 
-__all__ = ["Comparison", "Paired", "compare_pairs", "correct"]
+__all__ = ["Comparison", "Paired", "compare_pairs", "contributions_of_all", "correct"]
 
 
 @dataclass(frozen=True)
 class Comparison:
     """A system against a baseline under one measure, over the queries where both are defined.
 
-    What cannot be known, such as a p-value of no query, is None. ``p`` is the sign-flip test's.
+    What cannot be known, such as a p-value of no query, is None. ``p`` is the sign-flip test's; of a figure over all
+    queries it is that of the jackknife, as the values are contributions, and no query is better or worse.
     """
 
     system: str
@@ -60,6 +61,8 @@ class Comparison:
     relative: float | None = None
     """The difference as a share of the baseline's mean, where it was asked for."""
     relative_ci: Bounds | None = None
+    whole: bool = False
+    """Of a figure over all queries."""
 
     @property
     def difference(self) -> float:
@@ -91,19 +94,25 @@ class Comparison:
             "difference": _or_none(self.difference),
             "ci": None if self.ci is None else list(self.ci),
             "p": self.p,
-            "p_method": None if self.p is None else "exact" if self.exact else "monte carlo",
+            "p_method": self._p_method,
             "p_holm": self.p_holm,
             "p_bh": self.p_bh,
             "p_t": self.p_t,
             "p_wilcoxon": self.p_wilcoxon,
             "std": self.std,
             "effect_size": self.effect,
-            "better": self.better,
-            "equal": self.equal,
-            "worse": self.worse,
+            "better": None if self.whole else self.better,
+            "equal": None if self.whole else self.equal,
+            "worse": None if self.whole else self.worse,
             "detectable": self.detectable,
             "queries_needed": self.needed,
         } | self._relative_form()
+
+    @property
+    def _p_method(self) -> str | None:
+        if self.p is None:
+            return None
+        return "jackknife" if self.whole else "exact" if self.exact else "monte carlo"
 
     def _relative_form(self) -> dict[str, Any]:
         if self.relative is None:
@@ -122,6 +131,8 @@ class Paired:
     baseline_values: Floats
     aggregate: Aggregate = "mean"
     lower_is_better: bool = False
+    whole: bool = False
+    """Values are contributions to a figure over all queries; two that are alike may differ by what others did."""
 
 
 def compare_pairs(
@@ -142,6 +153,24 @@ def compare_pairs(
         _compared(pair, [next(pooled) for _ in some], whole, test, how)
         for pair, some, whole, test in zip(pairs, columns, steps, tests, strict=True)
     ]
+
+
+def contributions_of_all(values: Floats, others: Floats) -> tuple[Floats, Floats]:
+    """Contributions to two figures, of everybody who contributes to either: the means stay what the figures are.
+
+    Who takes no part in a figure does not move it; the others then count for as much more as there are more of them.
+    Where a figure has no contributions that are known, both are left as they are.
+    """
+    sides = [~np.isnan(values), ~np.isnan(others)]
+    every = sides[0] | sides[1]
+    if min(int(side.sum()) for side in sides) < 2 or (sides[0] == sides[1]).all():
+        return values, others
+    found = []
+    for side, given in zip(sides, (values, others), strict=True):
+        figure, n = mean_and_std(given[side])[0], int(side.sum())
+        spread = figure + np.where(side, given - figure, 0.0) * (int(every.sum()) / n)
+        found.append(np.where(every, spread, nan))
+    return found[0], found[1]
 
 
 def _columns(pair: Paired) -> list[Floats]:
@@ -177,6 +206,10 @@ def _compared(
     # Spread, effect and power are about plain differences; a geometric mean has none of that kind.
     known = varied and pair.aggregate != "geometric"
     std = mean_and_std(differences)[1] if known else nan
+    p_t = t_test(differences) if varied else None
+    p = test.p if test and n else None
+    if pair.whole:
+        p, rose, fell = (1.0 if n >= 2 and not steps.any() else p_t), 0, 0
     ci = None if n < 2 else (mean - baseline_mean,) * 2
     return Comparison(
         pair.system,
@@ -187,18 +220,19 @@ def _compared(
         mean=mean,
         baseline_mean=baseline_mean,
         ci=_interval(pooled, how) if varied else ci,
-        p=test.p if test and n else None,
+        p=p,
         exact=test is not None and n > 0 and test.exact,
-        p_t=t_test(differences) if varied else None,
-        p_wilcoxon=_or_none(wilcoxon_test(steps)),
+        p_t=p_t,
+        p_wilcoxon=None if pair.whole else _or_none(wilcoxon_test(steps)),
         std=std if known else None,
         effect=(mean - baseline_mean) / std if known else None,
         better=fell if pair.lower_is_better else rose,
-        equal=n - rose - fell,
+        equal=0 if pair.whole else n - rose - fell,
         worse=rose if pair.lower_is_better else fell,
         detectable=detectable_difference(std, n, level=how.level) if known else None,
         needed=queries_needed(std, mean - baseline_mean, level=how.level) if known else None,
         lower_is_better=pair.lower_is_better,
+        whole=pair.whole,
     )
 
 
