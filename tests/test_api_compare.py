@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import karat
+from karat.errors import UsageError
 from karat.report import Report
 from karat.reports import write
 from karat.statistics.intervals import Resampling
@@ -203,3 +204,32 @@ class TestGate:
         path.write_text(content)
         with pytest.raises(karat.DataError, match=message):
             karat.gate(path, "ap > 0")
+
+
+class TestConventions:
+    """What is misspelt in Python is told, as on the command line."""
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"rell": 4}, "unknown convention 'rell'. Did you mean rel"),
+            ({"missing": "nope"}, "unknown value .*'nope'"),
+            ({"gain": "exponential"}, "unknown value .*'exponential'"),
+            ({"rel": "four"}, "rel=four; expected a number"),
+        ],
+    )
+    def test_are_known(self, given: dict[str, Any], message: str) -> None:
+        with pytest.raises(UsageError, match=message):
+            karat.evaluate({"q": {"a": 1}}, {"q": ["a"]}, ["ndcg@10", "recall@10"], **given)
+
+    def test_numbers_may_be_written(self) -> None:
+        for rel in (2, 2.0, "2"):
+            assert karat.evaluate({"q": {"a": 1, "b": 2}}, {"q": ["a", "b"]}, ["rr"], rel=rel).mean() == {"rr": 0.5}
+
+    def test_a_task_is_no_background(self) -> None:
+        with pytest.raises(UsageError, match=r"a background of type dict; expected background=task\.background"):
+            karat.evaluate({"q": {"a": 1}}, {"q": ["a"]}, ["coverage@10"], background={})  # type: ignore[arg-type]
+
+    def test_a_measure_is_a_spelling(self) -> None:
+        with pytest.raises(UsageError, match="a measure of type int"):
+            karat.evaluate({"q": {"a": 1}}, {"q": ["a"]}, [3])  # type: ignore[list-item]

@@ -265,3 +265,11 @@ def test_users_of_whom_nothing_was_held_out_are_told() -> None:
     assert found.queries.to_list() == ["0", "2"]
     assert found["rr"].tolist() == [1.0, 0.0]
     assert "1 retrieved query has no gold: not counted" in found.warnings
+
+
+def test_a_mask_is_not_passed_over() -> None:
+    shown = np.ma.masked_array([[1, 5], [2, 3]], [[0, 1], [0, 0]])
+    with pytest.raises(DataError, match="a masked array; expected a plain one"):
+        evaluate_arrays(shown, [[5], [2]], measures="rr")
+    with pytest.raises(UsageError, match="n_items is '10'"):
+        evaluate_arrays([[1]], [[1]], measures="rr", n_items="10")  # type: ignore[arg-type]

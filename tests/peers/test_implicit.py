@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 
 import karat
+from karat.dialects import resolve
+from karat.errors import UnknownName
 from karat.measure import METRICS
 
 from .agreement import assert_close
@@ -88,3 +90,13 @@ def test_users_without_a_list_are_pooled_or_left_out() -> None:
 def test_nobody_has_anything_relevant() -> None:
     found = karat.evaluate({"u": {"a": 0}}, {"u": ["a"]}, "pooled_precision(empty=zero)@5")
     assert found["pooled_precision(empty=zero)@5"].tolist() == [0.0]
+
+
+def test_options_of_a_name_are_read_with_it() -> None:
+    """precision(rel=4) is implicit's precision too, pooled over users, and not karat's."""
+    assert str(resolve("precision(rel=4)@2", "implicit").measure).startswith("pooled_precision(rel=4")
+    assert resolve("HitRate(rel=4)@10").measure.name == "hit_rate"
+    assert resolve("AveragePrecision(rel=4)@10", "lenskit").measure["over"] == "least"
+    assert str(resolve("MeanInvUserFreq@10").measure) == "novelty(unseen=one,ties=order)@10"
+    with pytest.raises(UnknownName, match="unknown option of hit_rate 'rell'"):
+        resolve("HitRate(rell=4)@10")

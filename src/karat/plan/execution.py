@@ -1,7 +1,7 @@
 """A checked plan → Report and verdicts."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -59,11 +59,17 @@ def run_plan(checked: Checked, steps: Steps | None = None, output: Path | None =
         golds = {name: work.gold_of(name) for name in plan.systems}
         report = work.trials.added_to(report, golds, checked.asked, work.how)
     if work.loaded.recommendations is not None:
-        told = (*report.warnings, *below_chance(report, checked.headline[0]))
+        told = (*report.warnings, *below_chance(report, next(_of_accuracy(checked), checked.headline[0])))
         report = replace(report, warnings=tuple(map(of_users, told)))
     targets, notes = _aimed(work, report)
     report = replace(report, warnings=tuple(told_once([*report.warnings, *notes], list(report.systems))))
     return Outcome(report, _gate(targets, report, checked.where) if targets else None)
+
+
+def _of_accuracy(checked: Checked) -> Iterator[str]:
+    """The headline's measures that look at the gold."""
+    of_gold = {one.label for one in checked.asked if not one.measure.metric.of_lists}
+    return (label for label in checked.headline if label in of_gold)
 
 
 def _assessed(work: Work) -> Report:

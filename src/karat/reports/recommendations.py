@@ -214,7 +214,12 @@ def _percent(share: float) -> str:
 
 
 def below_chance(report: Report, label: str) -> Iterator[str]:
-    """Systems that do no better than an order by chance, and those that popularity keeps up with."""
+    """Systems that do no better than an order by chance, and those that popularity keeps up with.
+
+    Of a measure beyond accuracy nothing is said: a random order covers most.
+    """
+    if label in _beyond_accuracy(report):
+        return
     means = {name: of[label].mean for name, of in report.estimates.items() if label in of}
     random = [name for name in report.systems if name in report.by_chance or _model(report, name) == "random"]
     floor = max((means[name] for name in random if name in means), default=None)
