@@ -77,7 +77,7 @@ EXTRAS = {
     "recommenders/linear.py": {"irspack"},
     "recommenders/machines.py": {"myfm", "scipy"},
     "recommenders/neighbours.py": {"irspack"},
-    "recommenders/sparse.py": {"scipy"},
+    "recommenders/sparse.py": {"scipy", "threadpoolctl"},
     "text/keywords/keybert.py": {"keybert"},
     "text/transformers.py": {"sentence_transformers", "torch"},
     "text/wordllama.py": {"wordllama"},

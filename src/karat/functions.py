@@ -1,7 +1,8 @@
 """Somebody's own function, found by its name: ``module:function``."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import reduce
 from importlib import import_module
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from karat.errors import UnknownName, UsageError
 
-__all__ = ["function_at", "is_function_name"]
+__all__ = ["function_at", "is_function_name", "looked_for_here", "thing_at"]
 
 
 def is_function_name(spelling: str) -> bool:
@@ -20,26 +21,40 @@ def is_function_name(spelling: str) -> bool:
 
 def function_at(spelling: str, takes: str) -> Callable[..., Any]:
     """The function, from a module that is installed or lies in the current folder; ``takes`` is said of what it is."""
-    module, _, function = spelling.partition(":")
-    here = str(Path.cwd())
-    sys.path.insert(0, here)  # first while it is looked for, and last for what it imports when it is called
+    found = thing_at(spelling)
+    if not callable(found):
+        raise UsageError(f"{spelling} is no function", expected=f"one that takes {takes}")
+    return found  # type: ignore[no-any-return]
+
+
+def thing_at(spelling: str) -> Any:
+    """Whatever a module has under a name."""
+    module, _, name = spelling.partition(":")
+    with looked_for_here():
+        try:
+            holder = import_module(module)
+        except (Exception, SystemExit) as error:
+            top = module.partition(".")[0]
+            missing = isinstance(error, ModuleNotFoundError) and (error.name or "") in (module, top)
+            raise UsageError(
+                f"there is no module {module!r}" if missing else f"the module {module!r} cannot be imported: {error!r}",
+                expected="one that is installed, or a file of the current folder",
+            ) from error
     try:
-        holder = import_module(module)
-    except Exception as error:
-        missing = isinstance(error, ModuleNotFoundError) and (error.name or "") in (module, module.partition(".")[0])
-        raise UsageError(
-            f"there is no module {module!r}" if missing else f"the module {module!r} cannot be imported: {error!r}",
-            expected="one that is installed, or a file of the current folder",
-        ) from error
+        return reduce(getattr, name.split("."), holder)
+    except AttributeError as error:
+        names = [name for name in vars(holder) if not name.startswith("_")]
+        raise UnknownName("function", name, names, where=module) from error
+
+
+@contextmanager
+def looked_for_here() -> Iterator[None]:
+    """The current folder is first where modules are looked for, and last afterwards, for what they import later."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
     finally:
         sys.path.remove(here)
         if here not in sys.path:
             sys.path.append(here)
-    try:
-        found = reduce(getattr, function.split("."), holder)
-    except AttributeError as error:
-        names = [name for name in vars(holder) if not name.startswith("_")]
-        raise UnknownName("function", function, names, where=module) from error
-    if not callable(found):
-        raise UsageError(f"{spelling} is no function", expected=f"one that takes {takes}")
-    return found

@@ -4,6 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
+
 from karat.errors import UnknownName, UsageError
 from karat.interactions.attributes import Attributes, facts_of, read_items, read_users
 from karat.interactions.candidates import Catalogue, catalogue_of
@@ -68,7 +70,8 @@ def held_out(
     Task(split, window, fit_on)  # windows are looked over before anything is read from them
     mask, notes = catalogue_of(chosen, split, window, fit_on, None if known is None else known.ids)
     drawn = Sampled(sampled) if isinstance(sampled, int) else sampled
-    return Task(split, window, fit_on, mask, drawn, facts_of(split.log, known, about), (*split.log.notes, *notes))
+    facts = facts_of(split.log, known, about, trained=np.unique(split.window(*fit_on).user).astype(np.int64))
+    return Task(split, window, fit_on, mask, drawn, facts, (*split.log.notes, *notes))
 
 
 def _check_kinds(**given: tuple[object, Any]) -> None:

@@ -353,7 +353,14 @@ def test_refused(karat: Karat, folder: Path, arguments: list[str], code: int, fr
         ("[tune.points]\nparams = { at = [] }\n", ["tune.points.params.at", "no value to try"]),
         ("[tune.points]\nparams = {}\n", ["tune.points.params", "no parameter to try"]),
         ("[tune.points]\nparams = { at = 5 }\n", ["tune.points.params.at: found 5, expected a valid list\n"]),
-        ("[tune.points]\nparams = { at = { low = 1, high = 5 } }\n", ["tune.points.params.at", 'search = "random"']),
+        (
+            '[tune.points]\nsearch = "grid"\nparams = { at = { low = 1, high = 5 } }\n',
+            ["tune.points.params.at", 'search = "random"'],
+        ),
+        (
+            "[tune.points]\nparams = { at = { low = 1, high = inf } }\n",
+            ["tune.points.params.at", "an end on both sides"],
+        ),
         (
             '[tune.points]\nsearch = "random"\nparams = { at = { low = 1, hihg = 5 } }\n',
             ["tune.points.params.at.high: missing", "tune.points.params.at.hihg", "Did you mean high", "2 faults"],

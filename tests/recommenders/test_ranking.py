@@ -184,7 +184,7 @@ def test_nothing_hangs_on_blocks_and_threads(monkeypatch: pytest.MonkeyPatch) ->
     whole, blocks = recommend(model, task, 7), recommend(by_rows, task, 7)
     np.testing.assert_array_equal(whole.items, blocks.items)
     for cells, threads in ((1, 1), (301, 1), (1000, 3)):
-        monkeypatch.setattr(karat.recommenders.ranking, "_CELLS_AT_ONCE", cells)
+        monkeypatch.setattr(karat.recommenders.ranking, "CELLS_AT_ONCE", cells)
         monkeypatch.setattr(karat.neighbours, "TILE_BYTES", 64 * cells)
         monkeypatch.setattr("os.cpu_count", lambda threads=threads: threads)
         for model_, expected in ((model, whole), (by_rows, blocks)):

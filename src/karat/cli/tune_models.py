@@ -87,11 +87,12 @@ def _names(checked: "Checked", system: str | None, options: ModelOptions) -> lis
     names = list(checked.plan.tune) if system is None else [system]
     if not names:
         known = ", ".join(recommenders_of(checked.plan))
+        left_out = "".join(f"; {note}" for note in checked.notes)
         raise UsageError(
-            f"the plan does not say what to try of {known}", where=checked.where,
+            f"the plan does not say what to try of {known}{left_out}", where=checked.where,
             expected="[tune.NAME] with params = { factors = [16, 64] }",
         )  # fmt: skip
-    searches = {options.search or checked.plan.tune[name].search for name in names if name in checked.plan.tune}
+    searches = {options.search or checked.plan.tune[name].how for name in names if name in checked.plan.tune}
     if options.trials is not None and searches == {"grid"}:
         raise UsageError("--trials is for a random search, and a grid is tried whole", expected="--search random")
     return names
@@ -132,6 +133,7 @@ def _tried(
     if folder.exists() and not folder.is_dir():
         raise DataError("cannot make this folder: a file is there", where=str(folder))
     make_folder(folder)
+    warn([*checked.notes, *subjects[0].task.notes()], quiet=quiet)
     total, done = sum(len(one.settings) for one in subjects), 0
     found: list[ModelTuning] = []
     with Journal(folder / _JOURNAL) as journal:

@@ -157,12 +157,15 @@ def _recommenders(found: Found) -> list[str]:
     log = next(iter(found.logs), "ratings.csv")
     items = next(iter(found.catalogues), None)
     beyond = ["coverage@10", "novelty@10", *(["diversity@10"] if items else [])]
-    accuracy = ["ndcg", "precision(rel=4)", "recall(rel=4)"]
-    head = [text_of(one) for one in ["ndcg@10", "precision(rel=4)@10", "recall(rel=4)@10", *beyond]]
+    users = next(iter(found.people), None)
+    rel = "(rel=4)" if log not in found.unrated else ""
+    accuracy = ["ndcg", f"precision{rel}", f"recall{rel}"]
+    head = [text_of(one) for one in ["ndcg@10", f"precision{rel}@10", f"recall{rel}@10", *beyond]]
+    liked = "   # rel: the rating from which one is liked" if rel else "   # whatever was held out is relevant"
     lines = [
         'baseline = "popularity"      # the others are compared with it',
         "",
-        f"measures = [{', '.join(map(text_of, [*accuracy, *beyond]))}]   # rel: the rating from which one is liked",
+        f"measures = [{', '.join(map(text_of, [*accuracy, *beyond]))}]{liked}",
         "cutoffs = [5, 10, 20]           # of measures that have none",
         f"headline = [{', '.join(head)}]",
         'outputs = ["report.json", "report.md"]',
@@ -175,6 +178,7 @@ def _recommenders(found: Found) -> list[str]:
         'kind = "interactions"',
         f"path = {text_of(log)}      # karat audit looks at it first",
         f"{'' if items else '# '}items = {text_of(items or 'items.csv')}     # the catalogue, with genres",
+        *([f"users = {text_of(users)}     # what is known of them, for factorization machines"] if users else []),
         '# window = "validation"     # while you are choosing; the test window is for the end',
         "",
         "[gold.split]",

@@ -164,7 +164,8 @@ class InteractionsGold(GoldTable):
             self._catalogue(items), split, self.window, fit_on, None if items is None else items.ids
         )
         sampled = None if self.candidates is None else Sampled(self.candidates.sampled, self.candidates.seed)
-        facts = self._embedded(facts_of(split.log, items, users), split.log, folder)
+        trained = np.unique(split.window(*fit_on).user).astype(np.int64)
+        facts = self._embedded(facts_of(split.log, items, users, trained=trained), split.log, folder)
         return Task(split, self.window, fit_on, catalogue, sampled, facts, (*split.log.notes, *notes))
 
     def _catalogue(self, items: Attributes | None) -> Catalogue:

@@ -18,7 +18,7 @@ from karat.formats.vectors.sniffing import holds_vectors
 from karat.gold.annotations import SEPARATOR
 from karat.gold.ordered import aspects_of
 from karat.interactions.columns import find_columns
-from karat.interactions.log import TIME
+from karat.interactions.log import TIME, VALUE
 from karat.slices import Attribute, parse_attributes, suitable_attributes
 
 __all__ = ["Found", "look"]
@@ -32,6 +32,7 @@ _REFERENCE_NAMES = ("reference", "ref", "teacher", "ada")
 _TEXT = "text"
 _LOGS = ("ratings.dat", "ratings.csv", "u.data", "interactions.csv", "interactions.parquet")
 _CATALOGUES = ("movies.dat", "movies.csv", "u.item", "items.csv", "items.parquet")
+_PEOPLE = ("users.dat", "u.user", "users.csv", "users.parquet")
 _FEW, _SHARE = 20, 4
 """Keywords of a column: so many, or a row in so many has another."""
 _TITLES = ("title", "name", "label")
@@ -59,8 +60,12 @@ class Found:
     """Tables whose ids are called a query's, with texts."""
     logs: list[str] = field(default_factory=list)
     """Who took what and when."""
+    unrated: list[str] = field(default_factory=list)
+    """Logs without ratings."""
     catalogues: list[str] = field(default_factory=list)
     """Items as MovieLens releases list them."""
+    people: list[str] = field(default_factory=list)
+    """Users as MovieLens releases list them."""
     names: str | None = None
     """``FILE:COLUMN`` with what items are called."""
 
@@ -95,8 +100,13 @@ def _sort_in(path: Path, found: Found) -> None:
     suffix = plain_suffix(path.name)
     if path.name in _CATALOGUES:
         found.catalogues.append(path.name)
-    if path.name in _LOGS or (suffix in (".csv", ".tsv", ".parquet") and _is_log(path)):
+    if path.name in _PEOPLE:
+        found.people.append(path.name)
+    columns = _log_columns(path) if suffix in (".csv", ".tsv", ".parquet") else {}
+    if path.name in _LOGS or TIME in columns:
         found.logs.append(path.name)
+        if columns and VALUE not in columns:
+            found.unrated.append(path.name)
         return
     if suffix in (".npy", ".npz", ".safetensors") or (suffix in (".parquet", ".pq") and _list_columns(path)):
         _sort_in_vectors(path, suffix, found)
@@ -112,17 +122,17 @@ def _sort_in(path: Path, found: Found) -> None:
         _sort_in_table(path, suffix, found)
 
 
-def _is_log(path: Path) -> bool:
-    """Whether the columns are of users, items and times."""
+def _log_columns(path: Path) -> dict[str, str]:
+    """Which columns are of users, items, ratings and times; none where it is no log."""
     if path.suffix == ".parquet":
         names = list(pl.read_parquet_schema(path))
     else:
         separator = "\t" if path.suffix == ".tsv" else ","
         names = pl.read_csv(path, n_rows=0, separator=separator, truncate_ragged_lines=True).columns
     try:
-        return TIME in find_columns(names, {}, path.name)
+        return find_columns(names, {}, path.name)
     except KaratError:
-        return False
+        return {}
 
 
 def _named(path: Path, names: tuple[str, ...]) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import karat
+from karat.plan.contents import contents_of
 from karat.plan.reading import Checked
 from karat.plan.recommendation_side import RecommendationSide
 from karat.wording import count
@@ -53,7 +54,8 @@ def opened(checked: Checked, side: RecommendationSide | None, now: str) -> Looks
         return None
     file = Path(checked.where).with_suffix(_SUFFIX)
     systems = {name: table.model_dump(mode="json") for name, table in checked.plan.systems.items()}
-    settings = {"gold": checked.plan.gold.model_dump(mode="json"), "systems": systems}
+    held = contents_of(systems, checked.folder)
+    settings = {"gold": checked.plan.gold.model_dump(mode="json"), "systems": systems, "contents": held}
     digest = sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
     entry = {"opened": now, "karat": karat.__version__, "systems": list(systems), "settings": digest}
     earlier = _read(file)
@@ -64,7 +66,8 @@ def opened(checked: Checked, side: RecommendationSide | None, now: str) -> Looks
     except OSError:
         recorded = None
     every = [*earlier, entry]
-    return Looks(len(every), len({one.get("settings") for one in every}), str(every[0].get("opened")), recorded)
+    first = next(str(one["opened"]) for one in every if "opened" in one)
+    return Looks(len(every), len({one.get("settings") for one in every}), first, recorded)
 
 
 def _read(file: Path) -> list[dict[str, Any]]:

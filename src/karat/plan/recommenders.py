@@ -75,7 +75,7 @@ class RecommenderSystem(SystemTable):
             {
                 "model": self.model,
                 "params": dict(model.settings),
-                "libraries": model.versions(),
+                "libraries": model.used(),
                 "users": {
                     "known": int((~found.cold).sum()),
                     "cold": int(found.cold.sum()),
@@ -96,4 +96,5 @@ class RecommenderSystem(SystemTable):
     def _depth(self, shop: Shop, catalogue: int) -> int:
         if shop.deepest is None:
             return catalogue if catalogue <= _FULL_UP_TO else _USUAL_DEPTH
-        return max(shop.deepest, *shop.cuts) if shop.cuts else shop.deepest
+        looked_at = max(shop.deepest, *shop.cuts) if shop.cuts else shop.deepest
+        return looked_at + 1  # one more, to see whether the last is tied with the next

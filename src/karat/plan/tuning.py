@@ -1,8 +1,7 @@
 """The ``tune`` tables of a plan: settings of its recommenders to try, and the plan with those that were chosen."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,7 +9,7 @@ from pydantic import Discriminator, Field, Tag
 
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.evaluation import resolve_all
-from karat.formats.vectors import split_off_key
+from karat.plan.contents import contents_of
 from karat.plan.tables import Table
 from karat.recommenders import RECOMMENDERS, make_recommender
 from karat.settings import Params, Setting
@@ -53,10 +52,18 @@ class TuneTable(Table):
     params: dict[str, Values] = Field(
         description="By parameter, values { factors = [16, 64] }, or a range { low = 0.001, high = 1.0, log = true }."
     )
-    search: Literal["grid", "random"] = Field("grid", description="All combinations, or some that are drawn.")
+    search: Literal["grid", "random"] | None = Field(
+        None, description="All combinations (grid), or some that are drawn (random); unset: a grid, unless of ranges."
+    )
     trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] = Field(20, description="How many a random search draws.")
     measure: str = Field("ndcg@10", description="What the best setting is best in.")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(0, description="The seed of a random search.")
+
+    @property
+    def how(self) -> Literal["grid", "random"]:
+        """As it says, or as its values ask for."""
+        ranges = any(isinstance(one, RangeTable) for one in self.params.values())
+        return self.search or ("random" if ranges else "grid")
 
     @property
     def tried(self) -> Tried:
@@ -77,7 +84,7 @@ def tune_faults(plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
         if kind is None:
             continue  # told of the system
         try:
-            check_tried(kind.params, table.tried, table.search)
+            check_tried(kind.params, table.tried, table.how)
         except KaratError as error:
             where, error.where = error.where or "", None
             yield ("tune", name, *where.split(".")), str(error)
@@ -157,30 +164,22 @@ def _subject(work: "Work", name: str, table: TuneTable, asked: "Asked", task: An
         make_recommender(system.model, settings(system.params))
     try:
         tried = settings_to_try(
-            kind.params, system.params, table.tried, search=table.search, trials=table.trials, seed=table.seed
+            kind.params, system.params, table.tried, search=table.how, trials=table.trials, seed=table.seed
         )
     except KaratError as error:
         error.where = checked.at("tune", name, *(error.where or "").split("."))
         raise
     size = int(task.in_catalogue.sum())
     depth = system.depth or asked.measure.k or (size if size <= _FULL_UP_TO else _USUAL_DEPTH)
-    search: dict[str, Any] = {"kind": table.search}
-    if table.search == "random":
+    search: dict[str, Any] = {"kind": table.how}
+    if table.how == "random":
         search |= {"trials": table.trials, "seed": table.seed}
     return Subject(
         name, system.model, kind.params, lambda params: make_recommender(system.model, settings(params)), task,
         tuple(tried), tuple(table.params), asked, depth, system.cold_users, system.threshold, search,
-        {"libraries": kind.versions(), "files": _files((settings(one) for one in tried), kind.paths)},
+        {"libraries": kind.versions(), "files": contents_of(tried, checked.folder)},
         Path(checked.where).stem,
     )  # fmt: skip
-
-
-def _files(settings: Iterator[Params], paths: Sequence[str]) -> dict[str, str]:
-    """What the files are that settings name, perhaps as FILE:KEY: another content is another model."""
-    named = {split_off_key(str(one[name]))[0] for one in settings for name in paths if one.get(name)}
-    return {
-        Path(file).name: sha256(Path(file).read_bytes()).hexdigest() for file in sorted(named) if Path(file).is_file()
-    }
 
 
 def with_chosen(checked: "Checked", chosen: Mapping[str, Params], tuned: str, refit: str | None = None) -> "Checked":

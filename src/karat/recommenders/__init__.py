@@ -59,6 +59,10 @@ class Recommender(ABC):
                 found[name] = "unknown"
         return found
 
+    def used(self) -> dict[str, str]:
+        """The libraries, with their versions, that it was fitted by."""
+        return self.versions()
+
     @abstractmethod
     def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
         """Learn. Codes of users and items are those of the log, also in ``score``."""

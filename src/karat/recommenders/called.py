@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from karat.errors import DataError, UsageError
-from karat.functions import function_at, is_function_name
+from karat.functions import is_function_name, thing_at
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
 from karat.recommenders import RECOMMENDERS, Progress, Recommender
@@ -15,7 +15,8 @@ from karat.types import Floats, Ints, Matrix
 
 __all__ = ["Called", "recommender_of"]
 
-_TAKES = "a user and a list of items"
+_FAILURES = (Exception, SystemExit)
+"""What somebody's own code may throw; to leave the program is not up to it."""
 
 
 @RECOMMENDERS.register("callable")
@@ -42,7 +43,7 @@ class Called(Recommender):
         if hasattr(self.thing, "fit"):
             try:
                 self.thing.fit(train.frame())
-            except Exception as error:
+            except _FAILURES as error:
                 raise DataError(f"fit failed: {error!r}", where=self.name) from error
 
     def score(self, users: Ints, items: Ints) -> Matrix:
@@ -63,8 +64,10 @@ class Called(Recommender):
         spelling = str(self.settings["function"])
         if not is_function_name(spelling):
             raise UsageError(f"function is {spelling!r}", expected="module:name")
-        found = function_at(spelling, _TAKES)
-        return found() if isinstance(found, type) else found
+        found = _made(thing_at(spelling), spelling)
+        if not (callable(found) or hasattr(found, "score") or hasattr(found, "predict")):
+            raise UsageError(f"{spelling} is no function", expected="a function, or an object with score or predict")
+        return found
 
     def _scoring(self) -> tuple[Callable[..., Any], bool]:
         """What is to be called, and whether it takes several users."""
@@ -79,8 +82,8 @@ class Called(Recommender):
         self, scores: Callable[..., Any], who: Any, items: Sequence[str], shape: tuple[int, ...], whom: str
     ) -> Floats:
         try:
-            found = np.asarray(scores(who, items), dtype=np.float64)
-        except Exception as error:
+            found = np.asarray(scores(who, list(items)), dtype=np.float64)
+        except _FAILURES as error:
             raise DataError(f"scoring failed for {whom}: {error!r}", where=self.name) from error
         if found.shape != shape:
             got = "×".join(map(str, found.shape)) or "one number"
@@ -94,6 +97,19 @@ class Called(Recommender):
 
 def recommender_of(thing: Any, *, call: str = "user") -> Recommender:
     """A recommender from a function, a class or an object of a script."""
+    if isinstance(thing, type) and issubclass(thing, Recommender):
+        return thing()
     found = Called({"call": call})
-    found.thing = thing() if isinstance(thing, type) else thing
+    found.thing = _made(thing, getattr(thing, "__name__", "model"))
     return found
+
+
+def _made(thing: Any, name: str) -> Any:
+    """An object of a class; anything else as it is."""
+    if not isinstance(thing, type):
+        return thing
+    try:
+        return thing()
+    except _FAILURES as error:
+        expected = "a class that needs no arguments to be made"
+        raise DataError(f"could not be made: {error!r}", where=name, expected=expected) from error

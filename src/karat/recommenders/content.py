@@ -37,10 +37,11 @@ class Content(ByFactors):
         items = _vectors(facts, str(self.settings["features"]), len(train.items))
         if self.settings["idf"] and np.isin(items, (0.0, 1.0)).all():
             items = items * _rarity(items[self.known.items])
-        items = _units(items)
-        profiles = np.full((len(train.users), items.shape[1]), np.nan)
-        profiles[self.known.users] = _units(_profiles(self.known, items[self.known.items]))
-        self.of_users, self.of_items = _without_zeros(profiles), _without_zeros(items)
+        vectors = _directions(items, self.known)
+        profiles = np.full((len(train.users), vectors.shape[1]), np.nan)
+        profiles[self.known.users] = _units(_profiles(self.known, vectors[self.known.items]))
+        self.of_users = _without_zeros(profiles)
+        self.of_items = np.where(items.any(axis=1, keepdims=True), vectors, np.nan)
 
     def knows(self, users: Ints) -> Bools:
         """Those who took something that has attributes."""
@@ -67,6 +68,18 @@ def _rarity(table: Floats) -> Floats:
     """log(n / df) + 1 of each attribute, of the items of training alone."""
     having = np.count_nonzero(table, axis=0).astype(np.float64)
     found: Floats = 1.0 + np.log(len(table) / np.maximum(1.0, having))
+    return found
+
+
+def _directions(items: Floats, known: Known) -> Floats:
+    """Items of length one, by the attributes that training has; the others count for their lengths alone.
+
+    So no digit of other items hangs on an attribute that only the future has.
+    """
+    trained = items[known.items].any(axis=0)
+    ours, others = items[:, trained], items[:, ~trained]
+    lengths = np.sqrt(np.einsum("if,if->i", ours, ours) + np.einsum("if,if->i", others, others))
+    found: Floats = ours / np.where(lengths > 0, lengths, 1.0)[:, None]
     return found
 
 

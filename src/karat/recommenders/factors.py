@@ -9,7 +9,7 @@ from karat.interactions.log import Log
 from karat.interactions.task import Facts
 from karat.recommenders import RECOMMENDERS, Progress
 from karat.recommenders.baseline import Baseline, baseline_of
-from karat.recommenders.sparse import matrix_of, quietly
+from karat.recommenders.sparse import matrix_of, quietly, steadily
 from karat.recommenders.trained import ByFactors, known_of, ratings_of
 from karat.settings import Param
 from karat.types import Floats
@@ -17,7 +17,7 @@ from karat.types import Floats
 __all__ = ["LeastSquares", "PairwiseRanking", "TruncatedSvd"]
 
 _FACTORS = Param(64, "how many factors", least=1)
-_SEED = Param(0, "the seed of the random start", least=0)
+_SEED = Param(0, "the seed of the random start", least=0, most=2**32 - 1)
 
 
 @RECOMMENDERS.register("svd")
@@ -49,15 +49,17 @@ class TruncatedSvd(ByFactors):
 
 def _factorised(matrix: Any, n: int) -> tuple[Floats, Floats]:
     """U·S and V of the largest singular values: all of them where there are no more than n."""
-    if n >= min(matrix.shape):
-        left, sizes, right = np.linalg.svd(matrix.toarray(), full_matrices=False)
-        return left * sizes, right.T
     from scipy.sparse.linalg import svds
 
+    if n >= min(matrix.shape):
+        with steadily():
+            left, sizes, right = np.linalg.svd(matrix.toarray(), full_matrices=False)
+        return left * sizes, right.T
     if not matrix.data.any():
         return np.zeros((matrix.shape[0], 1)), np.zeros((matrix.shape[1], 1))
     start = np.random.default_rng(0).standard_normal(min(matrix.shape))
-    left, sizes, right = svds(matrix, k=n, v0=start)
+    with steadily():
+        left, sizes, right = svds(matrix, k=n, v0=start)
     return left * sizes, right.T
 
 
@@ -139,7 +141,8 @@ def _fit(model: Any, matrix: Any, callback: Any, name: str) -> None:
     from implicit.recommender_base import ModelFitError
 
     try:
-        model.fit(matrix, show_progress=False, callback=callback)
+        with steadily():
+            model.fit(matrix, show_progress=False, callback=callback)
     except ModelFitError as error:
         raise DataError(
             "its factors are no numbers any more",

@@ -58,6 +58,11 @@ class _Given(Recommender):
         return places
 
 
+def _are_numbers(ids: pl.Series) -> bool:
+    """Whether rows are merely numbered from 0 on."""
+    return bool((ids.cast(pl.String) == pl.int_range(len(ids), eager=True).cast(pl.String)).all())
+
+
 @RECOMMENDERS.register("scores")
 class GivenScores(_Given):
     """Scores that somebody else worked out."""
@@ -123,6 +128,12 @@ class GivenFactors(_Given):
         self.of_items = self._laid_out(items, train.items, "item")
 
     def _laid_out(self, vectors: Vectors, known: pl.Series, what: str) -> Floats:
+        if not self.settings[f"{what}s"] and _are_numbers(vectors.ids) and "0" not in known:
+            raise DataError(
+                f"holds no ids of its {what}s, and the log has none that is numbered 0",
+                where=vectors.source,
+                expected=f"{what}s = FILE, an id a line",
+            )
         codes = self._matched(known, vectors.ids, what, vectors.source)
         found = np.full((len(known), vectors.dimensions), np.nan)
         found[codes[codes >= 0]] = vectors.values[codes >= 0]

@@ -6,8 +6,10 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from karat.blocks import cut_rows
 from karat.errors import DataError
 from karat.interactions.task import Task
+from karat.recommenders.ranking import CELLS_AT_ONCE, candidates_of
 from karat.types import Bools, Ints, Ranking, gathered, places_in
 from karat.wording import count, named
 
@@ -41,6 +43,12 @@ def check_recommendations(
     taken, foreign = _faults(task, users, asked, row, item)
     notes = [*_users_told(ranking, task, users, asked), *_items_told(taken, foreign, row, seen, unknown)]
     dropped = (taken & (seen == "drop")) | (foreign & (unknown == "drop"))
+    if task.sampled is not None:
+        absent = _not_drawn(task, users, asked, row, item) & ~taken & ~foreign
+        dropped |= absent
+        if absent.any():
+            many = count(int(absent.sum()), "recommendation is", "recommendations are")
+            notes.append(f"{many} of items that are not among the drawn candidates, left out: what follows moves up")
     return (_without(ranking, dropped) if dropped.any() else ranking), notes
 
 
@@ -55,6 +63,21 @@ def _faults(task: Task, users: Ints, asked: Bools, row: Ints, item: Ints) -> tup
     held = np.isin(key, np.repeat(task.users, np.diff(held_starts)) * width + task.held.items[at])
     outside = (item < 0) | ~task.in_catalogue[item]
     return taken, checked & outside & ~held & ~taken
+
+
+def _not_drawn(task: Task, users: Ints, asked: Bools, row: Ints, item: Ints) -> Bools:
+    """Which rows are of items that are no candidates of the user, where candidates were drawn."""
+    found = np.zeros(row.size, dtype=bool)
+    place = np.searchsorted(task.users, np.where(asked, users, 0))
+    looked_at = np.flatnonzero(asked[row] & (item >= 0))
+    of_user = place[row[looked_at]]
+    width = max(1, len(task.log.items))
+    for first, last in cut_rows(task.users.size, max(1, CELLS_AT_ONCE // width)):
+        inside = (of_user >= first) & (of_user < last)
+        if inside.any():
+            drawn = candidates_of(task, np.arange(first, last))
+            found[looked_at[inside]] = ~drawn[of_user[inside] - first, item[looked_at[inside]]]
+    return found
 
 
 def _users_told(ranking: Ranking, task: Task, users: Ints, asked: Bools) -> list[str]:

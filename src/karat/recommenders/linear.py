@@ -7,7 +7,7 @@ import numpy as np
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
 from karat.recommenders import RECOMMENDERS, Progress
-from karat.recommenders.sparse import by_rows, matrix_of, product, quietly
+from karat.recommenders.sparse import by_rows, matrix_of, product, quietly, steadily
 from karat.recommenders.trained import ByRows, known_of
 from karat.settings import Param
 from karat.types import Floats, Ints, Matrix
@@ -42,16 +42,22 @@ class Ease(_Linear):
         self.known = known_of(train)
         ridge = float(self.settings["regularization"])
         if self.known.users.size < self.known.items.size:
-            self.scores = _over_users(matrix_of(self.known), ridge)
+            with steadily():
+                self.scores = _over_users(matrix_of(self.known), ridge)
             return
         with quietly():
             from irspack.recommenders.dense_slim import DenseSLIMRecommender
 
         self.scores, self.taken = None, matrix_of(self.known, dtype=np.float32)
-        self.weights = np.asarray(DenseSLIMRecommender(self.taken, reg=ridge).learn().W)
+        with steadily():
+            self.weights = np.asarray(DenseSLIMRecommender(self.taken, reg=ridge).learn().W)
 
     def table(self, rows: Ints) -> Matrix:
         return super().table(rows) if self.scores is None else self.scores[rows]
+
+    def used(self) -> dict[str, str]:
+        """Over users karat works it out itself."""
+        return {name: one for name, one in self.versions().items() if name != "irspack" or self.scores is None}
 
 
 def _over_users(taken: Any, ridge: float) -> Floats:

@@ -48,7 +48,7 @@ class FactorizationMachine(ByFactors):
         "samples": Param(20, "the last rounds, over which scores are averaged", least=1),
         "negatives": Param(2, "of implicit: items drawn for each that was taken", least=1),
         "attributes": Param("all", "of items and users: all, none, or names with commas between"),
-        "seed": Param(0, "the seed", least=0),
+        "seed": Param(0, "the seed", least=0, most=2**31 - 1),
     }
 
     def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
@@ -107,6 +107,7 @@ def _side(codes: Ints, facts: Mapping[str, Matrix], wanted: set[str]) -> _Side:
     from scipy.sparse import csr_matrix, hstack, identity
 
     tables = [facts[name][codes] for name in sorted(wanted & set(facts))]
+    tables = [table[:, table.any(axis=0)] for table in tables]  # what only the future has would move what is drawn
     rows = hstack([identity(codes.size), *map(csr_matrix, tables)], format="csr", dtype=np.float64)
     return _Side(rows, (codes.size, *(table.shape[1] for table in tables)))
 

@@ -17,11 +17,11 @@ from karat.recommenders import Progress, Recommender
 from karat.types import Bools, Floats, Ints, Matrix, Ranking, freeze, gathered
 from karat.wording import count
 
-__all__ = ["COLD", "Recommended", "recommend", "top_of"]
+__all__ = ["CELLS_AT_ONCE", "COLD", "Recommended", "candidates_of", "recommend", "top_of"]
 
 COLD = ("popularity", "nothing")
 """What users get of whom a model knows nothing."""
-_CELLS_AT_ONCE = 1 << 23
+CELLS_AT_ONCE = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ def _by_blocks(
     """Scores of whole blocks of users, candidates chosen from them."""
     n = len(task.log.items)
     everything = np.arange(n)
-    for first, last in cut_rows(rows.size, max(1, _CELLS_AT_ONCE // max(1, n))):
+    for first, last in cut_rows(rows.size, max(1, CELLS_AT_ONCE // max(1, n))):
         block = rows[first:last]
         table = np.asarray(model.score(task.users[block], everything), dtype=np.float64)
         if table.shape != (block.size, n):
@@ -170,21 +170,21 @@ def _by_blocks(
                 f"scores of shape {table.shape}", where=source, expected=f"{block.size:,} users × {n:,} items"
             )
         _check(table, task, block, source)
-        allowed = np.where(_allowed(task, block), table, -np.inf)
+        allowed = np.where(candidates_of(task, block), table, -np.inf)
         items[block], scores[block] = top_of(allowed, k)
         progress(last, rows.size)
 
 
 def _by_popularity(counts: Floats, task: Task, rows: Ints, k: int, items: Ints, scores: Floats) -> None:
     n = len(task.log.items)
-    for first, last in cut_rows(rows.size, max(1, _CELLS_AT_ONCE // max(1, n))):
+    for first, last in cut_rows(rows.size, max(1, CELLS_AT_ONCE // max(1, n))):
         block = rows[first:last]
-        allowed = np.where(_allowed(task, block), counts, -np.inf)
+        allowed = np.where(candidates_of(task, block), counts, -np.inf)
         items[block], scores[block] = top_of(allowed, k)
 
 
-def _allowed(task: Task, rows: Ints) -> Bools:
-    """Users × items: who may be recommended what."""
+def candidates_of(task: Task, rows: Ints) -> Bools:
+    """Users × items: who may be recommended what; ``rows`` are places among the task's users."""
     allowed = np.tile(task.in_catalogue, (rows.size, 1))
     for (starts, of), value in ((task.left_out, False), (task.beyond, True)):
         some, at = gathered(starts, rows)

@@ -10,7 +10,7 @@ import numpy as np
 from karat.recommenders.trained import Known
 from karat.types import Floats, Matrix
 
-__all__ = ["by_rows", "matrix_of", "product", "quietly"]
+__all__ = ["by_rows", "matrix_of", "product", "quietly", "steadily"]
 
 
 def matrix_of(known: Known, values: Floats | None = None, dtype: type = np.float64) -> Any:
@@ -31,6 +31,18 @@ def product(rows: Any, matrix: Any) -> Matrix:
     """Sparse rows × a matrix, each row summed by itself and in the order of its entries."""
     found = rows @ matrix
     return np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=np.float64)
+
+
+@contextmanager
+def steadily() -> Iterator[None]:
+    """With one thread of BLAS: with more, sums are made in another order, and the last digits are others."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:  # it comes with karat[recsys]
+        yield
+        return
+    with threadpool_limits(1, user_api="blas"):
+        yield
 
 
 @contextmanager

@@ -11,9 +11,11 @@ from karat.reports.curves import Panel, bounds_of
 from karat.reports.cutoffs import by_cutoff
 from karat.reports.drawing import (
     COLOURS,
+    MARGIN,
     POINTS,
     SMALL,
     TEXT,
+    TITLE,
     WIDTH,
     add_legend,
     fitted,
@@ -57,8 +59,7 @@ def _drawn(report: Report) -> "Figure":
     if not report.interactions:
         raise UsageError("the report is of no log", expected="a gold of the kind interactions")
     systems = list(report.systems)
-    measure = report.comparisons[0].measure if report.comparisons else report.labels[0]
-    slices = [part for part in report.slices if all(measure in part.estimates[name] for name in systems)]
+    measure, slices = _of_tiers(report)
     panels, conventions = _panels(report)
     names, columns = legend_of(systems)
     exposed = _EXPOSURE if report.exposures else 0.01
@@ -74,9 +75,21 @@ def _drawn(report: Report) -> "Figure":
         axes = cutoffs.add_subplot(1, len(panels), place + 1)
         panel.draw(axes, limits, inches=WIDTH / len(panels) - 0.5)
         axes.set_xlabel("k", fontsize=SMALL)
-    add_legend(figure, names, columns, str(report.provenance.get("name") or ""), lines=True)
+    title = fitted(str(report.provenance.get("name") or ""), WIDTH * POINTS - 2 * MARGIN, TITLE)
+    add_legend(figure, names, columns, title, lines=True)
     figure.supxlabel("\n".join(caption), x=0.015, ha="left", fontsize=SMALL, color="#444444")
     return figure
+
+
+def _of_tiers(report: Report) -> tuple[str, list[Slice]]:
+    """The first measure that has slices, those that were compared before the others; and its slices."""
+    for measure in dict.fromkeys((*(one.measure for one in report.comparisons), *report.labels)):
+        slices = [
+            part for part in report.slices if all(measure in part.estimates.get(name, {}) for name in report.systems)
+        ]
+        if slices:
+            return measure, slices
+    return report.labels[0], []
 
 
 def _panels(report: Report) -> tuple[list[Panel], list[str]]:

@@ -152,7 +152,7 @@ def _values(subject: Subject, model: Recommender) -> tuple[Floats, tuple[str, ..
     values = Evaluation(task.gold, ranking, background=background).values(measure)
     if np.isnan(values).all():
         raise DataError(f"{subject.asked.label} is defined for none of {values.size:,} users", where=subject.system)
-    return values, tuple(found.notes())
+    return values, tuple(found.notes(measure.k or 0))
 
 
 def _message(error: Exception) -> str:

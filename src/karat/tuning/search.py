@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
-from math import exp, log, prod
+from math import exp, isfinite, log, prod
 from typing import Literal
 
 from karat.errors import KaratError, UsageError
@@ -80,6 +80,8 @@ def _of_interest(values: Sequence[Setting] | Range, known: Mapping[str, Param], 
 def _check_range(known: Mapping[str, Param], name: str, values: Range, search: Search) -> None:
     if search == "grid":
         raise UsageError("found a range", expected='a list of values, or search = "random"')
+    if not (isfinite(values.low) and isfinite(values.high)):
+        raise UsageError(f"the range is from {values.low:g} to {values.high:g}", expected="an end on both sides")
     if not values.low < values.high:
         raise UsageError(f"the range is from {values.low:g} to {values.high:g}", expected="low below high")
     if values.log and values.low <= 0:

@@ -97,13 +97,19 @@ def _checked(ids: pl.Series, source: str) -> pl.Series:
 
 
 def facts_of(
-    log: Log, items: Attributes | None = None, users: Attributes | None = None, *, genre_column: str = GENRES
+    log: Log,
+    items: Attributes | None = None,
+    users: Attributes | None = None,
+    *,
+    genre_column: str = GENRES,
+    trained: Ints | None = None,
 ) -> Facts:
     """Attributes as matrices and texts whose rows are the log's items and users; who is not listed has zeros.
 
     Items: ``genre``, a column a genre, 1 where an item has it; likewise ``tag`` and ``category``. Users:
     ``user_gender`` and the like, a column a value; numbers of many values are cut into groups of like size, and texts
-    of many, such as postcodes, are left out.
+    of many, such as postcodes, are left out; so that nothing hangs on users of the future, groups are made by those who
+    are ``trained`` on, by code; None: all.
     """
     of_items, of_users = dict[str, Matrix](), dict[str, Matrix]()
     labels, texts = dict[str, tuple[str, ...]](), tuple[str, ...]()
@@ -116,7 +122,8 @@ def facts_of(
         texts = _texts(log, items, genres)
     if users is not None:
         rows = places_in(users.ids, log.users)
-        for name, column in _levels(users.table):
+        looked_at = rows if trained is None else rows[trained]
+        for name, column in _levels(users.table, np.unique(looked_at[looked_at >= 0])):
             of_users[f"user_{name}"], labels[f"user_{name}"] = _flags(column, rows)
     return Facts(of_items, of_users, texts, labels)
 
@@ -162,23 +169,23 @@ def _texts(log: Log, items: Attributes, genres: pl.Series | None) -> tuple[str, 
     return tuple(found)
 
 
-def _levels(table: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
-    """Each attribute that parts users into groups, as lists of texts."""
+def _levels(table: pl.DataFrame, looked_at: Ints) -> Iterator[tuple[str, pl.Series]]:
+    """Each attribute that parts users into groups, as lists of texts; ``looked_at``: the rows that decide."""
     for name in table.columns:
         column = table[name]
         if isinstance(column.dtype, pl.List):
             yield name, column.cast(pl.List(pl.String))
             continue
-        if column.dtype.is_numeric() and column.n_unique() > _MOST_LEVELS:
-            column = _cut(column.cast(pl.Float64).fill_nan(None))
+        if column.dtype.is_numeric() and column.gather(looked_at).n_unique() > _MOST_LEVELS:
+            column = _cut(column.cast(pl.Float64).fill_nan(None), looked_at)
         texts = column.cast(pl.String)
-        if 1 < texts.drop_nulls().n_unique() <= _MOST_LEVELS:
+        if 1 < texts.gather(looked_at).drop_nulls().n_unique() <= _MOST_LEVELS:
             yield name, texts.to_frame().select(pl.concat_list(name))[name]
 
 
-def _cut(numbers: pl.Series) -> pl.Series:
+def _cut(numbers: pl.Series, looked_at: Ints) -> pl.Series:
     """Numbers as groups of like size, called by their lowest and highest."""
-    known = numbers.drop_nulls().to_numpy()
+    known = numbers.gather(looked_at).drop_nulls().to_numpy()
     inner = np.unique(np.quantile(known, np.arange(1, _GROUPS) / _GROUPS, method="lower"))
     group = np.searchsorted(inner, numbers.fill_null(float("inf")).to_numpy(), side="left")
     names = pl.DataFrame({"group": group, "value": numbers})
