@@ -184,3 +184,18 @@ def test_the_draft_without_a_log_can_be_read(tmp_path: Path) -> None:
     path.write_text(draft("movielens", Found(), "mine"))
     checked = read_plan(path)
     assert checked.plan.gold.path == "ratings.csv" and "als" in checked.plan.systems  # type: ignore[attr-defined]
+
+
+def test_a_log_without_ratings_has_none_that_is_liked(tmp_path: Path) -> None:
+    (tmp_path / "events.csv").write_text("user,item,time\n" + "".join(f"{u},{i},{t}\n" for u, i, _, t in ROWS))
+    found = look(tmp_path)
+    plan = draft("recommenders", found, "mine")
+    assert found.unrated == ["events.csv"] and "rel=" not in plan and '"precision"' in plan
+
+
+def test_what_is_known_of_users_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ratings.csv").write_text(CSV)
+    ages = "".join(f"{user},{20 + user}\n" for user in range(1, USERS + 1))
+    (tmp_path / "users.csv").write_text("userId,age\n" + ages)
+    plan = draft("recommenders", look(tmp_path), "mine")
+    assert 'users = "users.csv"' in plan and "rel=4" in plan

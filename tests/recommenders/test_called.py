@@ -11,6 +11,7 @@ from karat.errors import DataError, UnknownName, UsageError
 from karat.interactions.task import Facts
 from karat.recommenders import make_recommender
 from karat.recommenders.called import recommender_of
+from karat.recommenders.popularity import Popularity
 from karat.recommenders.ranking import recommend
 
 from .made import made_log, task_of
@@ -35,6 +36,17 @@ class Single:
     def predict(self, user, items):
         return np.array(length(user, items), dtype=float)
 
+class Needy:
+    def __init__(self, size):
+        self.size = size
+
+class Leaving:
+    def fit(self, frame):
+        raise SystemExit(0)
+    def predict(self, user, items):
+        raise SystemExit(0)
+
+thing = Single()
 number = 3
 """
 PLACES = np.array([4, 2]), np.array([7, 1, 0])
@@ -51,7 +63,9 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     return name
 
 
-@pytest.mark.parametrize(("function", "call"), [("length", "user"), ("table", "users"), ("Single", "user")])
+@pytest.mark.parametrize(
+    ("function", "call"), [("length", "user"), ("table", "users"), ("Single", "user"), ("thing", "user")]
+)
 def test_functions_and_classes_by_name(module: str, function: str, call: str) -> None:
     model = make_recommender("callable", {"function": f"{module}:{function}", "call": call})
     model.fit(LOG, Facts())
@@ -141,3 +155,33 @@ def test_names_that_lead_nowhere(module: str) -> None:
     silent.fit(LOG, Facts())
     with pytest.raises(UsageError, match="object cannot score"):
         silent.score(*PLACES)
+
+
+def test_a_class_that_cannot_be_made(module: str) -> None:
+    with pytest.raises(DataError, match=r"Needy: could not be made: TypeError.*; expected a class that needs no arg"):
+        make_recommender("callable", {"function": f"{module}:Needy"}).fit(LOG, Facts())
+
+
+def test_to_leave_the_program_is_not_up_to_a_model(module: str) -> None:
+    """Else a gate would end with 0."""
+    with pytest.raises(DataError, match=r"Leaving: fit failed: SystemExit\(0\)"):
+        make_recommender("callable", {"function": f"{module}:Leaving"}).fit(LOG, Facts())
+    model = recommender_of(lambda user, items: exec("raise SystemExit(0)"))
+    model.fit(LOG, Facts())
+    with pytest.raises(DataError, match="scoring failed for user 'u04': SystemExit"):
+        model.score(*PLACES)
+
+
+def test_items_that_a_function_puts_in_order_stay_where_they_were() -> None:
+    def shuffling(user: str, items: list[str]) -> list[float]:
+        found = [float(item[1:]) for item in items]
+        items.reverse()
+        return found
+
+    model = recommender_of(shuffling)
+    model.fit(LOG, Facts())
+    assert model.score(*PLACES).tolist() == [[7.0, 1.0, 0.0]] * 2
+
+
+def test_a_recommender_s_class_is_made() -> None:
+    assert isinstance(recommender_of(Popularity), Popularity)

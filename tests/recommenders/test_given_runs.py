@@ -8,8 +8,9 @@ from karat.errors import DataError
 from karat.intake import as_ranking
 from karat.interactions.log import log_from_frame
 from karat.interactions.split import Split
-from karat.interactions.task import Task
+from karat.interactions.task import Sampled, Task
 from karat.recommenders.given_runs import check_recommendations
+from karat.recommenders.ranking import candidates_of
 
 
 def task() -> Task:
@@ -66,3 +67,25 @@ def test_faultless_recommendations_have_no_notes() -> None:
 def test_users_of_another_log_are_refused() -> None:
     with pytest.raises(DataError, match="none of its users is among those of test: x, y; expected users such as u, v"):
         check_recommendations(as_ranking({"x": ["a"], "y": ["b"]}), task())
+
+
+def test_only_what_was_drawn_where_candidates_were() -> None:
+    """Else a run over the whole catalogue would stand beside models that choose among a few."""
+    rows = [(user, f"i{place}", 0) for user in "abc" for place in range(2)] + [(user, "held", 2) for user in "abc"]
+    users, items, part = zip(*rows, strict=True)
+    log = log_from_frame(pl.DataFrame({"user": users, "item": items, "time": range(len(rows))}))
+    log = log.with_items(pl.Series([f"n{place:02}" for place in range(40)]))
+    split = Split(log, np.array(part, dtype=np.int8), {})
+    drawing = Task(split, sampled=Sampled(5))
+    given = as_ranking({user: [*(f"n{place:02}" for place in range(40)), "held"] for user in "abc"})
+    ranking, notes = check_recommendations(given, drawing)
+    lists = ranking.frame()
+    drawn = candidates_of(drawing, np.arange(3))
+    for place, user in enumerate("abc"):
+        found = lists.filter(query_id=user)["item_id"].to_list()
+        assert found[-1] == "held" and len(found) == 6
+        assert set(found) == set(log.items.filter(pl.Series(drawn[place])))
+    assert notes == [
+        "105 recommendations are of items that are not among the drawn candidates, left out: what follows moves up"
+    ]
+    assert len(check_recommendations(given, Task(split))[0].items) == 3 * 41
