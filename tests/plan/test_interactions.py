@@ -219,7 +219,7 @@ class TestMissingLibraries:
         fused = 'systems.fused = { kind = "fusion", of = ["popularity", "lacking"] }\n'
         outcome = run(folder, POPULARITY + self.SYSTEM.replace("OPTIONAL", "true") + fused)
         assert list(outcome.report.systems) == ["popularity"]
-        assert warned(outcome, "lacking: left out, as not-there is not installed: pip install 'karat[recsys]'")
+        assert warned(outcome, "lacking: left out, as what it needs is not installed: pip install 'karat[recsys]'")
         assert warned(outcome, "fused: left out, as it is made from lacking")
 
     def test_an_error_where_it_is_needed(self, folder: Path) -> None:

@@ -1,7 +1,7 @@
 """A plan's text → a checked Plan; every fault with its key and its line, all together."""
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -110,7 +110,7 @@ def _with_what_is_there(plan: Plan, where: str) -> tuple[Plan, tuple[str, ...]]:
             lacking[name] = f"left out, as it is made from {', '.join(sorted(without))}"
     kept = {name: table for name, table in plan.systems.items() if name not in lacking}
     if not kept or plan.baseline in lacking:
-        raise UsageError("; ".join(f"{name}: {reason}" for name, reason in lacking.items()), where=where)
+        raise UsageError("; ".join(_left_out(lacking)), where=where)
     swept = {name: table for name, table in plan.sweep.items() if name not in lacking}
     changed = {
         "systems": kept,
@@ -119,7 +119,13 @@ def _with_what_is_there(plan: Plan, where: str) -> tuple[Plan, tuple[str, ...]]:
         "target": [one for one in plan.target if one.system not in lacking],
         "output": [one for one in plan.output if one.system not in lacking],
     }
-    return plan.model_copy(update=changed), tuple(f"{name}: {reason}" for name, reason in lacking.items())
+    return plan.model_copy(update=changed), tuple(_left_out(lacking))
+
+
+def _left_out(lacking: Mapping[str, str]) -> Iterator[str]:
+    """Why systems are left out; of those with the same reason at once."""
+    for reason in dict.fromkeys(lacking.values()):
+        yield f"{', '.join(name for name, other in lacking.items() if other == reason)}: {reason}"
 
 
 def _validated(content: dict[str, Any], where: str, places: dict[lines.Path, int]) -> Plan:

@@ -51,7 +51,7 @@ class RecommenderSystem(SystemTable):
         kind = RECOMMENDERS.find(self.model)
         if kind is None or not self.optional or kind.is_installed():
             return None
-        return f"left out, as {self.model} is not installed: pip install 'karat[{kind.extra}]'"
+        return f"left out, as what it needs is not installed: pip install 'karat[{kind.extra}]'"
 
     def load(self, shop: Shop) -> Ranking:
         side = shop.recommendations

@@ -85,7 +85,7 @@ def _tiers(report: Report) -> Iterator[str]:
             yield from markdown_table(header, rows)
     if report.slices:
         yield from ("", *(f"- {escaped(line)}" for line in (*ranges_told(report), *empty_tiers_told(report))))
-        yield f"- {escaped(tiers_legend(report))}."
+        yield f"- {escaped(tiers_legend(report, report.labels))}."
 
 
 def _exposure(report: Report) -> Iterator[str]:

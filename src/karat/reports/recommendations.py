@@ -1,6 +1,6 @@
 """Recommenders on held-out interactions as tables: the windows of the log, every tier, and what is exposed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from karat.breakdown import Slice
@@ -42,7 +42,7 @@ def print_recommendations(report: Report) -> None:
     print()
     print_parted(*board(report, ends=True), fixed=1)
     if report.how is not None:
-        screen.print(f"[{percent(report.level)} interval over users]{_signs_told(report, '')}")
+        screen.print(f"[{percent(report.level)} interval over users]{_signs_told(report, '', report.labels)}")
     _print_differences(report)
     if report.slices:
         measure = report.labels[0]
@@ -52,7 +52,7 @@ def print_recommendations(report: Report) -> None:
             screen.print(line)
         for line in empty_tiers_told(report):
             screen.print(line)
-        screen.print(tiers_legend(report))
+        screen.print(tiers_legend(report, report.labels[:1]))
     if report.exposures:
         k = next(iter(report.exposures.values())).k
         screen.print(f"\nWhich share of the first {k} recommendations is of the most popular items of training")
@@ -69,10 +69,10 @@ def _print_differences(report: Report) -> None:
         console().print(f"{report.labels[0]} − {report.baseline}'s; p: sign-flip test, Holm's correction; +/=/−: users")
 
 
-def _signs_told(report: Report, where: str) -> str:
+def _signs_told(report: Report, where: str, labels: Sequence[str]) -> str:
     if report.baseline is None:
         return ""
-    beyond = ", ↑ ↓ more or less where more is not better by itself" if _beyond_accuracy(report) else ""
+    beyond = ", ↑ ↓ more or less where more is not better by itself" if _beyond_accuracy(report) & {*labels} else ""
     return f" · ▲ better, ▼ worse than {report.baseline}{where}{beyond}, else chance alone would do"
 
 
@@ -166,11 +166,11 @@ def ranges_told(report: Report) -> Iterator[str]:
         yield f"{attribute}: {', '.join(told)}"
 
 
-def tiers_legend(report: Report) -> str:
-    """What is to be known of a table by tier."""
+def tiers_legend(report: Report, labels: Sequence[str]) -> str:
+    """What is to be known of the tables of these measures by tier."""
     items = any(part.of == "items" for part in report.slices)
     told = "item…: only held-out items of the tier count; n: users who have such" if items else "n: users"
-    return f"{told}{_signs_told(report, ' there')}"
+    return f"{told}{_signs_told(report, ' there', labels)}"
 
 
 def empty_tiers_told(report: Report) -> Iterator[str]:
