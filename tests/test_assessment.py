@@ -2,7 +2,8 @@
 
 import json
 import random
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import polars as pl
 import pytest
@@ -13,7 +14,7 @@ from karat.assessment import assess
 from karat.errors import DataError, UnknownName, UsageError
 from karat.evaluation import resolve_all
 from karat.report import Report
-from karat.slices import Cuts, parse_attributes
+from karat.slices import Attribute, Cuts, parse_attributes
 from karat.statistics.intervals import Resampling
 
 QUICK = Resampling(resamples=300, seed=4)
@@ -257,3 +258,39 @@ class TestRequests:
     def test_no_intervals(self) -> None:
         report = assessed(["ap"], baseline=None, how=None, slices=[], item_slices=[])
         assert report.estimates["a"]["ap"].ci is None and "resampling" not in report.as_json()
+
+
+class TestSeveralGolds:
+    """Slices of items are matched by name: a gold may judge groups that another does not."""
+
+    GOLDS: ClassVar = {
+        "x": {"q1": {"a": 1, "c": 1}, "q2": {"c": 1}},
+        "y": {"q1": {"b": 1, "c": 1}, "q2": {"b": 1, "c": 1}},
+    }
+    RUNS: ClassVar = {"x": {"q1": ["a", "b", "c"], "q2": ["c"]}, "y": {"q1": ["b", "c"], "q2": ["c", "b"]}}
+
+    @pytest.mark.parametrize("order", ["xy", "yx"])
+    @pytest.mark.parametrize("how", [None, QUICK])
+    def test_each_has_its_own_groups(self, order: str, how: Resampling | None) -> None:
+        golds = {name: karat.as_gold(self.GOLDS[name]) for name in order}
+        table = pl.DataFrame({"item_id": ["a", "b", "c"], "kind": ["first", "second", "third"]})
+        cuts = Cuts(table, "item_id", "items", [(Attribute("kind"),)], "table")
+        report = assess(
+            golds[order[0]],
+            {name: partial(karat.as_ranking, self.RUNS[name]) for name in order},
+            resolve_all(["rr"]),
+            golds=golds,
+            how=how,
+            baseline="x" if how else None,
+            item_slices=[cuts],
+        )
+        parts = {part.name: part for part in report.slices}
+        means = {
+            (group, name): found["rr"].mean for group, part in parts.items() for name, found in part.estimates.items()
+        }
+        assert means == {
+            ("item.kind=first", "x"): 1.0,
+            ("item.kind=third", "x"): pytest.approx((1 / 3 + 1) / 2),
+            ("item.kind=second", "y"): pytest.approx((1 + 1 / 2) / 2),
+            ("item.kind=third", "y"): pytest.approx((1 / 2 + 1) / 2),
+        }

@@ -263,3 +263,19 @@ def test_parameters_are_of_models_by_name(task: karat.Task) -> None:
 def test_a_task_is_told_in_a_line(task: karat.Task) -> None:
     assert repr(task).startswith("Task(log: test of ") and "\n" not in repr(task) and len(repr(task)) < 100
     assert repr(task.split).startswith("Split(log: train ")
+
+
+def test_whole_numbers_may_be_numpy_s(task: karat.Task, log: karat.Log) -> None:
+    assert len(karat.recommend(task, "popularity", k=np.int64(2)).items) == 2 * len(task.users)
+    sampled = karat.held_out(log, sampled=np.int64(3)).sampled  # type: ignore[arg-type]
+    assert sampled is not None and sampled.n == 3
+    assert karat.evaluate_arrays([[1]], [[1]], measures="rr", n_items=np.int64(4)).mean() == {"rr": 1.0}  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="k is True"):
+        karat.recommend(task, "popularity", k=True)
+
+
+def test_what_systems_share_is_told_once(task: karat.Task) -> None:
+    rankings = {name: karat.recommend(task, name, k=5) for name in ("popularity", "random")}
+    told = karat.compare(task.gold, rankings, ["ndcg@5"]).warnings
+    for note in task.notes():
+        assert [one for one in told if note in one] == [note]

@@ -83,6 +83,17 @@ def test_the_error_of_a_difference_is_the_jackknife_s() -> None:
     assert error == pytest.approx(apart, rel=0.03)
 
 
+def test_a_figure_without_contributions_is_still_compared() -> None:
+    """Of two lists there is a figure, but nobody knows how far to trust it, nor the difference to another."""
+    two = {NAMES[0]: IDS[:K].to_list(), NAMES[1]: IDS[2 : K + 2].to_list()}
+    report = karat.compare(GOLD, {"two": two, "other": others(50)}, list(FIGURES), background=BACKGROUND)
+    (one,) = [one for one in report.comparisons if one.measure == "personalisation@5"]
+    figures = [report.estimates[name]["personalisation@5"].mean for name in ("two", "other")]
+    assert figures[0] == pytest.approx(0.4) and one.difference == pytest.approx(figures[1] - figures[0])
+    assert (one.ci, one.p, one.p_t) == (None, None, None)
+    assert not any("one query" in warning for warning in report.warnings)
+
+
 def test_reports_over_other_users_are_compared_by_their_errors() -> None:
     """A mean of contributions over those whom both have is a figure of nothing."""
     reports = []

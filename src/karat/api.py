@@ -1,6 +1,6 @@
 """What a script or a notebook calls: anything that is gold, anything that is a ranking, measures by name."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -105,7 +105,16 @@ def compare(
     for system in figures or {}:
         if system not in report.systems:
             raise UnknownName("system", system, report.systems, where="figures")
-    return replace(report, figures={name: dict(found) for name, found in (figures or {}).items()})
+    told = _shared_first(report.warnings, rankings)
+    return replace(report, figures={name: dict(found) for name, found in (figures or {}).items()}, warnings=told)
+
+
+def _shared_first(warnings: Sequence[str], rankings: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is to be known of all rankings, such as of the task that they share, once."""
+    notes = [one.notes if isinstance(one, Ranking) else () for one in rankings.values()]
+    shared = [note for note in notes[0] if all(note in one for one in notes)]
+    repeated = {f"{name}: {note}" for name in rankings for note in shared}
+    return (*shared, *(one for one in warnings if one not in repeated))
 
 
 def gate(

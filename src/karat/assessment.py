@@ -45,8 +45,8 @@ class _System:
     traces: dict[str, Trace]
     """By measure."""
     present: Bools
-    of_items: list[Scores]
-    """With the gold restricted to each group of items."""
+    of_items: dict[str, Scores]
+    """With the gold restricted to each group of items, by the group's name; those that its gold has."""
     top: tuple[tuple[str, ...], ...] = ()
     """Of every query the first items, where they are to be kept."""
     by_chance: bool = False
@@ -85,11 +85,12 @@ def assess(
     notes: list[str] = []
     groups = [group for cuts in slices for group in cuts.groups(gold.sorted_queries, notes)]
     restricted = {id(one): list(_restricted(one, item_slices, notes)) for one in golds.values()}
-    item_groups = [group for group, _ in restricted[id(next(iter(golds.values())))]]
-    _check_names([group.name for group in (*groups, *item_groups)])
+    for some in restricted.values():
+        _check_names([group.name for group in (*groups, *(group for group, _ in some))])
+    item_groups = list({group.name: group for some in restricted.values() for group, _ in some}.values())
     systems = {}
     for name, load in rankings.items():
-        parts = [part for _, part in restricted[id(golds[name])]]
+        parts = {group.name: part for group, part in restricted[id(golds[name])]}
         systems[name] = _score(
             golds[name], load(), asked, parts, duplicates, baseline is not None, keep_top, background
         )
@@ -174,7 +175,7 @@ def _score(
     gold: Gold,
     ranking: Ranking | Chance,
     asked: Sequence[Asked],
-    restricted: Sequence[Bools],
+    restricted: Mapping[str, Bools],
     duplicates: DuplicateRule,
     traced: bool,
     keep_top: int,
@@ -182,7 +183,9 @@ def _score(
 ) -> _System:
     if isinstance(ranking, Chance):
         of_gold = [one for one in asked if not one.measure.metric.of_lists]
-        of_items = [_by_chance(gold.part(kept), ranking, of_gold, duplicates) for kept in restricted]
+        of_items = {
+            group: _by_chance(gold.part(kept), ranking, of_gold, duplicates) for group, kept in restricted.items()
+        }
         scores = _by_chance(gold, ranking, asked, duplicates)
         return _System(scores, {}, np.ones(len(scores.queries), dtype=bool), of_items, by_chance=True)
     evaluation = Evaluation(gold, ranking, duplicates=duplicates, background=background)
@@ -196,10 +199,12 @@ def _score(
         scores,
         traces,
         evaluation.bench.present,
-        [
-            scores.only(labels) if kept.all() else _against(evaluation, gold, ranking, kept, duplicates).scores(of_gold)
-            for kept in restricted
-        ],
+        {
+            group: scores.only(labels)
+            if kept.all()
+            else _against(evaluation, gold, ranking, kept, duplicates).scores(of_gold)
+            for group, kept in restricted.items()
+        },
         first_items(ranking, evaluation.bench.queries, keep_top) if keep_top else (),
     )
 
@@ -262,8 +267,16 @@ def _changes(systems: Mapping[str, _System], baseline: str, asked: Sequence[Aske
 
 def _cautions(systems: Mapping[str, _System], report: Report, slices: Sequence[Slice]) -> Iterator[str]:
     """What to keep in mind when reading intervals and differences."""
-    few = min((one.n for measures in report.estimates.values() for one in measures.values() if one.n), default=0)
-    compared = min((one.n for one in report.comparisons if one.n), default=few)
+    few = min(
+        (
+            one.n
+            for name, measures in report.estimates.items()
+            for label, one in measures.items()
+            if one.n and label not in systems[name].scores.whole
+        ),
+        default=0,
+    )
+    compared = min((one.n for one in report.comparisons if one.n and not one.whole), default=few)
     if few == 1:
         yield "one query: no interval can be given"
     elif 0 < min(few, compared) < FEW_QUERIES:

@@ -150,10 +150,12 @@ def slice_of_items(
     """Every system scored with the gold restricted to a group of items; p-values are not yet corrected."""
     beside_it = systems if compared is None else compared
     estimates = estimates_of(systems, how)
-    queries = next(iter(systems.values())).queries
-    pairs = pairs_of(beside_it, baseline) if baseline else []
-    found = compare_pairs(pairs, keys_of(queries, how.seed), how, signs=signs)
-    return Slice(group.name, group.note, "items", len(queries), estimates, beside=tuple(found))
+    found: list[Comparison] = []
+    if baseline is not None:
+        keys = keys_of(beside_it[baseline].queries, how.seed)
+        found = compare_pairs(pairs_of(beside_it, baseline), keys, how, signs=signs)
+    size = len(next(iter(systems.values())).queries)
+    return Slice(group.name, group.note, "items", size, estimates, beside=tuple(found))
 
 
 def estimates_of(systems: Mapping[str, Scores], how: Resampling | None) -> dict[str, dict[str, Estimate]]:

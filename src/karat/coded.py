@@ -20,6 +20,7 @@ from karat.lists import Background, Lists, checked_background
 from karat.measure import Measure, Value
 from karat.ordering import order_rows
 from karat.results import Scores
+from karat.settings import is_whole
 from karat.types import Bools, Floats, Gold, Ints, gathered, segments_within
 
 __all__ = ["evaluate_arrays"]
@@ -55,7 +56,7 @@ def evaluate_arrays(
     if len(shown) != len(held):
         found = f"{len(shown):,} rows of recommendations, and {len(held):,} of held-out items"
         raise DataError(found, where=source, expected="a row a user on both sides")
-    if not isinstance(n_items, int | None):
+    if n_items is not None and not is_whole(n_items):
         raise UsageError(f"n_items is {n_items!r}", where=source, expected="a whole number")
     background = checked_background(background, source)
     if background is not None:

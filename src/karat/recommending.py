@@ -1,6 +1,7 @@
 """What a script calls to hold recommenders against a log: read, split, recommend; then evaluate or compare."""
 
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,7 +19,7 @@ from karat.interactions.task import Sampled, Task
 from karat.recommenders import Progress, Recommender, make_recommender
 from karat.recommenders.called import recommender_of
 from karat.recommenders.ranking import recommend as recommended
-from karat.settings import Params
+from karat.settings import Params, is_whole
 from karat.types import Ranking
 
 __all__ = ["held_out", "recommend"]
@@ -52,7 +53,7 @@ def held_out(
     >>> karat.evaluate(task.gold, ranking, ["ndcg@10", "recall(rel=4)@10"])
     """
     known_as = Attributes | str | Path | None
-    _check_kinds(items=(items, known_as), users=(users, known_as), sampled=(sampled, Sampled | int | None))
+    _check_kinds(items=(items, known_as), users=(users, known_as), sampled=(sampled, Sampled | Integral | None))
     known = read_items(items) if isinstance(items, str | Path) else items
     about = read_users(users) if isinstance(users, str | Path) else users
     if isinstance(log, str | Path) and is_split(log):
@@ -69,7 +70,7 @@ def held_out(
         raise UnknownName("catalogue", chosen, get_args(Catalogue))
     Task(split, window, fit_on)  # windows are looked over before anything is read from them
     mask, notes = catalogue_of(chosen, split, window, fit_on, None if known is None else known.ids)
-    drawn = Sampled(sampled) if isinstance(sampled, int) else sampled
+    drawn = sampled if sampled is None or isinstance(sampled, Sampled) else Sampled(sampled)
     facts = facts_of(split.log, known, about, trained=np.unique(split.window(*fit_on).user).astype(np.int64))
     return Task(split, window, fit_on, mask, drawn, facts, (*split.log.notes, *notes))
 
@@ -114,7 +115,7 @@ def recommend(
     (as the model callable takes them). Users that it does not know get the most popular items, or ``nothing``. What is
     to be known of the task and the lists is told with what is scored (``scores.warnings``).
     """
-    if not isinstance(k, int) or k < 1:
+    if not is_whole(k) or k < 1:
         raise UsageError(f"k is {k!r}", expected="a whole number from 1 on")
     if params is not None and not isinstance(model, str):
         raise UsageError("params, where the model is made already", expected="params with the name of a model")

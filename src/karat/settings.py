@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
+from numbers import Integral
 
 from karat.errors import UnknownName, UsageError
 
-__all__ = ["Param", "Params", "Setting", "settled"]
+__all__ = ["Param", "Params", "Setting", "is_whole", "settled"]
 
 Setting = int | float | str | bool
 Params = Mapping[str, Setting]
@@ -23,6 +24,11 @@ class Param:
     choices: tuple[str, ...] = ()
     more_finds_more: bool = False
     """Recall does not fall and time does not shorten as it grows: sweeps leave settings out by this."""
+
+
+def is_whole(value: object) -> bool:
+    """Whether it is a whole number, Python's or NumPy's."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def settled(known: Mapping[str, Param], given: Params | None, what: str) -> dict[str, Setting]:

@@ -31,8 +31,8 @@ class Sliced:
     groups: Sequence[Group]
     """Of queries, as the scores have them."""
     item_groups: Sequence[Group]
-    of_items: Mapping[str, Sequence[Scores]]
-    """By system, with the gold restricted to each group of items."""
+    of_items: Mapping[str, Mapping[str, Scores]]
+    """By system and the name of a group of items, with the gold restricted to it; systems may have different golds."""
     crossings: Crossings = ()
 
     @property
@@ -76,16 +76,17 @@ class Sliced:
             beside = {
                 name: parts[name].only([label for label in one.labels if label in parts[name].labels])
                 for name, one in compared.items()
+                if name in parts
             }
-            yield slice_of_items(group, parts, how, baseline, signs, beside)
+            yield slice_of_items(group, parts, how, baseline if baseline in beside else None, signs, beside)
             done += 1
             progress("Breaking down", done, steps)
 
     def _restricted(self) -> Iterator[tuple[Group, dict[str, Scores]]]:
         """The slices of items, then those of both crossed that any query falls in."""
         of_items = [
-            (group, {name: parts[number] for name, parts in self.of_items.items()})
-            for number, group in enumerate(self.item_groups)
+            (group, {name: parts[group.name] for name, parts in self.of_items.items() if group.name in parts})
+            for group in self.item_groups
         ]
         of_items = [(group, parts) for group, parts in of_items if next(iter(parts.values())).labels]
         yield from of_items

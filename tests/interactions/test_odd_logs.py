@@ -75,6 +75,12 @@ class TestText:
             read_log(path)
         assert not read_log(path, value="none").rated
 
+    @pytest.mark.parametrize(("name", "text"), [("ratings.dat", "1::2::5::{0}\n"), ("u.data", "1\t2\t5\t{0}\n")])
+    def test_nor_where_there_is_no_header(self, tmp_path: Path, name: str, text: str) -> None:
+        log = read_log(written(tmp_path, name, text.format(978300000)), value="none")
+        assert not log.rated and log.time is not None
+        assert read_log(tmp_path / name, time="none").time is None
+
 
 class TestFrames:
     TABLE = pl.DataFrame({"who": [1, 1, 2], "movieId": [7, 8, 7], "rating": [3.0, 4.0, 5.0], "timestamp": [1, 2, 3]})

@@ -275,6 +275,19 @@ class TestInterrupted:
         write_folds(folds_of(log, "users", folds=3, seed=1), tmp_path / "folds")
         assert [split.how["seed"] for split in read_folds(tmp_path / "folds")] == [1, 1, 1]
 
+    def test_what_a_killed_process_left_is_cleared(self, log: Log, tmp_path: Path) -> None:
+        folder = tmp_path / "folds"
+        for name in ("fold-1", "fold-5"):
+            (folder / name).mkdir(parents=True)
+            (folder / name / ".train.parquet.abc123.part").write_bytes(b"half")
+        (folder / ".split.json.xyz.part").write_text("{")
+        write_folds(folds_of(log, "users", folds=3), folder)
+        assert sorted(path.name for path in folder.iterdir()) == ["fold-1", "fold-2", "fold-3", "split.json"]
+        assert not list(folder.rglob("*.part"))
+        (folder / "mine.txt").write_text("mine")
+        with pytest.raises(UsageError, match=r"such as mine\.txt"):
+            write_folds(folds_of(log, "users", folds=3), folder)
+
     def test_a_window_of_no_numbers(self, log: Log, tmp_path: Path) -> None:
         write_split(split_log(log, "random"), tmp_path / "split")
         frame = pl.read_parquet(tmp_path / "split" / "train.parquet").with_columns(value=pl.lit(float("nan")))

@@ -44,3 +44,12 @@ def test_what_names_nothing_is_passed_over(folder: Path) -> None:
     texts = ["popularity", "one", "no/such.file", "no_such_module:f", "x" * 5000, "a\0b", "", "os:path"]
     assert set(contents_of({"of": texts, "k": [1, 2.0, True, None]}, folder)) <= {"os"}
     assert Path.cwd() == folder
+
+
+@pytest.mark.parametrize("fault", ["raise RuntimeError('boom')", "import sys\nsys.exit(3)"])
+def test_a_package_that_fails_is_told_of_later(folder: Path, fault: str) -> None:
+    package = folder / f"failing_{len(fault)}"
+    package.mkdir()
+    (package / "__init__.py").write_text(fault)
+    (package / "inner.py").write_text("def f(user, items): ...\n")
+    assert contents_of([f"{package.name}.inner:f"], folder) == {}

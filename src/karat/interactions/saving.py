@@ -33,6 +33,8 @@ __all__ = [
 _WINDOW_FILES = tuple(f"{name}.parquet" for name in WINDOWS)
 _FILES = (RECORD, IDS, *_WINDOW_FILES)
 _FOLD = re.compile(r"fold-[1-9][0-9]*")
+_PART = re.compile(rf"\.({'|'.join(map(re.escape, _FILES))})\..*\.part")
+"""What a killed process leaves of a file."""
 _QUICK = 1
 """The level of zstd: a third less time than the usual one, for files no larger."""
 
@@ -77,7 +79,7 @@ def write_folds(splits: Sequence[Split], folder: str | Path, *, force: bool = Fa
     """
     target = Path(folder)
     check_target(target, folds=len(splits), force=force)
-    before = (target / RECORD).is_file()
+    ours = (target / RECORD).is_file() or (target.is_dir() and all(map(_is_begun, target.iterdir())))
     names = fold_names(len(splits))
     form = {"schema": SCHEMA, "karat": __version__, "source": splits[0].log.source, "folds": names}
     make_folder(target)
@@ -86,8 +88,10 @@ def write_folds(splits: Sequence[Split], folder: str | Path, *, force: bool = Fa
         records = [_write(split, target / name, stack) for split, name in zip(splits, names, strict=True)]
         # From here on nothing takes long; what stood here must not vouch for what takes its place.
         (target / RECORD).unlink(missing_ok=True)
-    if before:
+    if ours:
         _clear(target, {RECORD, *names})
+        for name in names:
+            _clear(target / name, _FILES)
     return records
 
 
@@ -117,11 +121,13 @@ def check_target(folder: Path, *, folds: int = 0, force: bool = False) -> None:
         )
 
 
-def _is_begun(folder: Path) -> bool:
-    """Whether it is a fold of splits whose writing was interrupted: there is nothing in it but our own, or nothing."""
-    return (
-        bool(_FOLD.fullmatch(folder.name)) and folder.is_dir() and {one.name for one in folder.iterdir()} <= {*_FILES}
-    )
+def _is_begun(path: Path) -> bool:
+    """Whether it is left of a writing of folds that was interrupted: a part, or a fold of nothing but our own."""
+    if _PART.fullmatch(path.name):
+        return True
+    if not _FOLD.fullmatch(path.name) or not path.is_dir():
+        return False
+    return all(one.name in _FILES or _PART.fullmatch(one.name) for one in path.iterdir())
 
 
 def _write(split: Split, folder: Path, stack: ExitStack) -> dict[str, Any]:
@@ -178,13 +184,13 @@ def _idle_ids(split: Split) -> pl.DataFrame:
 
 
 def _clear(folder: Path, kept: Container[str]) -> None:
-    """Take away what is left of the split that stood here before."""
+    """Take away what is left of the split that stood here before, or of one that was begun."""
     for path in list(folder.iterdir()):
         if path.name in kept:
             continue
-        if path.name in _FILES:
+        if path.name in _FILES or _PART.fullmatch(path.name):
             path.unlink(missing_ok=True)
-        elif _FOLD.fullmatch(path.name) and (path / RECORD).is_file():
+        elif _is_begun(path):
             _clear(path, ())
             if not any(path.iterdir()):
                 path.rmdir()

@@ -11,6 +11,7 @@ from karat.errors import UnknownName, UsageError
 from karat.interactions.log import Log, Pairs
 from karat.interactions.split import WINDOWS, Split, Window
 from karat.lists import Background
+from karat.settings import is_whole
 from karat.types import Bools, Gold, Ints, Matrix, freeze, gathered
 from karat.wording import count
 
@@ -39,7 +40,7 @@ class Sampled:
 
     def __post_init__(self) -> None:
         for name, value, least in (("n", self.n, 1), ("seed", self.seed, 0)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            if not is_whole(value) or value < least:
                 raise UsageError(
                     f"{name} of sampled candidates is {value!r}", expected=f"a whole number from {least} on"
                 )

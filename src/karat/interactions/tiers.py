@@ -12,6 +12,7 @@ import polars as pl
 from karat.errors import UsageError
 from karat.interactions.splitting.shares import exactly
 from karat.interactions.task import Task
+from karat.settings import is_whole
 from karat.slices import Attribute, Cuts
 from karat.types import Bools, Ints
 from karat.wording import count
@@ -51,7 +52,7 @@ class Tiers:
             raise UsageError(f"popularity is {self.popularity}", expected="two shares that rise, such as 0.5, 0.8")
         for name in ("cold_users", "cold_items"):
             least = getattr(self, name)
-            if not isinstance(least, int) or least < 1:
+            if not is_whole(least) or least < 1:
                 raise UsageError(f"{name} is {least!r}", expected="a whole number from 1 on")
 
     @property

@@ -1,7 +1,7 @@
 """What the files and modules hold that settings of a plan name: other contents are another model of the same name."""
 
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
+from hashlib import file_digest
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ def contents_of(settings: Any, folder: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in sorted(set(_texts(settings))):
         for name, file in _files(text, folder):
-            found[name] = sha256(file.read_bytes()).hexdigest()
+            with file.open("rb") as content:
+                found[name] = file_digest(content, "sha256").hexdigest()
     return found
 
 
@@ -60,11 +61,11 @@ def _is_file(path: Path) -> bool:
 
 
 def _origin(module: str) -> Path | None:
-    """The file of a module, without its being run."""
+    """The file of a module, without its being run; packages that it is in are."""
     with looked_for_here():
         try:
             spec = find_spec(module)
-        except (ImportError, ValueError, AttributeError):
+        except (Exception, SystemExit):  # told of when it is imported
             return None
     origin = None if spec is None else spec.origin
     return Path(origin) if origin is not None and _is_file(Path(origin)) else None

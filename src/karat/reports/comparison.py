@@ -67,6 +67,12 @@ def _mean(mean: float, one: Comparison) -> str:
     return figure_shown(mean, decimals_of(one.ci)) if one.n else "–"
 
 
+def p_told(report: Report) -> str:
+    """How p-values came to be."""
+    whole = any(one.whole for one in report.comparisons)
+    return "p: sign-flip test" + (" (of one figure over all: the jackknife's t test)" if whole else "")
+
+
 def tally(one: Comparison) -> str:
     """``dense, ndcg@10: 26 better · 9 worse · 4 equal``"""
     return f"{one.system}, {one.measure}: {one.better:,} better · {one.worse:,} worse · {one.equal:,} equal"
@@ -137,7 +143,7 @@ def slices_table(report: Report, measure: str, *, changed: bool = False) -> Tabl
     found = {(part.name, one.system): one for part in report.slices for one in part.beside if one.measure == measure}
     compared = {system for _, system in found}
     systems = [name for name in report.systems if name != report.baseline and (name in compared or not found)]
-    pairs = [(part, one) for part in report.slices for one in systems if measure in part.estimates[one]]
+    pairs = [(part, one) for part in report.slices for one in systems if measure in part.estimates.get(one, {})]
     if changed:
         pairs = [pair for pair in pairs if not _is_same(found.get(_names(*pair)))]
     pairs.sort(key=lambda pair: _rank_of(found.get(_names(*pair)), _names(*pair), report.level))

@@ -8,6 +8,7 @@ from karat.reports.comparison import (
     changes_table,
     comparison_table,
     losses_of,
+    p_told,
     power_lines,
     slices_table,
     stacked_comparison_table,
@@ -81,7 +82,7 @@ def print_comparison(report: Report) -> None:
     names = (0, 1) if header[1] == "system" else (0,)
     styles = _styles_of_differences(report, rows, len(names) + 1)
     screen.print(_table(header, rows, text=names, folding=names, styles=styles))
-    screen.print("p: sign-flip test, Holm's correction · +/=/−: queries better, equal, worse")
+    screen.print(f"{p_told(report)}, Holm's correction · +/=/−: queries better, equal, worse")
     if legend(report):
         screen.print(legend(report))
     for one in report.comparisons:

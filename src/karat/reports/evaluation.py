@@ -42,7 +42,7 @@ def to_evaluation(report: Report, system: str, gate: Gate | None = None) -> str:
         "examples": _examples(report, system),
         "segments": [
             {"slice": part.name, "of": part.of, "n": part.n}
-            | {label: one.mean if one.n else None for label, one in part.estimates[system].items()}
+            | {label: one.mean if one.n else None for label, one in part.estimates.get(system, {}).items()}
             for part in report.slices
         ],
         "targets": verdicts,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from karat.report import Report
 from karat.reports import FORMS
-from karat.reports.comparison import changes_table, comparison_table, losses_of, power_lines, slices_table
+from karat.reports.comparison import changes_table, comparison_table, losses_of, p_told, power_lines, slices_table
 from karat.reports.partial import missed_table, notes_of, quality_table, shown_queries
 from karat.reports.recommendations import (
     empty_tiers_told,
@@ -33,7 +33,7 @@ def to_markdown(report: Report) -> str:
         lines += markdown_table(*comparison_table(report), text=(0, 1))
         lines += [
             "",
-            f"p: sign-flip test, corrected for all comparisons after Holm; +/=/−: {_who(report)} better, equal, worse.",
+            f"{p_told(report)}, corrected for all comparisons after Holm; +/=/−: {_who(report)} better, equal, worse.",
         ]
         compared = report.only(list(dict.fromkeys(one.measure for one in report.comparisons)))
         lines += ["", *(f"- {escaped(line)}" for line in power_lines(compared))]

@@ -6,7 +6,7 @@ from typing import Any
 from karat.breakdown import Slice
 from karat.measure import Measure
 from karat.report import Report
-from karat.reports.comparison import comparison_table, verdict_of
+from karat.reports.comparison import comparison_table, p_told, verdict_of
 from karat.reports.console import console, print_parted, print_table
 from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
@@ -66,7 +66,8 @@ def _print_differences(report: Report) -> None:
         print()
         header, rows = comparison_table(first)
         print_parted(header[1:], [row[1:] for row in rows], fixed=1)
-        console().print(f"{report.labels[0]} − {report.baseline}'s; p: sign-flip test, Holm's correction; +/=/−: users")
+        told = f"{report.labels[0]} − {report.baseline}'s; {p_told(first)}, Holm's correction; +/=/−: users"
+        console().print(told)
 
 
 def _signs_told(report: Report, where: str, labels: Sequence[str]) -> str:

@@ -159,11 +159,17 @@ def contributions_of_all(values: Floats, others: Floats) -> tuple[Floats, Floats
     """Contributions to two figures, of everybody who contributes to either: the means stay what the figures are.
 
     Who takes no part in a figure does not move it; the others then count for as much more as there are more of them.
-    Where a figure has no contributions that are known, both are left as they are.
+    Where the contributions to a figure are not known, both figures stand in one place, and nothing is known of the
+    spread of their difference.
     """
     sides = [~np.isnan(values), ~np.isnan(others)]
     every = sides[0] | sides[1]
-    if min(int(side.sum()) for side in sides) < 2 or (sides[0] == sides[1]).all():
+    if min(int(side.sum()) for side in sides) < 2:
+        first = np.arange(values.size) == 0
+        figures = (mean_and_std(given[side])[0] for side, given in zip(sides, (values, others), strict=True))
+        ours, theirs = (np.where(first, figure, nan) for figure in figures)
+        return ours, theirs
+    if (sides[0] == sides[1]).all():
         return values, others
     found = []
     for side, given in zip(sides, (values, others), strict=True):

@@ -189,7 +189,7 @@ def _cut(numbers: pl.Series, looked_at: Ints) -> pl.Series:
     inner = np.unique(np.quantile(known, np.arange(1, _GROUPS) / _GROUPS, method="lower"))
     group = np.searchsorted(inner, numbers.fill_null(float("inf")).to_numpy(), side="left")
     names = pl.DataFrame({"group": group, "value": numbers})
-    ends = names.drop_nulls().group_by("group").agg(low=pl.col("value").min(), high=pl.col("value").max())
+    ends = names[looked_at].drop_nulls().group_by("group").agg(low=pl.col("value").min(), high=pl.col("value").max())
     called = {group: f"{low:g}–{high:g}" for group, low, high in ends.iter_rows()}
     found = names.select(pl.when(pl.col("value").is_not_null()).then(pl.col("group")))["group"]
     return found.replace_strict(called, return_dtype=pl.String, default=None).rename(numbers.name)

@@ -2,15 +2,15 @@
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import polars as pl
 
 from karat.errors import DataError, UnknownName
 from karat.formats.delimited import SEPARATORS, cells_of, unreadable
 from karat.formats.source import Source, plain_suffix
-from karat.interactions.columns import COLUMNS, find_columns, names_columns
-from karat.interactions.log import ITEM, TIME, USER
+from karat.interactions.columns import COLUMNS, NO_COLUMN, find_columns, names_columns
+from karat.interactions.log import ITEM, TIME, USER, VALUE
 from karat.interactions.reading.rows import Rows, Text, json_fault, line_of
 from karat.interactions.reading.texts import is_number, read_text
 
@@ -29,13 +29,14 @@ def read_rows(source: Source, given: Mapping[str, str], form: str | None = None)
     """The rows of a file; ``given``: how columns are called, where it was said."""
     if form is not None and form not in FORMATS:
         raise UnknownName("format", form, FORMATS)
+    absent = {column for column in (VALUE, TIME) if given.get(column) == NO_COLUMN}
     try:
-        chosen = form or _form_of(source, given)
+        chosen = form or _form_of(source, {column: name for column, name in given.items() if column not in absent})
         if chosen == "parquet":
             return _of_parquet(source, given)
         if chosen == "jsonl":
             return _of_json(source, given)
-        return _of_headless(source, chosen) if chosen in _HEADLESS else _of_table(source, given)
+        return _of_headless(source, chosen, absent) if chosen in _HEADLESS else _of_table(source, given)
     except OSError as error:
         raise source.damaged(error) from error
 
@@ -129,8 +130,8 @@ def _check_header(source: Source, names: Sequence[str]) -> None:
         )
 
 
-def _of_headless(source: Source, form: str) -> Rows:
-    """User, item, rating and time in this order, with nothing above them."""
+def _of_headless(source: Source, form: str, absent: Collection[str]) -> Rows:
+    """User, item, rating and time in this order, with nothing above them; those ``absent`` are not read."""
     separator = _HEADLESS[form]
     fields = source.head_lines[0].split(separator)
     if not _FEWEST <= len(fields) <= len(COLUMNS):
@@ -142,4 +143,5 @@ def _of_headless(source: Source, form: str) -> Rows:
     if len(fields) == len(_IMPLICIT) and is_number(fields[-1]) and float(fields[-1]) >= _SURELY_TIME:
         kept = _IMPLICIT
     names = tuple(_NAMES[COLUMNS.index(column)] for column in kept)
-    return read_text(Text(source, separator, names, headed=False), dict(zip(kept, names, strict=True)))
+    wanted = {column: name for column, name in zip(kept, names, strict=True) if column not in absent}
+    return read_text(Text(source, separator, names, headed=False), wanted)
