@@ -57,7 +57,12 @@ class Recommended:
         found = []
         cold = int(self.cold.sum())
         if cold:
-            got = "get the most popular items" if self.fallback == "popularity" else "get nothing, and score 0"
+            gets = ("gets", "scores") if cold == 1 else ("get", "score")
+            got = (
+                f"{gets[0]} the most popular items"
+                if self.fallback == "popularity"
+                else f"{gets[0]} nothing, and {gets[1]} 0"
+            )
             found.append(f"{count(cold, 'user is', 'users are')} not known to the model, and {got}")
         k = self.items.shape[1] if looked_at is None else looked_at
         short = int(((self.items[~self.cold, :k] == NOBODY).any(axis=1)).sum())
