@@ -14,7 +14,7 @@ from karat.results import Recorded
 from karat.statistics.intervals import Bounds, Resampling
 from karat.types import Floats
 
-__all__ = ["Column", "Saved"]
+__all__ = ["Column", "Saved", "empty_tiers"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,10 @@ class Saved:
                 where=self.source,
                 hint="Make it with --slices queries.csv:attribute.",
             )
+        about = self.form.get("interactions") or {}
+        if any(name in names for names in empty_tiers(about).values()):
+            window = about["window"]
+            raise DataError(f"the tier {name} has nobody and nothing of {window}", where=self.source)
         if name not in slices:
             raise UnknownName("slice", name, slices, where=self.source)
         return slices[name]  # type: ignore[no-any-return]
@@ -80,8 +84,12 @@ class Saved:
     def _within(self, label: str, system: str, part: str | None, where: str) -> "Column":
         """A slice lacks what is one figure over all, such as coverage."""
         slices = {one["slice"]: one for one in self.form.get("slices") or ()}
-        held = slices[part]["systems"][system]["measures"] if part in slices else None
-        if held is not None and label not in held:
+        if part not in slices:
+            return Column(self, system, label, part)
+        if system not in slices[part]["systems"]:
+            raise DataError(f"the gold of {system} has nothing of the slice {part}", where=where)
+        held = slices[part]["systems"][system]["measures"]
+        if label not in held:
             raise DataError(
                 f"{label} was not worked out for the slice {part}", where=where, expected=f"one of {', '.join(held)}"
             )
@@ -131,3 +139,19 @@ class Column:
             return frame
         rows = queries.get("slices", {}).get(self.part)
         return None if rows is None else frame[rows]
+
+
+def empty_tiers(about: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Of users and of items, the tiers that nobody and nothing of the window is in; they are no slices.
+
+    ``about`` is what a report says of held-out interactions.
+    """
+    return {
+        side: [
+            f"{'item.' if side == 'items' and name != 'item' else ''}{name}={label}"
+            for name, sizes in tiers.items()
+            for label, one in sizes.items()
+            if not one["held_out"] and one["range"]
+        ]
+        for side, tiers in (about.get("tiers") or {}).items()
+    }

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import karat
-from karat.errors import MissingExtra, UsageError
+from karat.errors import DataError, MissingExtra, UsageError
 from karat.interactions.log import Log
 from karat.interactions.reading import read_log
 from karat.interactions.saving import write_split
@@ -350,3 +350,9 @@ class TestLooks:
     def test_a_spoilt_record(self, folder: Path) -> None:
         put(folder, **{"plan__opened__jsonl": "spoilt\n"})
         assert run(folder).report.provenance["test_opened"]["times"] == 2
+
+
+def test_a_target_on_a_tier_that_nobody_is_in(folder: Path) -> None:
+    target = '[[target]]\nrequire = "ndcg@5 >= 0"\nslice = "activity=power"\n'
+    with pytest.raises(DataError, match="the tier activity=power has nobody and nothing of test"):
+        run(folder, more=target, tiers="{ activity = [5, 10, 5000] }")

@@ -33,16 +33,19 @@ def _options(settings: Params) -> dict[str, Any]:
     }
 
 
+class _Neighbours(ByRows):
+    extra = "recsys"
+    libraries = ("irspack", "scipy")
+    taken: Any
+    alike: Any
+
+
 @RECOMMENDERS.register("item-knn")
-class ItemNeighbours(ByRows):
+class ItemNeighbours(_Neighbours):
     """The sum of an item's cosine similarities to what a user took, over each item's nearest."""
 
     about = "items like those that a user took: cosine similarity of who took them, each item's nearest (irspack)"
-    extra = "recsys"
-    libraries = ("irspack", "scipy")
     params: ClassVar = {**_PARAMS, "weighting": _weighting("none", "bm25")}  # a weight an item is lost in cosines
-    taken: Any
-    alike: Any
 
     def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
         with quietly():
@@ -57,15 +60,11 @@ class ItemNeighbours(ByRows):
 
 
 @RECOMMENDERS.register("user-knn")
-class UserNeighbours(ByRows):
+class UserNeighbours(_Neighbours):
     """The sum of the similarities of those neighbours who took an item."""
 
     about = "what users took who took the same: cosine similarity, each user's nearest (irspack)"
-    extra = "recsys"
-    libraries = ("irspack", "scipy")
     params: ClassVar = {**_PARAMS, "weighting": _weighting(*_WEIGHTINGS)}
-    taken: Any
-    alike: Any
 
     def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
         with quietly():

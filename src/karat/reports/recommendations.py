@@ -8,6 +8,7 @@ from karat.measure import Measure
 from karat.report import Report
 from karat.reports.comparison import comparison_table, p_told, verdict_of
 from karat.reports.console import console, print_parted, print_table
+from karat.saved import empty_tiers
 from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
 from karat.wording import estimate_shown, figure_shown, percent
@@ -176,16 +177,9 @@ def tiers_legend(report: Report, labels: Sequence[str]) -> str:
 
 def empty_tiers_told(report: Report) -> Iterator[str]:
     """Tiers that nobody, or nothing, of the window is in, and which therefore are not in the table."""
-    window = report.interactions["window"]
-    for side, tiers in report.interactions.get("tiers", {}).items():
-        empty = [
-            f"{'item.' if side == 'items' and name != 'item' else ''}{name}={label}"
-            for name, sizes in tiers.items()
-            for label, one in sizes.items()
-            if not one["held_out"] and one["range"]
-        ]
+    for side, empty in empty_tiers(report.interactions).items():
         if empty:
-            yield f"no {side} of {window}: {', '.join(empty)}"
+            yield f"no {side} of {report.interactions['window']}: {', '.join(empty)}"
 
 
 def _cell(part: Slice, system: str, measure: str, report: Report, *, ends: bool, beyond: bool) -> str:
