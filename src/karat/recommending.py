@@ -5,8 +5,6 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
-
 from karat.errors import UnknownName, UsageError
 from karat.interactions.attributes import Attributes, facts_of, read_items, read_users
 from karat.interactions.candidates import Catalogue, catalogue_of
@@ -71,7 +69,7 @@ def held_out(
     Task(split, window, fit_on)  # windows are looked over before anything is read from them
     mask, notes = catalogue_of(chosen, split, window, fit_on, None if known is None else known.ids)
     drawn = sampled if sampled is None or isinstance(sampled, Sampled) else Sampled(sampled)
-    facts = facts_of(split.log, known, about, trained=np.unique(split.window(*fit_on).user).astype(np.int64))
+    facts = facts_of(split.log, known, about, trained=split.users_of(*fit_on))
     return Task(split, window, fit_on, mask, drawn, facts, (*split.log.notes, *notes))
 
 

@@ -103,8 +103,7 @@ def task_of(
     mask, _ = catalogue_of(catalogue, split, window, ("train",))
     known = Facts()
     if facts is not None and users is not None:
-        trained = np.unique(split.window("train").user).astype(np.int64)
-        known = facts_of(split.log, read_items(facts), read_users(users), trained=trained)
+        known = facts_of(split.log, read_items(facts), read_users(users), trained=split.users_of("train"))
     return Task(split, window, ("train",), mask, sampled, known)
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+import polars as pl
+
 from karat.errors import DataError, UnknownName, UsageError
 from karat.interactions.log import ITEM, TIME, USER, VALUE
 
-__all__ = ["COLUMNS", "NO_COLUMN", "find_columns", "names_columns", "usual_id"]
+__all__ = ["COLUMNS", "NO_COLUMN", "as_whole", "find_columns", "names_columns", "usual_id"]
 
 COLUMNS = (USER, ITEM, VALUE, TIME)
 NO_COLUMN = "none"
@@ -75,6 +77,15 @@ def _parted(names: Sequence[str], given: Mapping[str, str]) -> tuple[dict[str, s
 def usual_id(names: Sequence[str], column: str) -> str | None:
     """The column of users or items in a table, by the names that logs have for it."""
     return _usual(names, column, set())
+
+
+def as_whole(ids: pl.Series) -> pl.Series:
+    """Whole numbers that were kept as floats, as pandas keeps what has gaps, as such; other ids as they are."""
+    if not ids.dtype.is_float() or not (ids.is_null() | ids.is_nan() | (ids == ids.round())).all():
+        return ids
+    known = ids.fill_nan(None)
+    whole = known.cast(pl.Int64, strict=False)
+    return whole if whole.null_count() == known.null_count() else ids
 
 
 def _usual(names: Sequence[str], column: str, taken: set[str]) -> str | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from karat.errors import DataError
 from karat.interactions.log import Log
-from karat.types import freeze
+from karat.types import Ints, freeze
 
 __all__ = ["NOWHERE", "WINDOWS", "Parts", "Split", "Window"]
 
@@ -48,6 +48,10 @@ class Split:
         if len(places) == 1:
             return self.log.take(self.part == places[0])
         return self.log.take(np.isin(self.part, places))
+
+    def users_of(self, *names: Window) -> Ints:
+        """The codes of those who have rows in the windows, ascending."""
+        return np.unique(self.window(*names).user).astype(np.int64)
 
     def with_items(self, ids: pl.Series) -> "Split":
         """With these items known as well, whether anybody took them or not."""

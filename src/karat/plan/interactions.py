@@ -164,8 +164,8 @@ class InteractionsGold(GoldTable):
             self._catalogue(items), split, self.window, fit_on, None if items is None else items.ids
         )
         sampled = None if self.candidates is None else Sampled(self.candidates.sampled, self.candidates.seed)
-        trained = np.unique(split.window(*fit_on).user).astype(np.int64)
-        facts = self._embedded(facts_of(split.log, items, users, trained=trained), split.log, folder)
+        known = facts_of(split.log, items, users, trained=split.users_of(*fit_on))
+        facts = self._embedded(known, split.log, folder)
         return Task(split, self.window, fit_on, catalogue, sampled, facts, (*split.log.notes, *notes))
 
     def _catalogue(self, items: Attributes | None) -> Catalogue:

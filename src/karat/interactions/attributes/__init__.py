@@ -10,6 +10,7 @@ import polars as pl
 from karat.errors import DataError, UnknownName
 from karat.formats.source import Source
 from karat.interactions.attributes.files import as_lists, read_table
+from karat.interactions.columns import as_whole
 from karat.interactions.folders import file_of
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
@@ -78,9 +79,7 @@ def _attributes(frame: pl.DataFrame, id_column: str, title: str | None, source: 
 
 
 def _checked(ids: pl.Series, source: str) -> pl.Series:
-    if ids.dtype.is_float() and (ids.is_null() | ids.is_nan() | (ids == ids.round())).all():
-        ids = ids.fill_nan(None).cast(pl.Int64, strict=False)  # as in logs: pandas writes so what has gaps
-    texts = ids.cast(pl.String).str.strip_chars()
+    texts = as_whole(ids).cast(pl.String).str.strip_chars()
     blank = (texts.is_null() | (texts == "")).arg_true()
     if len(blank):
         raise DataError(f"row {blank[0] + 1:,} has no {ids.name}", where=source, expected="an id in every row")

@@ -11,7 +11,7 @@ from karat.errors import DataError, UsageError
 from karat.formats.source import Source
 from karat.intake import frame_of
 from karat.interactions.attributes import Attributes, read_items
-from karat.interactions.columns import COLUMNS, find_columns
+from karat.interactions.columns import COLUMNS, as_whole, find_columns
 from karat.interactions.folders import file_of
 from karat.interactions.log import ITEM, TIME, USER, VALUE, Log, log_from_frame
 from karat.interactions.reading.rows import Rows
@@ -86,10 +86,7 @@ def _log_of(rows: Rows, source: str, scale: tuple[float, float] | None) -> Log:
 
 def _ids(rows: Rows, column: str) -> pl.Series:
     """Whole numbers or strings, none of them missing."""
-    ids, name = rows.frame[column], rows.names[column]
-    if ids.dtype.is_float() and (ids.is_null() | ids.is_nan() | (ids == ids.round())).all():
-        whole = ids.fill_nan(None).cast(pl.Int64, strict=False)  # pandas writes so what has gaps
-        ids = whole if whole.null_count() == ids.fill_nan(None).null_count() else ids
+    ids, name = as_whole(rows.frame[column]), rows.names[column]
     if not (ids.dtype.is_integer() or ids.dtype in (pl.String, pl.Categorical, pl.Enum)):
         raise DataError(f"{name} is of type {ids.dtype}", where=rows.place(0), expected="whole numbers or texts")
     if ids.null_count():
