@@ -76,3 +76,19 @@ def test_end_to_end_a_reader_that_left_is_no_error(folder: Path) -> None:
     finally:
         os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_an_interrupt_at_the_very_end_is_no_traceback() -> None:
+    """When everything is said and only the streams are to be emptied."""
+    code = (
+        "import sys, io\n"
+        "class Late(io.StringIO):\n"
+        "    def flush(self):\n"
+        "        raise KeyboardInterrupt\n"
+        "import karat.cli\n"
+        "sys.argv = ['karat', '--version']\n"
+        "sys.stdout = Late()\n"
+        "karat.cli.run()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "")

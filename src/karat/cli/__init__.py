@@ -131,12 +131,16 @@ def run() -> NoReturn:
         code: Any = 0
     except SystemExit as exit_:
         code = exit_.code or 0
+    except KeyboardInterrupt:  # while the last words were said
+        code = _INTERRUPTED
     try:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
     except OSError:
         code = code or _reader_left()
+    except KeyboardInterrupt:
+        code = code or _INTERRUPTED
     os._exit(code if isinstance(code, int) else 1)
 
 
