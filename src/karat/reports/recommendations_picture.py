@@ -1,8 +1,9 @@
 """Recommenders as a page of figures: the first measure by tier, what is recommended by popularity, and by cut-off."""
 
+from functools import partial
 from io import BytesIO
 from textwrap import wrap
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from karat.breakdown import Slice
 from karat.errors import UsageError
@@ -27,7 +28,6 @@ from karat.reports.drawing import (
 from karat.wording import percent
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["to_recommenders_figure", "to_recommenders_png"]
@@ -58,23 +58,21 @@ def _drawn(report: Report) -> "Figure":
 
     if not report.interactions:
         raise UsageError("the report is of no log", expected="a gold of the kind interactions")
-    systems = list(report.systems)
     measure, slices = _of_tiers(report)
     panels, conventions = _panels(report)
-    names, columns = legend_of(systems)
-    exposed = _EXPOSURE if report.exposures else 0.01
-    heights = [0.5 + max(2, len(slices)) * (_ROW + _POINT * len(systems)), exposed, _PANEL if panels else 0.01]
-    caption = _caption(report, measure, conventions)
-    figure = Figure((WIDTH, sum(heights) + 0.9 + 0.13 * len(caption)), layout="constrained")
+    names, columns = legend_of(list(report.systems))
+    rows = 0.5 + max(2, len(slices)) * (_ROW + _POINT * len(report.systems))
+    parts = [(rows, partial(_draw_tiers, report=report, slices=slices, measure=measure))] if slices else []
+    parts += [(_EXPOSURE, partial(_draw_exposure, report=report))] if report.exposures else []
+    parts += [(_PANEL, partial(_draw_cutoffs, panels=panels))] if panels else []
+    caption = _caption(report, slices, panels, conventions)
+    height = sum(height for height, _ in parts) + 0.9 + 0.13 * len(caption)
+    figure = Figure((WIDTH, height), layout="constrained")
     # Each by itself: the names of tiers are as wide as half of the page, and would push the others aside.
-    tiers, exposure, cutoffs = cast("list[SubFigure]", figure.subfigures(3, 1, height_ratios=heights))
-    _draw_tiers(tiers.add_subplot(), report, slices, measure)
-    if report.exposures:
-        _draw_exposure(exposure.add_subplot(), report)
-    for place, (panel, limits) in enumerate(zip(panels, bounds_of(panels) if panels else [], strict=True)):
-        axes = cutoffs.add_subplot(1, len(panels), place + 1)
-        panel.draw(axes, limits, inches=WIDTH / len(panels) - 0.5)
-        axes.set_xlabel("k", fontsize=SMALL)
+    ratios = [height for height, _ in parts]
+    places = figure.subfigures(len(parts), 1, height_ratios=ratios, squeeze=False).flat if parts else ()
+    for place, (_, draw) in zip(places, parts, strict=True):
+        draw(place)
     title = fitted(str(report.provenance.get("name") or ""), WIDTH * POINTS - 2 * MARGIN, TITLE)
     add_legend(figure, names, columns, title, lines=True)
     figure.supxlabel("\n".join(caption), x=0.015, ha="left", fontsize=SMALL, color="#444444")
@@ -102,8 +100,17 @@ def _panels(report: Report) -> tuple[list[Panel], list[str]]:
     return panels, [f"{one.name}: {one.spelling}" for one in shown if "(" in one.spelling and one.name != one.spelling]
 
 
-def _draw_tiers(axes: "Axes", report: Report, slices: list[Slice], measure: str) -> None:
+def _draw_cutoffs(figure: "SubFigure", panels: list[Panel]) -> None:
+    """A measure a panel, over its cut-offs."""
+    for place, (panel, limits) in enumerate(zip(panels, bounds_of(panels), strict=True)):
+        axes = figure.add_subplot(1, len(panels), place + 1)
+        panel.draw(axes, limits, inches=WIDTH / len(panels) - 0.5)
+        axes.set_xlabel("k", fontsize=SMALL)
+
+
+def _draw_tiers(figure: "SubFigure", report: Report, slices: list[Slice], measure: str) -> None:
     """A line a slice, a point with its interval for each system."""
+    axes = figure.add_subplot()
     systems = list(report.systems)
     for row, part in enumerate(slices):
         for place, name in enumerate(systems):
@@ -131,8 +138,9 @@ def _n(part: Slice, measure: str) -> str:
     return f"{max(of[measure].n for of in part.estimates.values()):,}"
 
 
-def _draw_exposure(axes: "Axes", report: Report) -> None:
+def _draw_exposure(figure: "SubFigure", report: Report) -> None:
     """Which part of the catalogue recommendations come from, most popular first, beside what was taken in training."""
+    axes = figure.add_subplot()
     edges: tuple[float, ...] = ()
     for place, name in enumerate(report.systems):
         one = report.exposures.get(name)
@@ -157,12 +165,13 @@ def _middles(edges: tuple[float, ...]) -> list[float]:
     return [(low + high) / 2 for low, high in zip((0.0, *edges), edges, strict=False)]
 
 
-def _caption(report: Report, measure: str, conventions: list[str]) -> list[str]:
-    about = report.interactions
+def _caption(report: Report, slices: list[Slice], panels: list[Panel], conventions: list[str]) -> list[str]:
+    of_items = any(part.of == "items" for part in slices)
     said = [
-        f"Held against {about['window']}; tiers are of training interactions",
-        "tiers of items: only held-out items of the tier count as relevant",
-        f"lines and bands: {percent(report.level)} intervals" if report.how else "",
+        f"Held against {report.interactions['window']}",
+        "tiers are of training interactions" if slices else "",
+        "tiers of items: only held-out items of the tier count as relevant" if of_items else "",
+        f"lines and bands: {percent(report.level)} intervals" if report.how and (slices or panels) else "",
         *conventions,
     ]
     return wrap("; ".join(filter(None, said)) + ".", 108)
