@@ -28,7 +28,7 @@ LAYERS = [
     {"statistics", "matching", "ordering", "neighbours"},
     {"wording"},
     {"results", "slices", "targets", "hygiene", "tops", "sampling", "similarities", "timing", "ann", "stability"},
-    {"judging", "metrics", "indexed", "partial", "exposures"},
+    {"judging", "metrics", "indexed", "partial", "exposures", "answers"},
     {"evaluation", "breakdown", "changes", "expectations", "agreement", "examples"},
     {"pairing", "coded", "slicing"},
     {"report", "saved", "chance"},

@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
+import polars as pl
 
+from karat.answers import GOLD_SHOWN, Answers, Listed, listed_gold, listed_ranking
 from karat.breakdown import Slice, correct_slices, estimates_of, pairs_of
 from karat.chance import Chance, expected_scores, has_expectation
 from karat.changes import Change, Trace, changes_between
@@ -23,7 +25,6 @@ from karat.statistics.estimates import FEW_QUERIES
 from karat.statistics.intervals import Resampling
 from karat.statistics.relative import with_relative
 from karat.statistics.streams import keys_of
-from karat.tops import first_items
 from karat.types import Bools, Gold, Ranking
 from karat.wording import count
 
@@ -47,7 +48,7 @@ class _System:
     present: Bools
     of_items: dict[str, Scores]
     """With the gold restricted to each group of items, by the group's name; those that its gold has."""
-    top: tuple[tuple[str, ...], ...] = ()
+    first: Listed | None = None
     """Of every query the first items, where they are to be kept."""
     by_chance: bool = False
 
@@ -101,8 +102,8 @@ def assess(
         if system.by_chance:  # exact: nothing was drawn that an interval could be about
             estimates[name] = {label: replace(one, ci=None) for label, one in estimates[name].items()}
     by_chance = frozenset(name for name, system in systems.items() if system.by_chance)
-    tops = _tops(systems) if keep_top else {}
-    report = Report(scores, estimates, how, baseline, top=tops, by_chance=by_chance)
+    answers = _answers(systems, golds, gold.sorted_queries, keep_top) if keep_top else None
+    report = Report(scores, estimates, how, baseline, answers=answers, by_chance=by_chance)
     warnings = [f"{name}: {warning}" for name, one in scores.items() for warning in one.warnings] + notes
     sliced = _sliced(systems, groups, item_groups, crossings)
     if how is None:
@@ -146,8 +147,24 @@ def _check_request(golds: Mapping[str, Gold], rankings: Rankings, how: Resamplin
             )
 
 
-def _tops(systems: Mapping[str, _System]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    return {name: system.top for name, system in systems.items() if not system.by_chance}
+def _answers(systems: Mapping[str, _System], golds: Mapping[str, Gold], queries: pl.Series, keep_top: int) -> Answers:
+    """Golds are called by their source where there are several."""
+    several = list({id(one): one for one in golds.values()}.values())
+    names = dict(zip(map(id, several), _told_apart([one.source for one in several]), strict=True))
+    return Answers(
+        queries.cast(pl.String),
+        {names[id(one)]: listed_gold(one, queries, max(keep_top, GOLD_SHOWN)) for one in several},
+        {name: system.first for name, system in systems.items() if system.first is not None},
+        {name: names[id(golds[name])] for name in systems},
+    )
+
+
+def _told_apart(sources: Sequence[str]) -> list[str]:
+    if len(sources) == 1:
+        return [""]
+    if len(set(sources)) == len(sources):
+        return list(sources)
+    return [f"{source} {number}" for number, source in enumerate(sources, 1)]
 
 
 def _check_names(names: Sequence[str]) -> None:
@@ -205,7 +222,7 @@ def _score(
             else _against(evaluation, gold, ranking, kept, duplicates).scores(of_gold)
             for group, kept in restricted.items()
         },
-        first_items(ranking, evaluation.bench.queries, keep_top) if keep_top else (),
+        listed_ranking(ranking, evaluation.bench.queries, keep_top, evaluation.bench.gold) if keep_top else None,
     )
 
 

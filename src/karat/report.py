@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import isnan
 from typing import Any, Protocol
 
@@ -9,6 +10,7 @@ import polars as pl
 
 from karat._version import __version__
 from karat.agreement import Agreement
+from karat.answers import Answers
 from karat.breakdown import Slice, worst_slices
 from karat.changes import Change
 from karat.examples import Example
@@ -83,18 +85,25 @@ class Report:
     """Of what log the gold was held out: its split, windows, catalogue and tiers."""
     exposures: Mapping[str, Exposure] = field(default_factory=dict)
     """By system, how popular what it recommends was in training."""
-    top: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
-    """By system, the first items of every query, where they were kept."""
+    answers: Answers | None = None
+    """The gold's and every system's first items of every query, where they were kept."""
     examples: dict[str, tuple[Example, ...]] = field(default_factory=dict)
     """By system, the queries that went best and worst."""
     query_names: dict[str, str] = field(default_factory=dict)
     """The queries' texts."""
     names: dict[str, str] = field(default_factory=dict)
     """What ids are called, for people."""
+    headline: tuple[str, ...] = ()
+    """The measures to show first; where there are none, all of them."""
     detect: float = 0.01
     """A difference of interest: how many queries would show it is said."""
     warnings: tuple[str, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def top(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """By system, the first items of every query, where they were kept."""
+        return {} if self.answers is None else {name: one.tuples() for name, one in self.answers.systems.items()}
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -175,6 +184,8 @@ class Report:
             "karat": __version__,
             "systems": {name: self._system(name, scores) for name, scores in self.systems.items()},
         }
+        if self.headline:
+            form["headline"] = list(self.headline)
         if self.how is not None:
             form["resampling"] = self.how.as_json()
         if self.baseline is not None:

@@ -122,6 +122,7 @@ def _completed(report: Report, work: Work) -> Report:
         exposures=work.exposures,
         asked=dict(side.about) | {"show": list(side.show)} if side is not None else {},
         query_names=dict(side.texts) if side is not None else {},
+        headline=checked.headline,
         warnings=(
             *report.warnings,
             *checked.notes,

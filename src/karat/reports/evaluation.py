@@ -91,7 +91,7 @@ def _alone(report: Report, system: str) -> Report:
         changes=(),
         slices=tuple(replace(part, estimates=own(part.estimates), beside=()) for part in report.slices),
         spaces=own(report.spaces),
-        top=own(report.top),
+        answers=None if report.answers is None else report.answers.only(system),
         warnings=tuple(one for one in report.warnings if one.partition(": ")[0] not in {*report.systems} - {system}),
         hints=tuple(hint for hint in report.hints if getattr(hint, "system", system) in (system, None)),
     )
