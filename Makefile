@@ -13,6 +13,7 @@ demo: .venv/.core
 	$(BIN)/karat demo movies
 
 test: .venv/.dev
+	@$(BIN)/python scripts/install_browser.py
 	$(BIN)/python -m pytest -n auto
 
 check: .venv/.dev
@@ -39,6 +40,8 @@ bench: .venv/.core .venv-bench/.done .venv-rectools/.done .venv-lenskit/.done
 	$(BIN)/python benchmarks/predicates.py --part all --rounds 3
 	$(BIN)/python benchmarks/recommend.py --part all --rounds 3
 	$(BIN)/python benchmarks/splitting.py
+	@$(BIN)/python scripts/install_browser.py
+	$(BIN)/python benchmarks/report.py --part all --rounds 5
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
