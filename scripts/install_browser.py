@@ -69,7 +69,7 @@ def install_playwright() -> str | None:
 
 
 def trouble_of(*command: str) -> str | None:
-    """Run a command in silence; the last line of what it complained of, or None where all went well."""
+    """Run a command in silence; the first line of what it complained of, or None where all went well."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     try:
         ran = subprocess.run(
@@ -80,7 +80,7 @@ def trouble_of(*command: str) -> str | None:
     if ran.returncode == 0:
         return None
     said = (ran.stderr or ran.stdout).strip().splitlines()
-    return said[-1] if said else f"{command[0]} ended with {ran.returncode}"
+    return said[0] if said else f"{command[0]} ended with {ran.returncode}"
 
 
 if __name__ == "__main__":
