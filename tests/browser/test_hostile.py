@@ -1,0 +1,42 @@
+"""Hostile texts come through karat's readers as they are, so that pages are really shown them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from karat.errors import DataError
+from karat.plan.api import run_plan
+from karat.rankers.runs import read_run
+from tests.browser.hostile import HOSTILE, LONE_SURROGATE, SYSTEMS, hostile_plan, item_of, slices_of, title_of
+
+TEXTS = list(HOSTILE.values())
+
+
+def test_all_texts_come_through_unchanged(tmp_path: Path) -> None:
+    outcome = run_plan(hostile_plan(tmp_path))
+    report, answers = outcome.report, outcome.report.answers
+    assert answers is not None
+    assert set(answers.queries) == set(TEXTS)
+    assert list(report.systems) == list(answers.systems) == list(SYSTEMS)
+    for listed in (*answers.systems.values(), *answers.golds.values()):
+        assert set(listed.items) == set(map(item_of, TEXTS))
+    assert [report.names[item_of(text)] for text in TEXTS] == [title_of(place) for place in range(len(TEXTS))]
+    assert {part.name for part in report.slices} >= set(slices_of(TEXTS))
+    assert outcome.gate is not None
+    assert {verdict.outcome for verdict in outcome.gate.verdicts} == {"pass", "fail"}
+    json.dumps(report.as_json(), allow_nan=False)
+
+
+def test_queries_get_better_and_worse(tmp_path: Path) -> None:
+    changes = [change.as_json() for change in run_plan(hostile_plan(tmp_path)).report.changes]
+    assert {change["system"] for change in changes} == set(SYSTEMS[1:])
+
+
+def test_half_of_a_pair_does_not_get_in(tmp_path: Path) -> None:
+    nested, lines = tmp_path / "run.json", tmp_path / "run.jsonl"
+    nested.write_text(json.dumps({LONE_SURROGATE: {"a": 1.0}}))
+    with pytest.raises(DataError, match="surrogates"):
+        read_run(nested)
+    lines.write_text(json.dumps({"query_id": LONE_SURROGATE, "item_id": "a", "score": 1}) + "\n")
+    assert read_run(lines).queries[0].encode() != b""  # what Polars makes of it, UTF-8 can hold
