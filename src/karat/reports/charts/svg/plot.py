@@ -1,0 +1,76 @@
+"""The plane that lines and points stand in: two axes, what they are about, and light lines behind."""
+
+from dataclasses import dataclass
+
+from karat.reports.charts.scales import Scale
+from karat.reports.charts.svg.sheet import SMALL, Sheet
+from karat.reports.charts.texts import fit, width_of
+
+__all__ = ["Plot", "height_for"]
+
+_UPRIGHT_TICK = 27.0
+_RIGHT = 14.0
+
+
+def height_for(width: float) -> float:
+    """Of the plane, as high as is pleasant."""
+    return max(150.0, min(260.0, 0.42 * width))
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Where figures stand on the sheet."""
+
+    sheet: Sheet
+    across: Scale
+    upright: Scale
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+    @classmethod
+    def laid_out(cls, sheet: Sheet, across: Scale, upright: Scale, top: float, high: float) -> "Plot":
+        """With room to the left for the figures of the upright axis."""
+        names = [name for _, name in upright.ticks(int(high / _UPRIGHT_TICK))]
+        left = max((width_of(name, SMALL) for name in names), default=0.0) + 8
+        return cls(sheet, across, upright, left, sheet.width - _RIGHT, top, top + high)
+
+    def x(self, value: float) -> float:
+        return self.left + self.across.part(value) * (self.right - self.left)
+
+    def y(self, value: float) -> float:
+        return self.bottom - self.upright.part(value) * (self.bottom - self.top)
+
+    def draw_ground(self, x_label: str, y_label: str, *, above: float = 0.0) -> None:
+        """``above``: how much stands between the plane and what its upright axis is about."""
+        sheet = self.sheet
+        for value, name in self.upright.ticks(int((self.bottom - self.top) / _UPRIGHT_TICK)):
+            sheet.across(self.left, self.right, self.y(value), "grid")
+            sheet.text(self.left - 6, self.y(value) + 4, name, "tick", "end")
+        sheet.text(0.0, self.top - 9 - above, fit(y_label, self.right, SMALL), "note")
+        self.draw_across(x_label)
+
+    def draw_across(self, x_label: str) -> None:
+        """The axis at the bottom."""
+        sheet = self.sheet
+        for value, name in self._named():
+            sheet.upright(self.x(value), self.bottom, self.bottom + 4, "axis")
+            sheet.text(self._inside(self.x(value), name), self.bottom + 18, name, "tick", "middle")
+        sheet.across(self.left, self.right, self.bottom, "axis")
+        sheet.labelled((self.left + self.right) / 2, self.bottom + 36, x_label, self.right - self.left)
+
+    def _named(self) -> list[tuple[float, str]]:
+        """As many ticks as there is room for their names."""
+        wide, most = self.right - self.left, 12
+        ticks = self.across.ticks(most)
+        while most > 2 and max((width_of(name, SMALL) for _, name in ticks), default=0.0) + 12 > wide / max(
+            1, len(ticks)
+        ):
+            most -= 1
+            ticks = self.across.ticks(most)
+        return ticks
+
+    def _inside(self, x: float, name: str) -> float:
+        half = width_of(name, SMALL) / 2
+        return max(half, min(self.sheet.width - half, x))

@@ -1,0 +1,111 @@
+"""The strokes that all charts in SVG are made of. Colours come by class alone, so that the page's theme decides."""
+
+from collections.abc import Sequence
+from html import escape
+
+from karat.reports.charts.model import Chart, place_of
+from karat.reports.charts.texts import clean, fit, width_of
+
+__all__ = ["SMALL", "TEXT", "Sheet", "number"]
+
+TEXT, SMALL = 12.0, 11.0
+_SERIES = 8
+_DASHES = ("", "7 3", "2 3", "8 3 2 3", "12 4", "4 2", "10 2 2 2", "1 2")
+# Around 0, about as large as each other to the eye.
+_MARKERS = (
+    "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
+    "M-3.5-3.5h7v7h-7z",
+    "M0-4.6L4.4 3.4H-4.4z",
+    "M0-5L5 0L0 5L-5 0z",
+    "M0 4.6L4.4-3.4H-4.4z",
+    "M-1.6-4.6h3.2v3h3v3.2h-3v3h-3.2v-3h-3v-3.2h3z",
+    "M-4.6 0L3.4-4.4V4.4z",
+    "M4.6 0L-3.4-4.4V4.4z",
+)
+_LEGEND_LINE, _SWATCH, _BETWEEN = 18.0, 30.0, 16.0
+_LONGEST_TITLE = 300
+
+
+def number(value: float) -> str:
+    """A coordinate, to a hundredth of a pixel."""
+    return f"{value:.2f}".rstrip("0").rstrip(".") if value else "0"
+
+
+class Sheet:
+    """A drawing in the making: pieces of SVG, from the back to the front."""
+
+    def __init__(self, chart: Chart, width: float) -> None:
+        self.chart = chart
+        self.width = width
+        self._pieces: list[str] = []
+
+    def markup(self, prefix: str, height: float) -> str:
+        """The whole, with what it is called and what it shows for who cannot see it."""
+        name = escape("".join(letter for letter in prefix if letter.isalnum() or letter in "-_"), quote=True)
+        return (
+            f'<svg class="chart" role="img" aria-labelledby="{name}-title {name}-desc" width="100%" '
+            f'viewBox="0 0 {number(self.width)} {number(height)}" font-size="{number(TEXT)}" '
+            f'preserveAspectRatio="xMinYMin meet"><title id="{name}-title">{_escaped(self.chart.title)}</title>'
+            f'<desc id="{name}-desc">{_escaped(self.chart.description, 1_000)}</desc>{"".join(self._pieces)}</svg>'
+        )
+
+    def text(self, x: float, y: float, content: str, kind: str = "label", anchor: str = "start") -> None:
+        """Already shortened to its room; ``y`` is its base line."""
+        aligned = "" if anchor == "start" else f' text-anchor="{anchor}"'
+        size = f' font-size="{number(SMALL)}"' if kind in ("tick", "note") else ""
+        self._pieces.append(
+            f'<text class="{kind}" x="{number(x)}" y="{number(y)}"{aligned}{size}>{escape(content, quote=False)}</text>'
+        )
+
+    def path(self, d: str, kind: str, attributes: str = "") -> None:
+        self._pieces.append(f'<path class="{kind}" d="{d}"{attributes}/>')
+
+    def open(self, kind: str, title: str = "") -> None:
+        """A group; who points at it is told its title."""
+        self._pieces.append(f'<g class="{kind}">' + (f"<title>{_escaped(title)}</title>" if title else ""))
+
+    def close(self) -> None:
+        self._pieces.append("</g>")
+
+    def across(self, left: float, right: float, y: float, kind: str) -> None:
+        self.path(f"M{number(left)} {number(y)}H{number(right)}", kind)
+
+    def upright(self, x: float, top: float, bottom: float, kind: str) -> None:
+        self.path(f"M{number(x)} {number(top)}V{number(bottom)}", kind)
+
+    def marker(self, x: float, y: float, place: int) -> None:
+        shape = _MARKERS[place % len(_MARKERS)]
+        self._pieces.append(f'<path class="dot" d="{shape}" transform="translate({number(x)} {number(y)})"/>')
+
+    def hue(self, series: int) -> str:
+        """The class that gives a series its colour."""
+        return f"c{place_of(self.chart, series) % _SERIES}"
+
+    def dashes(self, series: int) -> str:
+        dashes = _DASHES[place_of(self.chart, series) % len(_DASHES)]
+        return f' stroke-dasharray="{dashes}"' if dashes else ""
+
+    def legend(self, names: Sequence[str], *, lines: bool) -> float:
+        """Names of the series along the top, in as many lines as they need; how high it is."""
+        x, y = 0.0, 13.0
+        for series, name in enumerate(names):
+            shown = fit(name, self.width - _SWATCH, TEXT)
+            wide = _SWATCH + width_of(shown, TEXT)
+            if x and x + wide > self.width:
+                x, y = 0.0, y + _LEGEND_LINE
+            self.open(f"{self.hue(series)} key")
+            if lines:
+                self.path(f"M{number(x)} {number(y - 4)}h24", "line", f' fill="none"{self.dashes(series)}')
+            self.marker(x + 12, y - 4, place_of(self.chart, series))
+            self.close()
+            self.text(x + _SWATCH, y, shown)
+            x += wide + _BETWEEN
+        return y + 10.0
+
+    def labelled(self, middle: float, y: float, content: str, room: float) -> None:
+        """What an axis is about, under its middle."""
+        self.text(middle, y, fit(content, room, SMALL), "note", "middle")
+
+
+def _escaped(text: str, longest: int = _LONGEST_TITLE) -> str:
+    return escape(clean(text, longest), quote=False)

@@ -1,0 +1,107 @@
+"""Round numbers along an axis, and how they are written."""
+
+from bisect import bisect_left
+from datetime import UTC, datetime, timedelta
+from math import ceil, floor, log10
+
+from karat.wording import figure_shown, percent
+
+__all__ = ["decimals_for", "even_ticks", "linear_ticks", "log_ticks", "numbers_shown", "time_ticks"]
+
+_STEPS = (1.0, 2.0, 5.0, 10.0)
+_MOST_DECIMALS = 10
+_THOUSANDS = 10_000.0
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_TIME_STEPS = tuple(
+    [_MINUTE * n for n in (1, 2, 5, 10, 15, 30)]
+    + [_HOUR * n for n in (1, 2, 3, 6, 12)]
+    + [_DAY * n for n in (1, 2, 7, 14)]
+)
+_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200)
+
+
+def linear_ticks(low: float, high: float, most: int) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten within the ends, two at least where that can be, ``most`` at most."""
+    if not high > low:
+        return [low]
+    most = max(2, most)
+    wide = (high - low) / most
+    power = 10.0 ** floor(log10(wide))
+    for step in (power * one * ten for ten in (1.0, 10.0) for one in _STEPS):
+        ticks = _multiples(low, high, step)
+        if len(ticks) <= most:
+            return ticks
+    return [low, high]
+
+
+def _multiples(low: float, high: float, step: float) -> list[float]:
+    """Rounded to the step's own digits, so that 3 × 0.1 is 0.3; a last digit beyond the end does not count."""
+    slack = 1e-9 * step
+    decimals = max(0, min(_MOST_DECIMALS + 5, 1 - floor(log10(step))))
+    first, last = ceil((low - slack) / step), floor((high + slack) / step)
+    return [round(number * step, decimals) + 0.0 for number in range(first, last + 1)]
+
+
+def log_ticks(low: float, high: float, most: int) -> list[float]:
+    """Powers of ten; with their twos and fives, or all of their multiples, where few of them are within the ends."""
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    for parts in ((1, 2, 3, 5), (1, 2, 5), (1, 3), (1,)):
+        ticks = [part * 10.0**power for power in powers for part in parts]
+        within = [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
+        if len(within) <= most:
+            break
+    if len(within) > most:
+        within = within[:: ceil(len(within) / most)]
+    return within if len(within) >= 2 else linear_ticks(low, high, most)
+
+
+def even_ticks(names: int, most: int) -> list[int]:
+    """Which of evenly spaced places are named: all, or as many as there is room for, the first and the last always."""
+    last = names - 1
+    step = max(1, ceil(last / max(1, most - 1)))
+    return sorted({place for place in range(0, last, step) if last - place >= step} | {0, last}) if names else []
+
+
+def time_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
+    """Round times, UTC, in seconds since 1970, with what they are called."""
+    wide = (high - low) / max(1, most)
+    if wide > _TIME_STEPS[-1]:
+        return _month_ticks(low, high, most)
+    step = _TIME_STEPS[bisect_left(_TIME_STEPS, wide)]
+    ticks = [float(number * step) for number in range(ceil(low / step), floor(high / step) + 1)]
+    shape = "%Y-%m-%d" if step >= _DAY else "%m-%d %H:%M" if high - low > _DAY else "%H:%M"
+    return [(tick, _time(tick).strftime(shape)) for tick in ticks]
+
+
+def _month_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
+    first, last = _time(low), _time(high)
+    months = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
+    step = next((step for step in _MONTHS if len(months) / step <= most), _MONTHS[-1])
+    starts = [datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC) for month in months if month % step == 0]
+    shape = "%Y" if step >= _MONTHS[4] else "%Y-%m"
+    return [(start.timestamp(), start.strftime(shape)) for start in starts if low <= start.timestamp() <= high]
+
+
+def _time(seconds: float) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+
+
+def decimals_for(values: list[float]) -> int:
+    """As few as write all of them exactly, and so tell them apart."""
+    for decimals in range(_MOST_DECIMALS):
+        if all(abs(round(value, decimals) - value) <= 1e-9 * abs(value) for value in values):
+            return decimals
+    return _MOST_DECIMALS
+
+
+def numbers_shown(values: list[float], *, shares: bool = False) -> list[str]:
+    """With equal decimals and a real minus; thousands in groups; very large and very small ones by power of ten."""
+    if shares:
+        return [percent(value).replace("-", "−") for value in values]
+    largest = max(map(abs, values), default=0.0)
+    decimals = decimals_for(values)
+    if largest >= 1e9 or (decimals > 7 and largest < 1e-4):
+        return [f"{value:g}".replace("-", "−") for value in values]
+    if largest >= _THOUSANDS:
+        return [f"{value:,.{decimals}f}".replace("-", "−") for value in values]
+    return [figure_shown(value, decimals) for value in values]
