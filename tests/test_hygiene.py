@@ -1,7 +1,7 @@
 """Every figure of a space against an independent computation, planted faults, and digits that do not hang on order."""
 
 import json
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,28 @@ class TestFigures:
         assert (found.vectors, found.dimensions) == (50, 6)
         got = (found.norm_mean, found.norm_std, found.norm_min, found.norm_max)
         assert got == pytest.approx((norms.mean(), norms.std(), norms.min(), norms.max()), rel=1e-12)
+
+    def test_lengths_by_bin_are_counted_one_by_one(self) -> None:
+        values = normal(300, 4) + 1.0
+        norms = np.linalg.norm(values, axis=1)
+        found = look(values)
+        edges = np.array(found.norm_edges)
+        assert (edges[0], edges[-1]) == (found.norm_min, found.norm_max)
+        assert np.diff(edges) == pytest.approx(np.full(30, (norms.max() - norms.min()) / 30))
+        assert np.abs(norms[:, None] - edges[None, 1:-1]).min() > 1e-9, "none stands at an edge within"
+        counted = [int(((low <= norms) & (norms < high)).sum()) for low, high in pairwise(edges)]
+        counted[-1] += 1  # the longest stands at the last edge
+        assert found.norm_counts == tuple(counted) and sum(counted) == 300
+        assert found.as_json()["norm"]["histogram"] == {"edges": edges.tolist(), "counts": counted}
+
+    @pytest.mark.parametrize("apart", [0.0, 1.0, 29.0, 30.0, 60.0])
+    def test_lengths_between_which_nothing_fits_are_one_bin(self, apart: float) -> None:
+        """NumPy refuses edges that would be equal; so many of the smallest steps there are between the two lengths."""
+        longer = 1.0 + apart * np.spacing(1.0)
+        found = look([[1.0, 0.0], [0.0, longer]])
+        bins = 30 if apart > 30 else 1
+        assert (len(found.norm_edges), len(found.norm_counts), sum(found.norm_counts)) == (bins + 1, bins, 2)
+        assert (found.norm_edges[0], found.norm_edges[-1]) == (1.0, longer)
 
     @pytest.mark.parametrize("n", [2, 3, 60])
     def test_mean_cosine_is_that_of_all_pairs(self, n: int) -> None:

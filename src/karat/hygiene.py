@@ -30,6 +30,7 @@ _MOST_COPIES = 50
 _MUCH_SKEW = 2.0
 _OFTEN, _OFTEN_SHARE = 10, 0.02
 _MUCH_ALIKE = 0.5
+_BINS = 30
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,9 @@ class Hygiene:
     """Share of the items that are among nobody's k nearest."""
     tied_at: dict[int, float] = field(default_factory=dict)
     """Share of the queries whose K-th and K+1-th score are equal, by cut-off."""
+    norm_edges: tuple[float, ...] = ()
+    norm_counts: tuple[int, ...] = ()
+    """How many vectors have a length between an edge and the next, the last edge with it."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -74,6 +78,7 @@ class Hygiene:
                 "min": self.norm_min,
                 "max": self.norm_max,
                 "outliers": list(self.norm_outliers),
+                "histogram": {"edges": list(self.norm_edges), "counts": list(self.norm_counts)},
             },
             "duplicates": {"exact": self.duplicates, "groups": [list(group) for group in self.duplicate_examples]},
             "near_duplicates": {
@@ -133,6 +138,7 @@ def inspect(
     known = found if itself and metric == "cosine" else None
     near, examples, looked_at = _near_duplicates(corpus, known, scored, norms, groups, places)
     hubs = np.lexsort((places, -occurrences))[:_LISTED]
+    edges, counts = _histogram(in_order)
     return Hygiene(
         vectors=len(corpus),
         dimensions=corpus.dimensions,
@@ -153,7 +159,19 @@ def inspect(
         hubs=tuple((corpus.ids[int(row)], int(occurrences[row])) for row in hubs if occurrences[row]),
         never_found=float((occurrences == 0).mean()),
         tied_at=dict(_ties(found, cuts)),
+        norm_edges=edges,
+        norm_counts=counts,
     )
+
+
+def _histogram(in_order: Floats) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Bins of one width from the least to the most; one bin where there is no room for more between them."""
+    low, high = float(in_order[0]), float(in_order[-1])
+    width = (high - low) / _BINS
+    if not width > np.spacing(high):
+        return (low, high), (len(in_order),)
+    counts, edges = np.histogram(in_order, _BINS, (low, high))
+    return tuple(edges.tolist()), tuple(counts.tolist())
 
 
 def _occurrences(items: Ints, n: int) -> Ints:
