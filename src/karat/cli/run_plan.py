@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from karat.cli.archived import ArchiveOption, archive_at
 from karat.cli.common import QuietOption, exists, say, steps, unless_unread, warn
+from karat.cli.keeping import Keeping, shown_live
 from karat.cli.options import DsnOption, JsonOption
 from karat.errors import DataError
 
 if TYPE_CHECKING:
+    from karat.archive import Archive, Run
     from karat.gates import Gate
     from karat.plan.reading import Checked
     from karat.report import Report
@@ -22,7 +25,9 @@ _EPILOG = (
     "  karat run\n\n"
     "  karat run movies.toml -o results\n\n"
     "A plan names gold, systems, measures, slices, targets and outputs; karat init writes one. Paths are relative to "
-    "the plan. Exit code: 4 a target failed, 5 unsure under --strict."
+    "the plan. Exit code: 4 a target failed, 5 unsure under --strict.\n\n"
+    "Each run is kept in the nearest .karat folder, else in one made here: karat history, karat show, karat diff and "
+    "karat view look at it."
 )
 
 
@@ -37,6 +42,8 @@ def run_command(
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Unsure is not good enough: exit code 5.")] = False,
     dsn: DsnOption = None,
+    archive: ArchiveOption = None,
+    no_archive: Annotated[bool, typer.Option("--no-archive", help="Do not keep the run.")] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -45,7 +52,8 @@ def run_command(
         raise DataError(
             "no such file", where=plan, hint="karat init writes a plan; karat demo movies shows one at work."
         )
-    carry_out(plan, output, strict=strict, as_json=as_json, quiet=quiet, dsn=dsn)
+    kept = None if no_archive else archive_at(archive)
+    carry_out(plan, output, strict=strict, as_json=as_json, quiet=quiet, dsn=dsn, archive=kept)
 
 
 def carry_out(
@@ -58,8 +66,12 @@ def carry_out(
     next_step: str | None = "",
     tell_files: bool = True,
     dsn: str | None = None,
+    archive: "Archive | None" = None,
 ) -> None:
-    """Read, run, write and tell; ``next_step`` is said at the end: the usual one where it is empty, none for None."""
+    """Read, run, write and tell; ``next_step`` is said at the end: the usual one where it is empty, none for None.
+
+    With an ``archive`` the run is kept in it.
+    """
     from karat.plan.reading import read_plan
 
     checked = read_plan(plan)
@@ -67,7 +79,16 @@ def carry_out(
         from karat.plan.indexes import on_database
 
         checked = on_database(checked, dsn)
-    _carry_out(checked, output, strict=strict, as_json=as_json, quiet=quiet, next_step=next_step, tell_files=tell_files)
+    _carry_out(
+        checked,
+        output,
+        strict=strict,
+        as_json=as_json,
+        quiet=quiet,
+        next_step=next_step,
+        tell_files=tell_files,
+        archive=archive,
+    )
 
 
 def carry_out_content(
@@ -89,6 +110,7 @@ def _carry_out(
     quiet: bool,
     next_step: str | None,
     tell_files: bool = True,
+    archive: "Archive | None" = None,
 ) -> None:
     from dataclasses import replace
 
@@ -96,27 +118,34 @@ def _carry_out(
     from karat.plan.outputs import check_outputs, reports_among, write_outputs
 
     check_outputs(checked, output)
-    with steps(quiet=quiet) as tell:
+    keeping = None if archive is None else Keeping.begin(archive, checked)
+    with steps(quiet=quiet) as shown, shown_live(keeping, shown) as tell:
         outcome = run_plan(checked, tell, output)
     gate = None if outcome.gate is None else replace(outcome.gate, strict=strict)
     written = write_outputs(checked, outcome.report, output, gate)
     with unless_unread():
-        if as_json:
-            from json import dumps
-
-            form = outcome.report.as_json() | ({"gate": gate.as_json()} if gate is not None else {})
-            print(dumps(form, indent=2, ensure_ascii=False, allow_nan=False))
-        else:
-            show(outcome.report, checked.headline, gate, checked.plan.name, by_cutoff=_is_by_cutoff(checked))
+        _print(checked, outcome.report, gate, as_json=as_json)
     warn([*outcome.report.warnings, *(gate.notes if gate else ())], quiet=quiet)
     if output is not None and not written:
         warn([f"nothing was written to {output}: the plan has no outputs"], quiet=quiet)
     if written and tell_files:
         say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
+    run, code = (None, 0) if keeping is None else keeping.keep(outcome.report, gate, quiet=quiet)
     if next_step is not None:
-        say(next_step or _next_step(checked.where, reports_among(checked, written)), quiet=quiet or as_json)
-    if gate is not None and gate.exit_code:
-        raise typer.Exit(gate.exit_code)
+        step = next_step or _next_step(checked.where, reports_among(checked, written), run)
+        say(step, quiet=quiet or as_json)
+    if (gate is not None and gate.exit_code) or code:
+        raise typer.Exit((gate.exit_code if gate is not None else 0) or code)
+
+
+def _print(checked: "Checked", report: "Report", gate: "Gate | None", *, as_json: bool) -> None:
+    if not as_json:
+        show(report, checked.headline, gate, checked.plan.name, by_cutoff=_is_by_cutoff(checked))
+        return
+    from json import dumps
+
+    form = report.as_json() | ({"gate": gate.as_json()} if gate is not None else {})
+    print(dumps(form, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _is_by_cutoff(checked: "Checked") -> bool:
@@ -175,7 +204,9 @@ def show(
         print_gate(gate)
 
 
-def _next_step(plan: str, reports: list[Path]) -> str:
+def _next_step(plan: str, reports: list[Path], run: "Run | None") -> str:
     if reports:
         return f"Next: decide with karat gate targets.toml {reports[0]}"
+    if run is not None:
+        return "Next: karat show latest, karat history, or decide with karat gate targets.toml latest"
     return f'Next: keep the results with outputs = ["report.json"] in {plan}'

@@ -1,15 +1,30 @@
 """What the files and modules hold that settings of a plan name: other contents are another model of the same name."""
 
-from collections.abc import Iterator, Mapping
-from hashlib import file_digest
+import os
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from hashlib import file_digest, sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from karat.formats.vectors import ids_beside, split_off_key
 from karat.functions import is_function_name, looked_for_here
+from karat.interactions.folders import find_beside
+from karat.interactions.loading import is_split
 
-__all__ = ["contents_of"]
+__all__ = ["contents_of", "digests_of", "inputs_of"]
+
+_NAMES_NO_INPUT = frozenset(
+    (
+        *("name", "meta", "measures", "cutoffs", "headline", "baseline", "targets", "target", "outputs", "output"),
+        *("figures", "statistics", "conventions", "sweep", "tune", "version"),
+    )
+)
+"""Keys of a plan under which nothing stands that a run reads."""
+_WORDS = frozenset(("kind", "engine", "metric", "format", "method", "dtype", "ties", "folder", "separator"))
+"""Keys whose values are words, or a place to work in: a folder that is called like one is none that is read."""
+_STANDARD_INPUT = "-"
 
 
 def contents_of(settings: Any, folder: Path) -> dict[str, str]:
@@ -20,20 +35,44 @@ def contents_of(settings: Any, folder: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in sorted(set(_texts(settings))):
         for name, file in _files(text, folder):
-            with file.open("rb") as content:
-                found[name] = file_digest(content, "sha256").hexdigest()
+            found[name] = _digest(file)
     return found
 
 
-def _texts(settings: Any) -> Iterator[str]:
+def inputs_of(plan: Mapping[str, Any], folder: Path) -> dict[str, Path | None]:
+    """All that a plan reads, files, folders and modules, by path as the plan spells it; None of standard input.
+
+    ``plan`` is a plan's content as it was written, ``folder`` what its paths are relative to.
+    """
+    found: dict[str, Path | None] = {}
+    read = {key: value for key, value in plan.items() if key not in _NAMES_NO_INPUT}
+    for text in sorted(set(_texts(read, _WORDS))):
+        if text == _STANDARD_INPUT:
+            found[text] = None
+        else:
+            found |= dict(_files(text, folder)) or dict(_named_with_more(text, folder))
+    return found
+
+
+def digests_of(inputs: Mapping[str, Path | None]) -> dict[str, str | None]:
+    """What each holds now; what cannot be read is left out, as the run itself will tell."""
+    found: dict[str, str | None] = {}
+    for name, path in inputs.items():
+        with suppress(OSError):
+            found[name] = None if path is None else _digest_of_folder(path) if path.is_dir() else _digest(path)
+    return found
+
+
+def _texts(settings: Any, words: Collection[str] = ()) -> Iterator[str]:
     if isinstance(settings, str):
         yield settings
     elif isinstance(settings, Mapping):
-        for value in settings.values():
-            yield from _texts(value)
+        for key, value in settings.items():
+            if not (key in words and isinstance(value, str)):
+                yield from _texts(value, words)
     elif isinstance(settings, list | tuple):
         for value in settings:
-            yield from _texts(value)
+            yield from _texts(value, words)
 
 
 def _files(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
@@ -53,11 +92,55 @@ def _files(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
             yield module, origin
 
 
+def _named_with_more(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
+    """A folder, or a file before a colon: ``queries.csv:type,length``, ``items.csv:title``."""
+    spelling = text
+    while spelling:
+        path = folder / spelling
+        if _is_file(path):
+            yield spelling, path
+            return
+        if _is_folder(path):
+            # Of a folder with a log only the files that are read: there may be others, such as those a run writes.
+            of_log = [find_beside(path, kind) for kind in ("log", "items", "users")]
+            if of_log[0] is None or is_split(path):
+                yield spelling, path
+            for file in of_log if of_log[0] is not None else ():
+                if file is not None:
+                    yield f"{spelling.rstrip('/')}/{file.name}", file
+            return
+        spelling = spelling.rpartition(":")[0]
+
+
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except (OSError, ValueError):  # a text that can be no path
         return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as content:
+        return file_digest(content, "sha256").hexdigest()
+
+
+def _digest_of_folder(folder: Path) -> str:
+    """Over its files, those of folders in it too, by name; what is hidden does not count."""
+    digest = sha256()
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            path = Path(place, name)
+            if not name.startswith(".") and path.is_file():
+                digest.update(os.fsencode(path.relative_to(folder)) + b"\0" + _digest(path).encode())
+    return digest.hexdigest()
 
 
 def _origin(module: str) -> Path | None:

@@ -1,0 +1,192 @@
+"""The archive: a folder of runs that only ever gains whole ones."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from karat.archive.baselines import baselines_in, set_baseline, unset_baseline
+from karat.archive.durable import locked, told
+from karat.archive.finding import find_archive, find_run, of_plan
+from karat.archive.naming import HASH_SHOWN, order_of
+from karat.archive.origin import Origin
+from karat.archive.pruning import to_prune
+from karat.archive.run import Run
+from karat.archive.running import remove_stale, running_in
+from karat.archive.storing import RUNS, leftovers, put_away, remove_leftovers, write_run
+from karat.errors import DataError, KaratError, UsageError
+
+if TYPE_CHECKING:
+    from karat.gates import Gate
+    from karat.report import Report
+
+__all__ = ["Archive"]
+
+
+@dataclass(frozen=True)
+class Archive:
+    """Runs in ``path/runs``, one folder each. It need not be there yet."""
+
+    path: Path
+    _known: dict[str, Run] = field(default_factory=dict, repr=False, compare=False)
+    """Runs that were opened before: they do not change."""
+
+    @classmethod
+    def at(cls, start: Path | None = None, given: Path | None = None) -> "Archive":
+        """``given``, else what KARAT_ARCHIVE names, else the nearest .karat from ``start`` (or here) upwards."""
+        return cls(find_archive(start, given))
+
+    def runs(self, plan: str | None = None) -> list[Run]:
+        """Oldest first; of one plan by its name. What cannot be read is left out, and told by ``troubles``."""
+        found = [one for one in self._look() if isinstance(one, Run)]
+        found.sort(key=lambda run: order_of(run.time, run.name))
+        return found if plan is None else of_plan(found, plan)
+
+    @property
+    def troubles(self) -> list[str]:
+        """Folders among the runs that are none, or none that can be read."""
+        return [str(one) for one in self._look() if isinstance(one, KaratError)]
+
+    def _look(self) -> Iterator[Run | KaratError]:
+        try:
+            names = sorted(path.name for path in (self.path / RUNS).iterdir() if not path.name.startswith("."))
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise DataError(f"cannot read the archive: {error.strerror}", where=str(self.path)) from error
+        for gone in self._known.keys() - set(names):
+            self._known.pop(gone, None)
+        for name in names:
+            try:
+                yield self._open(name)
+            except KaratError as error:
+                if (self.path / RUNS / name).exists():  # else it was pruned meanwhile
+                    yield error
+
+    def _open(self, name: str) -> Run:
+        known = self._known.get(name)
+        return known if known is not None else self._known.setdefault(name, Run.open(self.path / RUNS / name))
+
+    def find(self, text: str) -> Run:
+        """By name, unique beginning, hash, path, ``latest``, ``latest:PLAN``, ``baseline`` or ``baseline:PLAN``."""
+        with suppress(KaratError):
+            if "/" not in text and not text.startswith(".") and (self.path / RUNS / text).is_dir():
+                return self._open(text)  # a whole name needs no look at the others
+        try:
+            return find_run(text, self.runs(), self.baseline)
+        except KaratError as error:
+            error.where = error.where or str(self.path)
+            raise
+
+    def store(
+        self,
+        report: "Report",
+        origin: Origin,
+        *,
+        gate: "Gate | None" = None,
+        files: Mapping[str, str | bytes] | None = None,
+        time: datetime | None = None,
+    ) -> Run:
+        """Keep a report with all that belongs to it, whole or not at all; ``files`` are kept beside it."""
+        from karat.archive.contents import contents_of
+        from karat.archive.manifest import manifest_of
+
+        moment = time or datetime.now(UTC)
+        form = form_of(report, gate, origin)
+        held = dict(contents_of(report, form))
+        if origin.text is not None:
+            held["plan.toml"] = origin.text.encode("utf-8", "surrogateescape")
+        for name, content in (files or {}).items():
+            _check_name(name)
+            held[name] = content.encode() if isinstance(content, str) else content
+        same = self.same_inputs(origin)
+        manifest = manifest_of(report, form, origin, moment, held, same.name if same else None)
+        try:
+            path = write_run(self.path, (moment, origin.name, origin.digest), held, manifest)
+        except OSError as error:
+            raise told(error, self.path) from error
+        return Run(path, manifest)
+
+    def same_inputs(self, origin: Origin) -> Run | None:
+        """The last run that was asked the same of the same."""
+        if not origin.can_be_repeated:
+            return None
+        digest, found = origin.digest, []
+        with suppress(OSError):
+            for path in (self.path / RUNS).glob(f"[!.]*-{digest[:HASH_SHOWN]}*"):
+                with suppress(KaratError):
+                    run = self._open(path.name)
+                    found += [run] if run.digest == digest else []
+        return max(found, key=lambda run: order_of(run.time, run.name), default=None)
+
+    @property
+    def baselines(self) -> dict[str, str]:
+        """By plan, the name of the run that others are held against."""
+        return baselines_in(self.path)
+
+    def baseline(self, plan: str) -> Run | None:
+        """None where none is set, or it is not there any more."""
+        name = self.baselines.get(plan)
+        if name is None or not (self.path / RUNS / name).is_dir():
+            return None
+        return self._open(name)
+
+    def set_baseline(self, run: Run) -> None:
+        """Hold other runs of its plan against this one."""
+        if not (self.path / RUNS / run.name).is_dir():
+            raise UsageError(f"{run.name} is not in this archive", where=str(self.path))
+        set_baseline(self.path, run.plan, run.name)
+
+    def unset_baseline(self, plan: str) -> None:
+        unset_baseline(self.path, plan)
+
+    def running(self) -> list[dict[str, Any]]:
+        """What is being run right now: schema, plan, name, pid, started, updated, what, done, of."""
+        return running_in(self.path)
+
+    def leftovers(self) -> list[Path]:
+        """What writers that were killed left behind."""
+        return leftovers(self.path)
+
+    def prunable(
+        self, *, keep: int | None = None, older_than: timedelta | None = None, plan: str | None = None
+    ) -> list[Run]:  # fmt: skip
+        """The runs that ``prune`` would remove: never a baseline, never the last of a plan."""
+        runs = self.runs()
+        if plan is not None:
+            of_plan(runs, plan)
+        return to_prune(runs, set(self.baselines.values()), keep=keep, older_than=older_than, plan=plan)
+
+    def prune(
+        self, *, keep: int | None = None, older_than: timedelta | None = None, plan: str | None = None
+    ) -> list[Run]:  # fmt: skip
+        """Remove them, and what writers that were killed left behind; returns the runs that are gone."""
+        gone: list[Run] = []
+        if not (self.path / RUNS).is_dir():
+            return gone
+        try:
+            with locked(self.path):
+                remove_leftovers(self.path)
+                remove_stale(self.path)
+                for run in self.prunable(keep=keep, older_than=older_than, plan=plan):
+                    with suppress(FileNotFoundError):
+                        put_away(self.path, run.path)
+                        gone.append(run)
+        except OSError as error:
+            raise told(error, self.path) from error
+        return gone
+
+
+def form_of(report: "Report", gate: "Gate | None", origin: Origin) -> dict[str, Any]:
+    """The report's versioned form with its verdicts, and without a path of this machine."""
+    form = report.as_json()
+    if gate is not None:
+        form["gate"] = gate.as_json() | {"report": origin.file or origin.name}
+    return form
+
+
+def _check_name(name: str) -> None:
+    if Path(name).name != name or name.startswith(".") or name == "manifest.json":
+        raise UsageError(f"a run cannot hold a file called {name!r}", expected="a plain name")

@@ -1,0 +1,75 @@
+"""The tables of a run read back: answers, names, and the report with every query's scores."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from karat.answers import Answers
+from karat.archive.contents import GOLDS, ITEMS, RANKINGS
+from karat.archive.run import Run
+from karat.columns import ITEM, QUERY
+from karat.errors import DataError, UnknownName
+from karat.saved import Saved
+
+__all__ = ["answers_of", "names_of", "saved_of"]
+
+
+def answers_of(run: Run, query: str | None) -> Answers | None:
+    """Of one query, or of all."""
+    about = run.manifest.get("answers")
+    rankings, golds = run.file(RANKINGS), run.file(GOLDS)
+    if about is None or rankings is None or golds is None:
+        return None
+    frames = []
+    for path in (rankings, golds):
+        rows = pl.scan_parquet(path, glob=False)
+        try:
+            frames.append((rows if query is None else rows.filter(pl.col(QUERY) == query)).collect())
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise DataError(f"cannot be read: {error}", where=str(path)) from error
+    if query is None:
+        queries = run.queries().select(QUERY).collect()[QUERY]
+    else:
+        queries = pl.Series(QUERY, [query], dtype=pl.String)
+        if not any(map(len, frames)) and not _is_asked(run, query):
+            raise UnknownName("query", query, (), where=run.name)
+    return Answers.from_frames(queries, about["systems"], about["golds"], about["gold_of"], frames[0], frames[1])
+
+
+def _is_asked(run: Run, query: str) -> bool:
+    return len(run.queries().filter(pl.col(QUERY) == query).select(QUERY).collect()) > 0
+
+
+def names_of(run: Run, ids: Iterable[str] | None) -> dict[str, str]:
+    path = run.file(ITEMS)
+    if path is None:
+        return {}
+    rows = pl.scan_parquet(path, glob=False)
+    if ids is not None:
+        rows = rows.filter(pl.col(ITEM).is_in(list(dict.fromkeys(ids))))
+    frame = rows.collect()
+    return dict(zip(frame[ITEM].to_list(), frame["name"].to_list(), strict=True))
+
+
+def saved_of(run: Run) -> Saved:
+    """The form with ``queries`` as a report that was written with them has it."""
+    asked = run.queries().collect()
+    scores = run.scores().collect()
+    ids = asked.select(QUERY)
+    by_system: dict[str, dict[str, list[float | None]]] = {}
+    for name, system in run.form["systems"].items():
+        rows = ids.join(scores.filter(pl.col("system") == name), on=QUERY, how="left", maintain_order="left")
+        by_system[name] = {label: rows[label].to_list() for label in system["measures"]}
+    queries: dict[str, Any] = {"ids": ids[QUERY].to_list(), "scores": by_system, "slices": _slices(asked)}
+    answers = run.answers()
+    if answers is not None and answers.systems:
+        queries["top"] = {name: [list(items) for items in one.tuples()] for name, one in answers.systems.items()}
+    return Saved(run.form | {"queries": queries}, run.name)
+
+
+def _slices(asked: pl.DataFrame) -> dict[str, list[int]]:
+    """By name, the places of the queries in it."""
+    rows = asked.with_row_index("row").select("row", "slices").explode("slices").drop_nulls("slices")
+    grouped = rows.group_by("slices", maintain_order=True).agg("row")
+    return dict(zip(grouped["slices"].to_list(), grouped["row"].to_list(), strict=True))

@@ -1,0 +1,119 @@
+"""A run is written whole or not at all: into a hidden folder, on the disk, and only then given its name."""
+
+import errno
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from secrets import token_hex
+from shutil import rmtree
+from typing import Any
+
+from karat.archive.durable import as_bytes, lock_folder, locked, sync_folder, write_new
+from karat.archive.naming import run_name
+from karat.archive.processes import is_alive
+from karat.archive.run import MANIFEST
+
+__all__ = ["RUNS", "leftovers", "make_archive", "put_away", "remove_leftovers", "write_run"]
+
+RUNS = "runs"
+_LEFTOVER = re.compile(r"^\..+\.(\d+)-[0-9a-f]+\.(part|gone)$")
+_TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
+_MOST_OF_ONE_SECOND = 10_000
+
+
+def make_archive(archive: Path) -> Path:
+    """The folder and what is in every archive; git is told to leave it alone."""
+    runs = archive / RUNS
+    runs.mkdir(parents=True, exist_ok=True)
+    ignoring = archive / ".gitignore"
+    if not ignoring.exists():
+        with suppress(FileExistsError):
+            write_new(ignoring, b"*\n")
+    return runs
+
+
+def write_run(
+    archive: Path, name: tuple[datetime, str, str], files: Mapping[str, bytes], manifest: Mapping[str, Any]
+) -> Path:
+    """Store the files and the manifest; ``name`` is what the run's name is made of."""
+    runs = make_archive(archive)
+    with _folder_of_our_own(archive, run_name(*name)) as part:
+        for file, octets in files.items():
+            write_new(part / file, octets)
+        write_new(part / MANIFEST, as_bytes(manifest))
+        sync_folder(part)
+        path = _named(part, runs, name)
+    sync_folder(runs)
+    return path
+
+
+@contextmanager
+def _folder_of_our_own(archive: Path, name: str) -> Iterator[Path]:
+    """A hidden folder that nobody takes for a leftover while we live; what is left of it in the end is removed."""
+    part = archive / RUNS / f".{name}.{os.getpid()}-{token_hex(4)}.part"
+    handle = None
+    try:
+        with locked(archive):
+            remove_leftovers(archive)
+            part.mkdir()
+            handle = lock_folder(part)
+        yield part
+    finally:
+        rmtree(part, ignore_errors=True)
+        if handle is not None and handle >= 0:
+            os.close(handle)
+
+
+def _named(part: Path, runs: Path, name: tuple[datetime, str, str]) -> Path:
+    """Give the folder its name, the first that is free. Nothing is replaced: no run's folder is empty."""
+    for number in range(1, _MOST_OF_ONE_SECOND):
+        path = runs / run_name(*name, number)
+        try:
+            part.rename(path)
+        except OSError as error:
+            if error.errno not in _TAKEN:
+                raise
+        else:
+            return path
+    raise OSError(errno.EEXIST, os.strerror(errno.EEXIST), str(runs / run_name(*name)))
+
+
+def leftovers(archive: Path) -> list[Path]:
+    """What writers and pruners that were killed left behind; not what those at work have in hand."""
+    found = []
+    with suppress(FileNotFoundError):
+        for path in sorted((archive / RUNS).iterdir()):
+            match = _LEFTOVER.match(path.name)
+            if match and _is_abandoned(path, int(match[1])):
+                found.append(path)
+    return found
+
+
+def _is_abandoned(path: Path, process: int) -> bool:
+    """Its lock is free; where locks say nothing, the process is gone."""
+    handle = lock_folder(path)
+    if handle is None:
+        return False
+    if handle < 0:
+        return not is_alive(process)
+    os.close(handle)
+    return True
+
+
+def remove_leftovers(archive: Path) -> list[Path]:
+    """To be called while the archive is locked: a folder that was only just made may not yet be held."""
+    found = leftovers(archive)
+    for path in found:
+        rmtree(path, ignore_errors=True)
+    return found
+
+
+def put_away(archive: Path, run: Path) -> None:
+    """Remove a run: first its name, so that no half of it is ever listed."""
+    gone = archive / RUNS / f".{run.name}.{os.getpid()}-{token_hex(4)}.gone"
+    run.rename(gone)
+    sync_folder(archive / RUNS)
+    rmtree(gone, ignore_errors=True)

@@ -1,0 +1,83 @@
+"""How karat run keeps what it found: live while it works, and whole in the archive when it is done."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from karat.cli.common import say, warn
+from karat.errors import DataError
+
+if TYPE_CHECKING:
+    from karat.archive import Archive, Run
+    from karat.gates import Gate
+    from karat.plan.archiving import Begun
+    from karat.plan.reading import Checked
+    from karat.report import Report
+
+__all__ = ["Keeping", "shown_live"]
+
+Steps = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """A run that has begun, and the archive that will hold it."""
+
+    archive: "Archive"
+    begun: "Begun"
+
+    @classmethod
+    def begin(cls, archive: "Archive", checked: "Checked") -> "Keeping":
+        from karat.plan.archiving import begin
+
+        return cls(archive, begin(checked))
+
+    def keep(self, report: "Report", gate: "Gate | None", *, quiet: bool) -> "tuple[Run | None, int]":
+        """Store the run, and tell; with the exit code where it could not be stored.
+
+        What was computed is shown by then, so that a full disk takes nothing from whoever waited for it. An archive
+        that may not be written to is somebody's choice, and no failure.
+        """
+        from karat.archive import is_forbidden
+
+        try:
+            run = self.begun.keep(self.archive, report, gate, self._files(report, gate))
+        except DataError as error:
+            if is_forbidden(error):
+                warn([f"the run was not kept: {error}"], quiet=quiet)
+                return None, 0
+            say(f"error: {error}")
+            return None, error.exit_code
+        say(f"Kept as {run.name} in {self.archive.path}", quiet=quiet)
+        self._tell_of_the_same(run, quiet=quiet)
+        return run, 0
+
+    def _files(self, report: "Report", gate: "Gate | None") -> dict[str, str | bytes]:
+        """What else is kept beside the report."""
+        return {}
+
+    def _tell_of_the_same(self, run: "Run", *, quiet: bool) -> None:
+        """Say whether a repetition came to the same."""
+        earlier = run.manifest["same_inputs_as"]
+        if earlier is None:
+            return
+        before = self.archive.find(earlier).manifest
+        same = all(before.get(key) == run.manifest[key] for key in ("results", "summary"))
+        found = "every figure is equal to the last digit" if same else "but not all figures are equal"
+        say(f"The same plan and inputs as {earlier}: {found}", quiet=quiet)
+
+
+@contextmanager
+def shown_live(keeping: Keeping | None, shown: Steps) -> Iterator[Steps]:
+    """Tell whoever looks at the archive what is being done, besides the person who waits."""
+    if keeping is None:
+        yield shown
+        return
+    from karat.archive import telling
+    from karat.plan.archiving import plan_name
+
+    checked = keeping.begun.checked
+    with telling(keeping.archive.path, plan_name(checked), Path(checked.where).name, shown) as tell:
+        yield tell
