@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import nan
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ __all__ = ["GOLD_SHOWN", "Answers", "Listed", "listed_gold", "listed_ranking"]
 
 GOLD_SHOWN = 20
 """How many judged items of a query are kept, where more are not asked for."""
+_BINS = 30
 SYSTEM, RANK, IN_ALL, WHICH = "system", "rank", "of", "gold"
 
 
@@ -33,6 +35,21 @@ class Listed:
 
     def __post_init__(self) -> None:
         freeze(self)
+
+    def of(self, row: int) -> list[tuple[str, float, float]]:
+        """Of one query: item, score and grade, NaN where there is none."""
+        first, last = int(self.starts[row]), int(self.starts[row + 1])
+        scores = [nan] * (last - first) if self.scores is None else self.scores[first:last].tolist()
+        return list(zip(self.items[first:last], scores, self.grades[first:last].tolist(), strict=True))
+
+    def histogram(self, bins: int = _BINS) -> dict[str, list[float]] | None:
+        """How many of the scores fall where; None where none is known."""
+        known = np.empty(0) if self.scores is None else self.scores[np.isfinite(self.scores)]
+        if not len(known):
+            return None
+        low, high = float(known.min()), float(known.max())
+        counts, edges = np.histogram(known, bins=bins if high > low else 1, range=(low, high))
+        return {"edges": edges.tolist(), "counts": counts.tolist()}
 
     def tuples(self) -> tuple[tuple[str, ...], ...]:
         """The items alone, query by query."""
@@ -56,6 +73,14 @@ class Answers:
     def only(self, system: str) -> "Answers":
         """Of one system."""
         return replace(self, systems={name: one for name, one in self.systems.items() if name == system})
+
+    def called(self, gold_of: Mapping[str, str]) -> "Answers":
+        """With other names of the golds, by system."""
+        named = {self.gold_of[system]: name for system, name in gold_of.items()}
+        golds = {named.get(name, name): one for name, one in self.golds.items()}
+        return replace(
+            self, golds=golds, gold_of={system: named.get(name, name) for system, name in self.gold_of.items()}
+        )
 
     def rankings_frame(self) -> pl.DataFrame:
         """A row an item: query_id, system, rank, item_id, score, grade, of; by query, system and rank."""

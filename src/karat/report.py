@@ -218,6 +218,7 @@ class Report:
             "gold": self.golds.get(name),
             "by_chance": name in self.by_chance,
             "fusion": self.fusions.get(name),
+            "first_scores": self._histogram(name),
             "space": self.spaces[name].as_json() if name in self.spaces else None,
             "agreement": self.agreements[name].as_json() if name in self.agreements else None,
             "facts": self.facts.get(name),
@@ -231,6 +232,11 @@ class Report:
             "figures": {label: _figure(one) for label, one in self.figures.get(name, {}).items()},
         }
         return {"measures": measures} | {key: value for key, value in beside.items() if value}
+
+    def _histogram(self, name: str) -> dict[str, list[float]] | None:
+        """Of the scores of its first items."""
+        listed = None if self.answers is None else self.answers.systems.get(name)
+        return None if listed is None else listed.histogram()
 
     def _comparison(self, one: Comparison) -> dict[str, Any]:
         detect = {"difference": self.detect, "queries": one.needed_for(self.detect, self.level)}

@@ -108,10 +108,12 @@ def _completed(report: Report, work: Work) -> Report:
     """With what was found beside the scores."""
     checked, plan = work.checked, work.checked.plan
     side, log = work.loaded.keywords, work.loaded.recommendations
+    aspects = {name: work.aspect_of(name) for name in plan.systems} if len(work.loaded.golds) > 1 else {}
     return replace(
         report,
         figures={name: dict(found) for name, found in plan.figures.items()},
-        golds={name: work.aspect_of(name) for name in plan.systems} if len(work.loaded.golds) > 1 else {},
+        golds=aspects,
+        answers=report.answers.called(aspects) if report.answers is not None and aspects else report.answers,
         names=_names(work, plan.names) if plan.names or log is None else dict(log.titles),
         spaces=work.all_spaces,
         agreements=work.pairs.agreements(work.how, plan.baseline) if work.pairs else {},

@@ -1,7 +1,7 @@
 """Importing this registers karat's own forms."""
 
-from karat.reports import FORMS, csv, curves, json, markdown
+from karat.reports import FORMS, csv, curves, html, json, markdown
 
-__all__ = ["csv", "curves", "json", "markdown"]
+__all__ = ["csv", "curves", "html", "json", "markdown"]
 
 FORMS.add("png", curves.to_png)

@@ -1,0 +1,525 @@
+"use strict";
+// The page's own script: the table of queries, a query side by side, keys, light and dark. Text is only ever set as
+// text, never as markup.
+(() => {
+  const PAGE = 20;
+  const $ = (selector, root = document) => root.querySelector(selector);
+  const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+  const make = (tag, attributes = {}, ...children) => {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (value === true) element.setAttribute(name, "");
+      else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+    }
+    element.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+    return element;
+  };
+
+  // Control characters as symbols of theirs, so that nothing is invisible.
+  const visible = (text) =>
+    String(text).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, (one) =>
+      one === "\u007f" ? "\u2421" : String.fromCharCode(0x2400 + one.charCodeAt(0)));
+  const named = (text, kind = "name") => make("bdi", { class: kind }, visible(text));
+
+  const number = (value, digits = 3) => {
+    if (value === null || value === undefined) return "–";
+    if (Number.isInteger(value)) return value.toLocaleString("en").replace("-", "−");
+    const size = Math.abs(value);
+    const text = size >= 1000 || size < 0.0005 ? value.toPrecision(3) : value.toFixed(size >= 100 ? 1 : digits);
+    return text.replace("-", "−");
+  };
+  const signed = (value) => {
+    if (value === null || value === undefined) return "";
+    if (Math.abs(value) < 0.0005) return "0";
+    return (value > 0 ? "+" : "") + number(value);
+  };
+
+  /* Light and dark */
+  const themes = ["auto", "light", "dark"];
+  const remembered = () => { try { return localStorage.getItem("karat-theme"); } catch { return null; } };
+  const setTheme = (theme) => {
+    if (theme === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+    const button = $("#theme");
+    if (button) button.textContent = `Theme: ${theme}`;
+    try { localStorage.setItem("karat-theme", theme); } catch { /* a page opened from a file may not remember */ }
+  };
+  const nextTheme = () => {
+    const now = document.documentElement.dataset.theme || "auto";
+    setTheme(themes[(themes.indexOf(now) + 1) % themes.length]);
+  };
+  setTheme(themes.includes(remembered()) ? remembered() : "auto");
+  $("#theme")?.addEventListener("click", nextTheme);
+  const help = $("#help");
+  $("#help-button")?.addEventListener("click", () => help.showModal());
+
+  /* Panels of which one is shown */
+  for (const select of $$("select[data-switch]")) {
+    select.addEventListener("change", () => {
+      for (const panel of $$(`[data-panel="${select.dataset.switch}"]`)) {
+        panel.hidden = panel.dataset.number !== select.value;
+      }
+    });
+  }
+
+  /* On paper everything is open */
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = $$("details:not([open])");
+    for (const one of opened) one.open = true;
+  });
+  addEventListener("afterprint", () => { for (const one of opened) one.open = false; });
+
+  const typing = (event) => /^(input|select|textarea)$/i.test(event.target.tagName) || event.target.isContentEditable;
+  const plain = (event) => !event.ctrlKey && !event.metaKey && !event.altKey;
+  const keys = new Map();
+  addEventListener("keydown", (event) => {
+    if (!plain(event) || (help && help.open)) return;
+    if (event.key === "Escape" && typing(event)) { event.target.blur(); return; }
+    if (typing(event)) return;
+    const act = keys.get(event.key);
+    if (act && act(event) !== false) event.preventDefault();
+  });
+  keys.set("?", () => help?.showModal());
+  keys.set("t", nextTheme);
+  keys.set("/", () => { const filter = $("#filter"); if (!filter) return false; filter.focus(); filter.select(); });
+  globalThis.karat = { $, $$, make, visible, named, number, signed, keys };
+
+  const holder = $("#about");
+  if (!holder) return;
+  const about = JSON.parse(holder.textContent);
+  const many = about.many;
+
+  /* Where rows and queries come from: blocks in this file, or the server that it came from. Both answer alike. */
+  const inflate = async (text) => {
+    const octets = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([octets]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(stream).text());
+  };
+
+  const fromFile = () => {
+    const blocks = $$("script.block");
+    let table = null;
+    let order = null;
+    const opened = new Map();
+    const ready = (async () => {
+      const held = $("#held");
+      table = await inflate($("#table").textContent);
+      order = held ? new Map((await inflate(held.textContent)).map((row, place) => [row, place])) : null;
+      table.searched = table.ids.map((id, row) => `${id}\n${table.texts ? table.texts[row] ?? "" : ""}`.toLowerCase());
+      table.members = table.slices.map((rows) => new Set(rows));
+      table.row = new Map(table.ids.map((id, row) => [id, row]));
+    })();
+    const gain = (system, label, row) => {
+      const [before, after] = [table.scores[about.baseline][label][row], table.scores[system][label][row]];
+      if (before === null || after === null) return null;
+      return about.lower[label] ? before - after : after - before;
+    };
+    const worst = (label, row, pick) => {
+      const found = about.compared.map((system) => gain(system, label, row)).filter((one) => one !== null);
+      return found.length ? pick(...found) : null;
+    };
+    const keyOf = (sort, label) => {
+      const [kind, system] = sort.split(":");
+      if (kind === "loss") return (row) => worst(label, row, Math.min);
+      if (kind === "gain") return (row) => worst(label, row, Math.max);
+      if (kind === "difference") return (row) => gain(Number(system), label, row);
+      if (kind === "score") return (row) => table.scores[Number(system)][label][row];
+      return (row) => row;
+    };
+    const sorted = new Map();
+    const all = (sort, down, label) => {
+      const name = `${sort} ${down} ${label}`;
+      if (!sorted.has(name)) {
+        const key = keyOf(sort, label);
+        const keyed = table.ids.map((_, row) => [key(row), row]);
+        keyed.sort(([one, row], [other, beside]) => {
+          if (one === other) return row - beside;
+          if (one === null) return 1;
+          if (other === null) return -1;
+          return down ? other - one : one - other;
+        });
+        if (sorted.size > 20) sorted.clear();
+        sorted.set(name, keyed.map(([, row]) => row));
+      }
+      return sorted.get(name);
+    };
+    const listed = async ({ sort, down, label, text, slice }) => {
+      await ready;
+      const wanted = text.trim().toLowerCase();
+      const members = slice === "" ? null : table.members[Number(slice)];
+      return all(sort, down, label).filter((row) =>
+        (!wanted || table.searched[row].includes(wanted)) && (!members || members.has(row)));
+    };
+    const rowOf = (row, label) => ({
+      row, id: table.ids[row], text: table.texts ? table.texts[row] : null,
+      values: table.scores.map((columns) => columns[label][row]),
+    });
+    return {
+      async rows(asked) {
+        const found = await listed(asked);
+        const shown = found.slice(asked.offset, asked.offset + asked.limit);
+        return { total: found.length, rows: shown.map((row) => rowOf(row, asked.label)) };
+      },
+      async query(id) {
+        await ready;
+        const row = table.row.get(id);
+        if (row === undefined) return null;
+        const place = order ? order.get(row) : row;
+        const number = place === undefined ? undefined : Math.floor(place / 100);
+        const found = {
+          row, id, text: table.texts ? table.texts[row] : null, golds: [], systems: [],
+          slices: table.members.flatMap((members, at) => (members.has(row) ? [about.slices[at]] : [])),
+          scores: Object.fromEntries(about.systems.map((name, at) =>
+            [name, Object.fromEntries(about.labels.map((label, which) => [label, table.scores[at][which][row]]))])),
+          held: number !== undefined && number < blocks.length,
+        };
+        if (!found.held) return found;
+        if (!opened.has(number)) {
+          if (opened.size > 30) opened.clear();
+          opened.set(number, inflate(blocks[number].textContent));
+        }
+        return unpacked(found, await opened.get(number), place % 100);
+      },
+    };
+  };
+
+  const before = (lengths, place) => lengths.slice(0, place).reduce((sum, one) => sum + one, 0);
+  const unpacked = (found, block, place) => {
+    const start = before(block.sizes, place);
+    const union = block.union.slice(start, start + block.sizes[place]);
+    const lists = (parts) => parts.map((part) => {
+      const first = before(part.lengths, place);
+      const items = [];
+      for (let at = first; at < first + part.lengths[place]; at += 1) {
+        const item = union[part.places[at]];
+        items.push({
+          id: block.items[item], name: block.names ? block.names[item] : null,
+          score: part.scores ? part.scores[at] : null, grade: part.grades[at],
+        });
+      }
+      return { total: part.total[place], items };
+    });
+    found.golds = lists(block.golds).map((one, at) => ({ name: about.golds[at], ...one }));
+    found.systems = lists(block.systems).map((one, at) => {
+      const keywords = block.keywords ? block.keywords[at][place] : null;
+      return { name: about.ranking[at], gold: about.gold_of[at], ...one, ...(keywords ? { keywords } : {}) };
+    });
+    found.lean = block.names === null && block.systems.every((one) => one.scores === null) && about.lean;
+    return found;
+  };
+
+  const fromServer = () => {
+    const ask = async (what, parameters) => {
+      const answer = await fetch(`${about.api}/${what}?${new URLSearchParams(parameters)}`);
+      if (answer.status === 404) return null;
+      if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
+      return answer.json();
+    };
+    return {
+      rows: ({ label, ...asked }) => ask("rows", { ...asked, label: about.labels[label] }),
+      query: (id) => ask("query", { id }),
+    };
+  };
+  const source = about.api ? fromServer() : fromFile();
+
+  /* The table of queries */
+  const state = {
+    label: 0, sort: about.compared.length ? "loss" : "score:0", down: !about.compared.length && about.lower[0],
+    text: "", slice: "", offset: 0, limit: PAGE, at: -1, rows: [], total: 0,
+  };
+  const head = $("#query-table thead");
+  const body = $("#query-table tbody");
+  let asking = 0;
+
+  const option = (value, text) => make("option", { value }, visible(text));
+  $("#measure").append(...about.labels.map((label, at) => option(at, label)));
+  const orders = [
+    ...(about.compared.length ? [["loss", "largest losses first"], ["gain", "largest gains first"]] : []),
+    ["score:0 worst", `worst of ${about.systems[0]} first`], ["score:0 best", `best of ${about.systems[0]} first`],
+    ["row", "by id"], ["", "as the heading says"],
+  ];
+  $("#order").append(...orders.map(([value, text]) => option(value, text)));
+  $("#slice").append(option("", `all ${many}`), ...about.slices.map((name, at) => option(at, name)));
+  $("#slice-label").hidden = !about.slices.length;
+
+  const heading = (text, sort, title) => {
+    const isAt = state.sort === sort;
+    const button = make("button", { type: "button", "data-sort": sort, title },
+      typeof text === "string" ? text : text, isAt ? (state.down ? " ▼" : " ▲") : "");
+    return [button, isAt ? (state.down ? "descending" : "ascending") : null];
+  };
+  const drawHead = () => {
+    const cells = [];
+    const [first, order] = heading(about.one, "row", "sort by id");
+    cells.push(make("th", { scope: "col", "aria-sort": order }, first));
+    about.systems.forEach((name, at) => {
+      const [score, byScore] = heading(named(name), `score:${at}`, "sort by score");
+      const parts = [score];
+      let sorted = byScore;
+      if (about.compared.includes(at)) {
+        const [difference, byDifference] = heading("Δ", `difference:${at}`, "sort by the difference to the baseline");
+        difference.setAttribute("aria-label", `difference of ${visible(name)}`);
+        parts.push(" ", difference);
+        sorted = sorted || byDifference;
+      }
+      cells.push(make("th", { scope: "col", class: "number", "aria-sort": sorted }, ...parts));
+    });
+    head.replaceChildren(make("tr", {}, ...cells));
+  };
+  const cell = (values, at) => {
+    const value = make("span", {}, number(values[at]));
+    if (!about.compared.includes(at)) return make("td", { class: "number" }, value);
+    const [before, after] = [values[about.baseline], values[at]];
+    const difference = before === null || after === null ? null : after - before;
+    const better = difference === null || Math.abs(difference) < 1e-9 ? "" :
+      (difference > 0) !== about.lower[state.label] ? "better" : "worse";
+    return make("td", { class: "number" }, value, " ", make("span", { class: `small difference ${better}` }, signed(difference)));
+  };
+  const link = (id) => `#query=${encodeURIComponent(wellFormed(id))}`;
+  const wellFormed = (text) => (text.toWellFormed ? text.toWellFormed() : text);
+  const drawRows = () => {
+    body.replaceChildren(...state.rows.map((row) => make("tr", { "data-query": row.id },
+      make("th", { scope: "row" },
+        make("a", { href: link(row.id) }, named(row.text ?? row.id, "clamp")),
+        row.text === null ? null : make("span", { class: "small id" }, named(row.id))),
+      ...about.systems.map((_, at) => cell(row.values, at)))));
+    const last = Math.min(state.offset + state.limit, state.total);
+    $("#range").textContent = state.total
+      ? `${(state.offset + 1).toLocaleString("en")}–${last.toLocaleString("en")} of ${state.total.toLocaleString("en")}`
+      : `no ${about.one} fits`;
+    for (const button of $$("#pager button")) {
+      const back = button.dataset.page === "first" || button.dataset.page === "back";
+      button.disabled = back ? state.offset === 0 : last >= state.total;
+    }
+    $("#pager").hidden = state.total <= state.limit && state.offset === 0 && state.total > 0;
+    mark();
+  };
+  const mark = () => {
+    $$("tr.at", body).forEach((row) => row.classList.remove("at"));
+    const row = body.children[state.at];
+    if (row) row.classList.add("at");
+    return row;
+  };
+  const tell = (error) => {
+    body.replaceChildren(make("tr", {}, make("td", { colspan: about.systems.length + 1 },
+      `The ${many} cannot be shown: ${error.message}. A newer browser may help.`)));
+  };
+  const load = async (changes = {}) => {
+    Object.assign(state, changes);
+    const mine = (asking += 1);
+    try {
+      const { sort, down, label, text, slice, offset, limit } = state;
+      const found = await source.rows({ sort, down, label, text, slice, offset, limit });
+      if (mine !== asking) return;
+      Object.assign(state, found);
+      drawHead();
+      drawRows();
+    } catch (error) {
+      if (mine === asking) tell(error);
+    }
+  };
+  head.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-sort]");
+    if (!button) return;
+    const sort = button.dataset.sort;
+    const down = state.sort === sort ? !state.down : false;
+    $("#order").value = "";
+    load({ sort, down, offset: 0, at: -1 }).then(() => $(`button[data-sort="${sort}"]`, head)?.focus());
+  });
+  body.addEventListener("click", (event) => {
+    const row = event.target.closest("tr[data-query]");
+    if (row && !event.target.closest("a")) location.hash = link(row.dataset.query).slice(1);
+  });
+  $("#order").addEventListener("change", (event) => {
+    const [sort, which] = event.target.value.split(" ");
+    if (!sort) return;
+    const lower = about.lower[state.label];
+    const down = sort === "gain" || (which === "best" && !lower) || (which === "worst" && lower);
+    load({ sort, down, offset: 0, at: -1 });
+  });
+  $("#measure").addEventListener("change", (event) => load({ label: Number(event.target.value), offset: 0, at: -1 }));
+  $("#slice").addEventListener("change", (event) => load({ slice: event.target.value, offset: 0, at: -1 }));
+  let waiting = null;
+  $("#filter").addEventListener("input", (event) => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => load({ text: event.target.value, offset: 0, at: -1 }), about.api ? 150 : 40);
+  });
+  $("#filter").addEventListener("keydown", (event) => {
+    if (event.key === "Enter") { event.preventDefault(); event.target.blur(); move(1); }
+  });
+  $("#pager").addEventListener("click", (event) => {
+    const last = Math.max(0, Math.floor((state.total - 1) / state.limit) * state.limit);
+    const to = { first: 0, back: state.offset - state.limit, next: state.offset + state.limit, last }[event.target.dataset?.page];
+    if (to !== undefined) load({ offset: Math.min(Math.max(to, 0), last), at: -1 });
+  });
+
+  /* One query */
+  const pane = $("#query");
+  const report = $("#report");
+  const nav = $("nav.sections");
+  let scrolled = 0;
+  const isOpen = () => !pane.hidden;
+
+  const move = async (by) => {
+    let at = state.at + by;
+    if (state.at < 0) at = by > 0 ? 0 : state.rows.length - 1;
+    if (at < 0 && state.offset > 0) {
+      await load({ offset: Math.max(0, state.offset - state.limit) });
+      at = state.rows.length - 1;
+    } else if (at >= state.rows.length && state.offset + state.limit < state.total) {
+      await load({ offset: state.offset + state.limit });
+      at = 0;
+    }
+    state.at = Math.min(Math.max(at, 0), state.rows.length - 1);
+    const row = mark();
+    if (!row) return;
+    if (isOpen()) location.replace(link(row.dataset.query));
+    else { row.scrollIntoView({ block: "nearest" }); $("a", row).focus({ preventScroll: true }); }
+  };
+
+  const grade = (value, total) => {
+    if (value === null) return make("span", { class: "grade unjudged", title: "not judged" }, "–");
+    return make("span", { class: `grade ${value > 0 ? "relevant" : "other"}`, title: "grade" }, number(value, 2));
+  };
+  const moved = (item, rank, ranks) => {
+    if (!ranks) return null;
+    const earlier = ranks.get(item.id);
+    if (earlier === undefined) return make("span", { class: "move new", title: "not among the baseline's" }, "new");
+    if (earlier === rank) return make("span", { class: "move same", title: "as in the baseline" }, "=");
+    const up = earlier > rank;
+    return make("span", { class: `move ${up ? "up" : "down"}`, title: `${earlier} in the baseline` },
+      `${up ? "▲" : "▼"}${Math.abs(earlier - rank)}`);
+  };
+  const entry = (item) => [
+    named(item.name ?? item.id, "clamp"), item.name === null ? null : make("span", { class: "small id" }, named(item.id)),
+  ];
+  const keyword = (text, has) => make("li", { class: `chip ${has ? "has" : "lacks"}` },
+    make("span", { "aria-hidden": "true" }, has ? "✓ " : "✗ "), make("span", { class: "unseen" }, has ? "has " : "lacks "), named(text));
+  const keywords = (found, item) => {
+    const own = found?.results?.[item.id];
+    if (!own) return null;
+    return make("ul", { class: "chips" }, ...own.has.map((one) => keyword(one, true)), ...own.lacks.map((one) => keyword(one, false)));
+  };
+  const ranksOf = (system) => new Map(system.items.map((item, at) => [item.id, at + 1]));
+
+  const column = (system, at, base, ranks) => {
+    const isBase = base && system.name === base.name;
+    const compared = base && !isBase && system.gold === base.gold ? ranks.get(base.name) : null;
+    const lines = system.items.map((item, place) => make("li", { "data-item": item.id, class: item.grade > 0 ? "hit" : null },
+      make("span", { class: "rank" }, `${place + 1}`), make("div", { class: "item" }, ...entry(item), keywords(system.keywords, item)),
+      make("span", { class: "figures" }, moved(item, place + 1, compared), grade(item.grade),
+        item.score === null ? null : make("span", { class: "small score", title: "score" }, number(item.score, 4)))));
+    const gone = compared
+      ? base.items.filter((item) => item.grade > 0 && !ranks.get(system.name).has(item.id)) : [];
+    return make("section", { class: "column", "aria-label": visible(system.name) },
+      make("h3", {}, named(system.name), isBase ? make("span", { class: "small" }, " baseline") : null),
+      make("p", { class: "small" }, system.items.length < system.total
+        ? `the first ${system.items.length} of ${system.total.toLocaleString("en")}` : `${system.items.length} items`),
+      system.items.length ? make("ol", { class: "items" }, ...lines) : make("p", { class: "note" }, "Nothing came back."),
+      gone.length ? make("p", { class: "small gone" }, "No longer here: ", ...gone.flatMap((item, place) => [place ? ", " : "", named(item.name ?? item.id)])) : null);
+  };
+  const goldColumn = (gold, systems, ranks, at) => {
+    const own = systems.filter((system) => system.gold === at);
+    return make("section", { class: "column gold", "aria-label": "gold" },
+      make("h3", {}, "Gold", gold.name ? make("span", { class: "small" }, " ", named(gold.name)) : null),
+      make("p", { class: "small" }, gold.items.length < gold.total
+        ? `the best ${gold.items.length} of ${gold.total.toLocaleString("en")} judged` : `${gold.items.length} judged`),
+      gold.items.length ? make("ol", { class: "items" }, ...gold.items.map((item) => make("li", { "data-item": item.id },
+        make("span", { class: "rank" }, ""), make("div", { class: "item" }, ...entry(item),
+          make("span", { class: "small places" }, ...own.flatMap((system, place) => [place ? " · " : "", named(system.name), ` ${ranks.get(system.name).get(item.id) ?? "–"}`]))),
+        make("span", { class: "figures" }, grade(item.grade)))))
+        : make("p", { class: "note" }, about.large ? "Too many to list; grades stand beside what was found." : "Nothing is judged."));
+  };
+  const scoresTable = (found) => make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores" }, make("table", {},
+    make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "system"), ...about.labels.map((label) => make("th", { scope: "col", class: "number" }, visible(label))))),
+    make("tbody", {}, ...about.systems.map((name, at) => make("tr", {}, make("th", { scope: "row" }, named(name)),
+      ...about.labels.map((label, which) => {
+        const value = found.scores[name]?.[label] ?? null;
+        const base = about.compared.includes(at) ? found.scores[about.systems[about.baseline]]?.[label] ?? null : null;
+        const difference = base === null || value === null ? null : value - base;
+        const better = difference === null || Math.abs(difference) < 1e-9 ? "" : (difference > 0) !== about.lower[which] ? "better" : "worse";
+        return make("td", { class: "number" }, number(value), " ", difference === null ? null : make("span", { class: `small difference ${better}` }, signed(difference)));
+      }))))));
+
+  const draw = (found) => {
+    const ranks = new Map(found.systems.map((system) => [system.name, ranksOf(system)]));
+    const base = found.systems.find((system) => system.name === about.systems[about.baseline]);
+    $("#query-title").replaceChildren(named(found.text ?? found.id, "whole"));
+    const parts = [];
+    parts.push(make("p", { class: "about" }, found.text === null ? null : make("span", {}, `${about.one} `, named(found.id)),
+      found.slices.length ? make("ul", { class: "chips" }, ...found.slices.map((name) => make("li", { class: "chip" }, named(name)))) : null));
+    parts.push(scoresTable(found));
+    const asked = found.systems.find((system) => system.keywords)?.keywords.asked;
+    if (asked) parts.push(make("p", {}, "Asks for ", ...asked.flatMap((word, at) => [at ? ", " : "", named(word)])));
+    if (!found.held) {
+      parts.push(make("p", { class: "note" }, about.answers
+        ? `This file holds the rankings of the ${about.held.toLocaleString("en")} ${many} that matter most. karat view shows all of them.`
+        : "The rankings were not kept with this report."));
+    } else {
+      if (found.lean) parts.push(make("p", { class: "note" }, "Of this one the file holds ids and grades; karat view shows names and scores."));
+      parts.push(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Gold and rankings side by side" },
+        make("div", { class: "columns" }, ...found.golds.map((gold, at) => goldColumn(gold, found.systems, ranks, at)),
+          ...found.systems.map((system, at) => column(system, at, base, ranks)))));
+    }
+    $("#query-body").replaceChildren(...parts);
+    pane.dataset.shown = found.id;
+  };
+  const close = () => {
+    pane.hidden = true;
+    report.hidden = false;
+    if (nav) nav.hidden = false;
+    delete pane.dataset.shown;
+    scrollTo(0, scrolled);
+    const row = mark();
+    if (row) $("a", row).focus({ preventScroll: true });
+  };
+  const open = async (id) => {
+    const found = await source.query(id).catch((error) => ({ error }));
+    if (decodeURIComponent(location.hash.slice(7)) !== wellFormed(id)) return; // another was asked for meanwhile
+    if (!isOpen()) scrolled = scrollY;
+    report.hidden = true;
+    if (nav) nav.hidden = true;
+    pane.hidden = false;
+    if (!found || found.error) {
+      $("#query-title").textContent = found?.error ? "This cannot be shown" : `No such ${about.one}`;
+      $("#query-body").replaceChildren(make("p", { class: "note" }, found?.error ? found.error.message : named(id)));
+      pane.dataset.shown = id;
+    } else {
+      draw(found);
+      const at = state.rows.findIndex((row) => row.id === id);
+      if (at >= 0) state.at = at;
+      $("#query-place").textContent = at >= 0 ? `${(state.offset + at + 1).toLocaleString("en")} of ${state.total.toLocaleString("en")}` : "";
+    }
+    scrollTo(0, 0);
+    pane.focus({ preventScroll: true });
+  };
+  const follow = () => {
+    if (location.hash.startsWith("#query=")) {
+      let id = null;
+      try { id = decodeURIComponent(location.hash.slice(7)); } catch { return; }
+      open(id);
+    } else if (isOpen()) {
+      close();
+      if (location.hash) $(location.hash.replace(/[^#\w-]/g, ""))?.scrollIntoView();
+    }
+  };
+  const back = () => { location.hash = "queries"; };
+  addEventListener("hashchange", follow);
+  $("#query-back").addEventListener("click", back);
+  $("#query-previous").addEventListener("click", () => move(-1));
+  $("#query-next").addEventListener("click", () => move(1));
+  $("#query-body").addEventListener("pointerover", (event) => {
+    const item = event.target.closest?.("li[data-item]")?.dataset.item;
+    for (const line of $$("li[data-item]", pane)) line.classList.toggle("same-item", item !== undefined && line.dataset.item === item);
+  });
+  keys.set("j", () => { move(1); });
+  keys.set("k", () => { move(-1); });
+  keys.set("Enter", (event) => {
+    if (isOpen() || event.target.closest("a, button, summary") || state.at < 0) return false;
+    location.hash = link(state.rows[state.at].id).slice(1);
+  });
+  keys.set("Escape", () => { if (!isOpen()) return false; back(); });
+  load().then(follow);
+})();

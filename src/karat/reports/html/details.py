@@ -1,0 +1,130 @@
+"""What a page can show of single queries: scores, texts, slices, and gold and rankings side by side."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import isnan
+from typing import Any
+
+from karat.answers import Answers, Listed
+from karat.report import Report
+from karat.types import Floats
+
+__all__ = ["LONGEST_TEXT", "Details"]
+
+LONGEST_TEXT = 300
+"""Of a query's text or an item's name on a page; what is longer is cut."""
+
+
+@dataclass(frozen=True, eq=False)
+class Details:
+    """Queries one by one, in the order of scores."""
+
+    ids: Sequence[str]
+    texts: Sequence[str | None]
+    """What the queries say, where it is known."""
+    scores: Mapping[str, Mapping[str, Floats]]
+    """By system and measure; NaN is undefined."""
+    slices: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """By name, the rows of the queries in it."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What items are called."""
+    answers: Answers | None = None
+    keywords: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By system and query, which keywords were asked for, and which of them each result has and lacks."""
+
+    @classmethod
+    def of(cls, report: Report) -> "Details":
+        """From a report that was just made."""
+        queries = next(iter(report.systems.values())).queries
+        ids = [str(query) for query in queries]
+        named = {} if report.interactions else report.names
+        return cls(
+            ids,
+            [shortened(report.query_names.get(id_) or named.get(id_)) for id_ in ids],
+            {name: {label: one[label] for label in one.labels} for name, one in report.systems.items()},
+            {part.name: list(part.rows) for part in report.slices if part.of == "queries"},
+            report.names,
+            report.answers,
+            keywords_of({name: one.as_json() for name, one in report.partials.items()}),
+        )
+
+    def query(self, row: int) -> dict[str, Any]:
+        """All that is known of one query, as a page shows it."""
+        answers = self.answers
+        about = {
+            "row": row,
+            "id": self.ids[row],
+            "text": self.texts[row],
+            "slices": [name for name, rows in self._members.items() if row in rows],
+            "scores": {
+                name: {label: none_for_nan(float(values[row])) for label, values in columns.items()}
+                for name, columns in self.scores.items()
+            },
+        }
+        if answers is None:
+            return about | {"golds": [], "systems": [], "held": False}
+        golds = list(answers.golds)
+        return about | {
+            "golds": [
+                {"name": name, "total": int(one.total[row]), "items": self._items(one, row)}
+                for name, one in answers.golds.items()
+            ],
+            "systems": [
+                {
+                    "name": name,
+                    "gold": golds.index(answers.gold_of[name]),
+                    "total": int(one.total[row]),
+                    "items": self._items(one, row),
+                }
+                | self._keywords(name, self.ids[row])
+                for name, one in answers.systems.items()
+            ],
+            "held": True,
+        }
+
+    @cached_property
+    def _members(self) -> dict[str, frozenset[int]]:
+        return {name: frozenset(rows) for name, rows in self.slices.items()}
+
+    def _items(self, one: Listed, row: int) -> list[dict[str, Any]]:
+        first, last = int(one.starts[row]), int(one.starts[row + 1])
+        scores = [None] * (last - first) if one.scores is None else one.scores[first:last].tolist()
+        listed = zip(one.items[first:last], scores, one.grades[first:last].tolist(), strict=True)
+        return [
+            {
+                "id": item,
+                "name": shortened(self.names.get(item)),
+                "score": None if score is None else none_for_nan(score),
+                "grade": none_for_nan(grade),
+            }
+            for item, score, grade in listed
+        ]
+
+    def _keywords(self, system: str, query: str) -> dict[str, Any]:
+        found = self.keywords.get(system, {}).get(query)
+        return {} if found is None else {"keywords": found}
+
+
+def keywords_of(partials: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """By system and query, from what a report says of partial matches."""
+    return {
+        name: {
+            looked["query"]: {
+                "asked": looked["keywords"],
+                "results": {one["item"]: {"has": one["has"], "lacks": one["lacks"]} for one in looked["results"]},
+            }
+            for looked in one.get("queries") or ()
+        }
+        for name, one in partials.items()
+    }
+
+
+def shortened(text: str | None) -> str | None:
+    if text is None or len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[:LONGEST_TEXT]}…"
+
+
+def none_for_nan(value: float) -> float | None:
+    return None if isnan(value) else value

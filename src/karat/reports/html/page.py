@@ -1,0 +1,199 @@
+"""A report's form and its queries → the whole page."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from karat.reports import charts
+from karat.reports.charts.from_form.reading import labels_of, less_is_better
+from karat.reports.html import sections
+from karat.reports.html.cases import cases_of
+from karat.reports.html.details import Details
+from karat.reports.html.figures import Form
+from karat.reports.html.packing import Packed, pack
+from karat.reports.html.rendering import embedded, rendered
+from karat.wording import count
+
+__all__ = ["Drawn", "context_of", "page_of"]
+
+_ROOM = 1_400_000
+"""Bytes that a page may have in all; the rest of the megabyte and a half is for what grows beside queries."""
+_MOST_SLICE_CHARTS = 6
+_MOST_SLICE_ROWS = 400
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A chart on the page."""
+
+    svg: Markup
+    name: str
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Sliced:
+    """What the section on slices shows."""
+
+    charts: tuple[Drawn, ...]
+    label: str
+    rows: tuple[sections.SliceRow, ...]
+
+
+def page_of(
+    form: Form, details: Details | None, *, manifest: Form | None = None, history: Sequence[charts.Chart] = ()
+) -> str:
+    """One HTML file; ``history`` are charts of earlier runs."""
+    context = context_of(form, details, manifest=manifest, history=history)
+    labels, about = context["headline"].labels, context["about"]
+    bare = rendered("report.html", context | {"about": embedded(about), "packed": None}, inline=True)
+    if details is None:
+        return bare
+    baseline = form.get("baseline")
+    lower = [label for label in labels if less_is_better(form, label)]
+    packed = pack(details, labels, baseline, lower, max(_ROOM - len(bare.encode()), 0))
+    told = about | _held(packed, labels, about)
+    return rendered("report.html", context | {"about": embedded(told), "packed": packed}, inline=True)
+
+
+def _held(packed: Packed, labels: Sequence[str], about: Mapping[str, Any]) -> dict[str, Any]:
+    """What the script is to know of how queries were packed."""
+    kept = [place for place, label in enumerate(labels) if label in packed.labels]
+    return {
+        "labels": list(packed.labels),
+        "lower": [about["lower"][place] for place in kept],
+        "slices": list(packed.slices),
+        "held": packed.held,
+        "lean": packed.whole < packed.held,
+    }
+
+
+def context_of(
+    form: Form, details: Details | None, *, manifest: Form | None = None, history: Sequence[charts.Chart] = ()
+) -> dict[str, Any]:
+    """What the template lays out."""
+    labels = sections.headline_labels(form)
+    every = labels_of(form)
+    one, many = sections.who_of(form)
+    about = form.get("provenance") or {}
+    number = len(details.ids) if details is not None else _queries(form)
+    told = [count(number, one, many), count(len(form["systems"]), "system", "systems")]
+    sliced = _sliced(form, labels)
+    cases = [] if details is None else cases_of(details, labels[0], lower=less_is_better(form, labels[0]))
+    lost = sections.lost_keywords(form)
+    drawn = list(_chart_sections(form, history))
+    return {
+        "title": about.get("name") or about.get("plan") or "karat report",
+        "subtitle": " · ".join([*told, *([f"made {about['made']}"] if about.get("made") else [])]),
+        "crumbs": [],
+        "verdict": sections.verdict_of(form),
+        "verdicts": sections.verdicts_of(form),
+        "hints": form.get("hints") or [],
+        "headline": sections.headline_of(form, labels),
+        "headline_charts": list(_headline_charts(form, labels[:1])),
+        "others": sections.headline_of(form, every) if len(every) > len(labels) else None,
+        "figures": sections.figures_of(form),
+        "p_legend": sections.p_legend(form),
+        "slices": sliced,
+        "examples": cases,
+        "example_label": labels[0],
+        "lost": lost,
+        "chart_sections": drawn,
+        "conventions": sections.conventions_of(form),
+        "provenance": sections.provenance_of(form, manifest),
+        "warnings": form.get("warnings") or [],
+        "many": many,
+        "sections": list(_contents(sliced, many, cases, lost, drawn)),
+        "about": _about(form, details, labels, (one, many)),
+        "packed": None,
+    }
+
+
+def _queries(form: Form) -> int:
+    entries = [entry for system in form["systems"].values() for entry in system["measures"].values()]
+    return max((entry.get("n", 0) + entry.get("undefined", 0) for entry in entries), default=0)
+
+
+def _contents(
+    sliced: Sliced | None,
+    many: str,
+    cases: Sequence[Any],
+    lost: Mapping[str, Any],
+    drawn: Sequence[tuple[str, str, Any]],
+) -> Iterator[tuple[str, str]]:
+    yield from (("verdicts", "Verdicts"), ("headline", "Measures"))
+    if sliced is not None:
+        yield "slices", "Slices"
+    yield "queries", many.capitalize()
+    if cases:
+        yield "examples", "Examples"
+    if lost:
+        yield "keywords", "Keywords"
+    yield from ((id_, name) for id_, name, _ in drawn)
+    yield from (("provenance", "Provenance"), ("warnings", "Warnings"))
+
+
+def _about(form: Form, details: Details | None, labels: Sequence[str], who: tuple[str, str]) -> dict[str, Any]:
+    """What the script is to know."""
+    systems = list(form["systems"])
+    baseline = form.get("baseline")
+    compared = {one["system"] for one in form.get("comparisons") or ()}
+    answers = None if details is None else details.answers
+    golds = [] if answers is None else list(answers.golds)
+    return {
+        "one": who[0],
+        "many": who[1],
+        "systems": systems,
+        "labels": list(labels),
+        "lower": [less_is_better(form, label) for label in labels],
+        "baseline": systems.index(baseline) if baseline in systems else -1,
+        "compared": [place for place, name in enumerate(systems) if name in compared],
+        "slices": [] if details is None else list(details.slices),
+        "golds": golds,
+        "ranking": [] if answers is None else list(answers.systems),
+        "gold_of": [] if answers is None else [golds.index(answers.gold_of[name]) for name in answers.systems],
+        "answers": answers is not None,
+        "held": 0,
+        "lean": False,
+        "large": answers is not None and not any(len(one.items) for one in answers.golds.values()),
+    }
+
+
+def _drawn(chart: charts.Chart, prefix: str, name: str = "", width: float = 720.0) -> Drawn:
+    return Drawn(Markup(charts.to_svg(chart, prefix, width=width)), name or chart.title, chart.footnote)
+
+
+def _headline_charts(form: Form, labels: Sequence[str]) -> Iterator[Drawn]:
+    if len(form["systems"]) > 1:
+        for number, label in enumerate(labels):
+            yield _drawn(charts.headline_chart(form, label), f"headline-{number}")
+
+
+def _sliced(form: Form, labels: Sequence[str]) -> Sliced | None:
+    if not form.get("slices"):
+        return None
+    compared = list(dict.fromkeys(one["system"] for one in form.get("comparisons") or ()))
+    wanted = [(label, system) for label in labels for system in compared or form["systems"]]
+    found = []
+    for label, system in wanted:
+        chart = charts.slices_chart(form, label, system)
+        if chart is not None and len(found) < _MOST_SLICE_CHARTS:
+            found.append(_drawn(chart, f"slices-{len(found)}", f"{system}, {label}"))
+    label = next((label for label in labels if sections.slices_of(form, label)), labels[0])
+    return Sliced(tuple(found), label, tuple(sections.slices_of(form, label)[:_MOST_SLICE_ROWS]))
+
+
+def _chart_sections(form: Form, history: Sequence[charts.Chart]) -> Iterator[tuple[str, str, list[Drawn]]]:
+    """Those that the report has something for."""
+    one = charts.frontier_chart(form), charts.drift_chart(form)
+    for id_, name, found in (
+        ("curves", "Curves", charts.curves_charts(form)),
+        ("distributions", "Distributions", charts.score_charts(form)),
+        ("frontier", "Recall and latency", [one[0]] if one[0] is not None else []),
+        ("drift", "Drift", [one[1]] if one[1] is not None else []),
+        ("history", "History", list(history)),
+    ):
+        if found:
+            yield id_, name, [_drawn(chart, f"{id_}-{number}", width=520.0) for number, chart in enumerate(found)]
