@@ -1,0 +1,48 @@
+"""A small report of three systems with losses, slices and targets, under any names: friendly ones, or hostile."""
+
+import random
+from typing import Any
+
+import polars as pl
+
+import karat
+from karat.gates import Gate
+from karat.report import Report
+from karat.statistics.intervals import Resampling
+
+QUICK = Resampling(resamples=200)
+MEASURES = ["ndcg@5", "unjudged@5", "num_rel_ret"]
+TARGETS = ["ndcg@5 >= 0.99", "ndcg@5 >= 0", "ndcg@5 drop <= 2 %"]
+HOSTILE = [
+    "<script>alert('1')</script>",
+    '"><img src=x onerror=alert(1)>',
+    "a|b\nc\r\nd",
+    "![x](http://example.org/p.png) [y](javascript:alert(1))",
+    "@somebody #123 gh-7 org/repo#5",
+    "`code` **bold** _emphasis_ ~~gone~~ $x^2$",
+    "\u202eright to left\u202c\u200f",
+    "null\x00byte \x1b[31m",
+    "👩\u200d🚀 &amp; &lt;b&gt;",
+    "long " * 2_000,
+    "</details></table></div>",
+    "--- | ---",
+]
+
+
+def small(
+    systems: tuple[str, ...] = ("old", "new", "third"), kinds: tuple[str, ...] = ("a", "b"), prefix: str = ""
+) -> Report:
+    """24 queries; ``prefix`` is put before the names of queries and items."""
+    chance = random.Random(5)
+    queries = [f"{prefix}q{place:02}" for place in range(24)]
+    items = [f"{prefix}d{place}" for place in range(9)]
+    gold = {query: {items[0]: 2, **{item: chance.randrange(3) for item in items[1:6]}} for query in queries}
+    runs = {name: {query: chance.sample(items, 7) for query in queries} for name in systems}
+    table = pl.DataFrame({"query_id": queries, "type": [kinds[place % len(kinds)] for place in range(24)]})
+    return karat.compare(gold, runs, MEASURES, how=QUICK, slices=table, by="type")
+
+
+def gated(report: Report) -> tuple[Gate, dict[str, Any]]:
+    """The gate of the targets, and the form that holds it."""
+    gate = karat.gate(report, *TARGETS)
+    return gate, report.as_json() | {"gate": gate.as_json()}

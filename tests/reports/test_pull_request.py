@@ -1,0 +1,228 @@
+"""The summary for a pull request: what it says first, that names are but names in it, and that it is never too long."""
+
+import re
+from copy import deepcopy
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from karat.report import Report
+from karat.reports.digest import headline_table, losses_table, slices_table
+from karat.reports.pull_request import LONGEST, plain, summary_of
+from tests.reports.small import HOSTILE, gated, small
+from tests.reports.test_gate_forms import cells
+
+READER = MarkdownIt("gfm-like", {"linkify": False}).disable("linkify")
+"""As GitHub reads it; addresses without brackets are looked for by hand."""
+OWN_TAGS = re.compile(r"</?details>|</?summary>|</?sub>")
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return small()
+
+
+@pytest.fixture(scope="module")
+def form() -> dict[str, Any]:
+    return friendly()
+
+
+@cache
+def friendly() -> dict[str, Any]:
+    return gated(small())[1]
+
+
+def tables(summary: str) -> list[list[list[str]]]:
+    """The tables, header first, as they stand in the text."""
+    found: list[list[list[str]]] = []
+    for before, line in pairwise(["", *summary.splitlines()]):
+        if line.startswith("|") and not line.startswith("|:--"):
+            if not before.startswith("|"):
+                found.append([])
+            found[-1].append(cells(line))
+    return found
+
+
+def tokens(summary: str) -> list[Token]:
+    found = READER.parse(summary)
+    return [one for token in found for one in (token, *(token.children or ()))]
+
+
+class TestWhatIsSaid:
+    def test_the_verdict_is_the_first_line_and_targets_that_fail_the_first_table(self, form: dict[str, Any]) -> None:
+        lines = summary_of(form).splitlines()
+        assert lines[0] == "### ❌ FAIL · report"
+        assert lines[2] == "targets: 2 fail · 2 unsure · 2 pass · 24 queries · 3 systems · compared with old"
+        assert [row[0] for row in tables(summary_of(form))[0]] == ["verdict", "FAIL", "FAIL", "UNSURE", "UNSURE"]
+
+    @pytest.mark.parametrize(("verdict", "mark"), [("pass", "✅ PASS"), ("unsure", "⚠️ UNSURE"), ("fail", "❌ FAIL")])
+    def test_every_verdict_has_its_mark_and_word(self, form: dict[str, Any], verdict: str, mark: str) -> None:
+        changed = form | {"gate": form["gate"] | {"verdict": verdict}, "provenance": {"name": "nightly"}}
+        assert summary_of(changed).splitlines()[0] == f"### {mark} · nightly"
+
+    def test_without_targets_it_is_a_report(self, report: Report) -> None:
+        summary = summary_of(report.as_json())
+        assert summary.startswith("### karat · report\n\n24 queries · 3 systems · compared with old\n")
+        assert not re.search("PASS|FAIL|target", summary)
+
+    def test_means_and_differences_are_those_of_the_report(self, report: Report, form: dict[str, Any]) -> None:
+        headline = tables(summary_of(form))[1]
+        assert headline[0] == ["measure", "system", "mean [95 %]", "difference [95 %]", "", "p", "+/=/−", "n"]
+        assert len(headline) == 1 + 3 * 3
+        one = next(one for one in report.comparisons if (one.system, one.measure) == ("new", "ndcg@5"))
+        row = headline[2]
+        assert row[1] == "new"
+        assert row[2].startswith(f"{one.mean:.3f} [") and row[3].startswith(f"−{-one.difference:.3f} [")
+        assert row[6:] == [f"{one.better}/{one.equal}/{one.worse}", str(one.n)]
+
+    def test_headline_measures_come_first_and_others_are_folded_away(self, form: dict[str, Any]) -> None:
+        summary = summary_of(form | {"headline": ["num_rel_ret"]})
+        shown, folded = summary.split("<details>", 1)
+        assert "`num_rel_ret`" in shown and "`ndcg@5`" in folded
+        assert "`ndcg@5` |" not in shown.partition("| measure")[2]
+        assert "2 further measures" in folded
+
+    def test_slices_that_lose_worst_first_and_no_more_than_five(self, form: dict[str, Any]) -> None:
+        _, rows = slices_table(form, "ndcg@5", losing=True)
+        assert [row[:2] for row in rows] == [["type=b", "new"], ["type=b", "third"], ["type=a", "new"]]
+        many = deepcopy(form)
+        many["slices"] = [part | {"slice": f"{part['slice']}{n}"} for n in range(9) for part in form["slices"]]
+        worst = next(table for table in tables(summary_of(many)) if table[0][0] == "slice")
+        assert len(worst) == 1 + 5
+        assert all(row[1] == "new" and row[0].startswith("type=b") for row in worst[1:])
+
+    def test_slices_in_which_nothing_differs_are_left_out(self, form: dict[str, Any]) -> None:
+        same = deepcopy(form)
+        for part in same["slices"]:
+            for one in part["comparisons"]:
+                one |= {"better": 0, "worse": 0, "equal": one["n"]} if one["system"] == "third" else {}
+        _, rows = slices_table(same, "ndcg@5")
+        assert len(rows) == 2 and "third" not in {cell for row in rows for cell in row}
+
+    def test_the_largest_losses_are_those_of_the_report(self, report: Report, form: dict[str, Any]) -> None:
+        _, rows = losses_table(form, "ndcg@5", 5, {"q20": "what is it?"})
+        lost = sorted((one for one in report.changes if one.measure == "ndcg@5"), key=lambda one: one.difference)
+        assert [row[1] for row in rows] == [one.system for one in lost[:5]]
+        assert rows[0][0] == "what is it?" and rows[2][0] == lost[2].query
+        assert rows[0][2] == f"{lost[0].before:.3f} → {lost[0].after:.3f}"
+
+    def test_where_less_is_better_a_rise_is_a_loss(self, report: Report, form: dict[str, Any]) -> None:
+        _, rows = losses_table(form, "unjudged@5", 3, {})
+        assert rows and all(row[3].startswith("+") for row in rows)
+
+    def test_names_of_items_are_not_taken_for_names_of_users(self, form: dict[str, Any]) -> None:
+        _, rows = losses_table(form | {"interactions": {"window": "test"}}, "ndcg@5", 1, {"q20": "a film"})
+        assert rows[0][0] == "q20"
+
+    def test_warnings_conventions_and_provenance_are_there(self, report: Report, form: dict[str, Any]) -> None:
+        given = {"plan": "karat.toml", "dialect": "trec_eval", "made": "2026-01-02T03:04:05Z"}
+        summary = summary_of(form | {"provenance": given})
+        for warning in report.warnings:
+            assert plain(warning, 500) in summary
+        assert "`ndcg@5`: `ndcg(gain=linear," in summary
+        assert summary.splitlines()[-1] == (
+            f"<sub>karat {form['karat']} · plan karat.toml · dialect trec_eval · made 2026-01-02T03:04:05Z "
+            "· 200 resamples, seed 0</sub>"
+        )
+
+    def test_an_older_form_needs_nothing_but_systems(self, form: dict[str, Any]) -> None:
+        bare = {"schema": form["schema"], "systems": form["systems"]}
+        assert tables(summary_of(bare))[0][0] == ["measure", "system", "mean [95 %]", "n"]
+
+    def test_a_system_without_a_measure_has_no_row_of_it(self, form: dict[str, Any]) -> None:
+        less = deepcopy(form)
+        del less["systems"]["third"]["measures"]["ndcg@5"]
+        _, rows = headline_table(less, ["ndcg@5"])
+        assert [row[1] for row in rows] == ["old (baseline)", "new"]
+
+
+def check_tame(summary: str) -> None:
+    """Nothing but karat's own structure: no link, picture, tag, mention or reference; no table broken."""
+    assert len(summary) <= LONGEST
+    for token in tokens(summary):
+        assert token.type not in {"link_open", "image", "footnote_ref", "s_open"}, token
+        if token.type in {"html_inline", "html_block"}:
+            tags = re.findall("<[^>]*>", token.content)
+            assert all(OWN_TAGS.fullmatch(tag) for tag in tags), token.content
+    outside = re.sub("`[^`]*`", "", summary)
+    assert not re.search(r"https?://|www\.\w", outside, re.IGNORECASE)
+    assert not re.search(r"(?<!\w)@\w|(?<!&)#\w|\bgh-\d", outside, re.IGNORECASE)
+    assert not re.search("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", summary)
+    for table in tables(summary):
+        assert len({len(row) for row in table}) == 1
+
+
+class TestNames:
+    @pytest.mark.parametrize("start", range(0, len(HOSTILE), 3))
+    def test_hostile_names_of_everything(self, start: int) -> None:
+        report = small(tuple(HOSTILE[start : start + 3]), tuple(HOSTILE), HOSTILE[start])
+        _, form = gated(report)
+        form |= {"provenance": {"name": HOSTILE[start], "plan": HOSTILE[start + 1], "made": HOSTILE[start + 2]}}
+        form["warnings"] = [*form["warnings"], *HOSTILE]
+        summary = summary_of(form, names=dict.fromkeys(report.systems[HOSTILE[start]].queries, HOSTILE[start + 1]))
+        check_tame(summary)
+        rendered = READER.render(summary)
+        assert rendered.count("<table>") == len(tables(summary))
+        assert "<script" not in rendered and "<img" not in rendered
+
+    def test_names_are_read_as_they_are(self) -> None:
+        """What GitHub shows is the name itself."""
+        for name in (
+            "a_b",
+            "_a_",
+            "`x`",
+            "*x*",
+            "<b>",
+            "a|b",
+            "x & y &lt;",
+            "[x](y)",
+            "1 < 2 > 0",
+            "$a$",
+            "\\",
+            "~~a~~",
+        ):
+            (paragraph,) = (one for one in READER.parse(f"- {plain(name)}") if one.type == "inline")
+            shown = "".join(one.content for one in paragraph.children or ())
+            assert shown == name
+
+    @settings(max_examples=60, deadline=None)
+    @given(name=st.text(max_size=400) | st.sampled_from(HOSTILE), other=st.text(max_size=60))
+    def test_any_name(self, name: str, other: str) -> None:
+        changed = deepcopy(friendly())
+        for part in changed["slices"]:
+            part["slice"] = name
+        for one in changed["changes"]:
+            one["query_id"] = other
+        check_tame(summary_of(changed | {"warnings": [name, other], "provenance": {"name": name, "plan": other}}))
+
+
+class TestLength:
+    def test_many_systems_measures_and_slices_are_cut_with_a_note(self, form: dict[str, Any]) -> None:
+        many = deepcopy(form)
+        system = form["systems"]["new"]
+        entry = system["measures"]["ndcg@5"]
+        many["systems"] = {
+            f"{'x' * 150}{n}": {"measures": {f"ndcg@{k}": entry for k in range(1, 40)}} for n in range(30)
+        }
+        many["slices"] = [part | {"slice": f"{'[' * 200}{n}"} for n in range(200) for part in form["slices"]]
+        summary = summary_of(many)
+        assert LONGEST * 0.9 < len(summary) <= LONGEST
+        assert "Something was left out" in summary
+        assert summary.splitlines()[-1].startswith("<sub>karat ")
+        assert summary.count("<details>") == summary.count("</details>")
+        check_tame(summary)
+
+    def test_ten_thousand_targets(self, form: dict[str, Any]) -> None:
+        verdicts = [{**form["gate"]["targets"][0], "target": "&" * 500} for _ in range(10_000)]
+        summary = summary_of(form | {"gate": form["gate"] | {"targets": verdicts}})
+        assert len(summary) <= LONGEST
+        assert "10,000 fail" in summary and "Something was left out" in summary
+
+    def test_what_fits_is_not_cut(self, form: dict[str, Any]) -> None:
+        assert "Something was left out" not in summary_of(form)
