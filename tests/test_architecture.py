@@ -14,7 +14,7 @@ ROOT = Path(karat.__file__).parent
 LAYERS = [
     {"errors", "_version"},
     {"types", "registry", "columns", "functions", "vocabulary", "settings"},
-    {"blocks", "variants", "annotations", "lists", "leaving", "codes"},
+    {"blocks", "variants", "annotations", "lists", "leaving", "codes", "markup"},
     {"judged"},
     {"predicates"},
     {"formats"},
@@ -73,7 +73,9 @@ EXTRAS = {
     "engines/sqlite_vec.py": {"sqlite_vec", "pysqlite3"},
     "engines/usearch.py": {"usearch"},
     "formats/vectors/tensors.py": {"safetensors"},
+    "integrations/mlflow.py": {"mlflow"},
     "integrations/sentence_transformers.py": {"sentence_transformers", "torch"},
+    "integrations/wandb.py": {"wandb"},
     "recommenders/factors.py": {"implicit", "scipy"},
     "recommenders/linear.py": {"irspack"},
     "recommenders/machines.py": {"myfm", "scipy"},

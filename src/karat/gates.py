@@ -8,6 +8,7 @@ from typing import Any, Literal
 from karat.dialects import resolve
 from karat.errors import UnknownName, UsageError
 from karat.figures import Figure, difference_of, figure_of
+from karat.markup import snippet_of
 from karat.measure import METRICS
 from karat.saved import Saved
 from karat.statistics.intervals import Bounds
@@ -83,6 +84,9 @@ class Gate:
             "strict": self.strict,
             "targets": [verdict.as_json() for verdict in self.verdicts],
         }
+
+    def _repr_html_(self) -> str:
+        return snippet_of("gate", self)
 
 
 def check_targets(targets: Sequence[Target], report: Saved, baseline: Saved | str | None = None) -> Gate:

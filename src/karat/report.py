@@ -17,6 +17,7 @@ from karat.examples import Example
 from karat.exposures import Exposure
 from karat.hygiene import Hygiene
 from karat.indexed import Indexed
+from karat.markup import snippet_of
 from karat.partial import Partial
 from karat.results import Recorded, Scores
 from karat.stability import Stability
@@ -167,6 +168,9 @@ class Report:
                 )
         title = f"Report on {count(len(self.systems), 'system', 'systems')}{against}"
         return "\n".join([title, *aligned(rows, left=2), *(f"warning: {warning}" for warning in self.warnings)])
+
+    def _repr_html_(self) -> str:
+        return snippet_of("report", self)
 
     def query_name(self, id_: str) -> str:
         """What people call a query; users have no names of items."""

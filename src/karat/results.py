@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from karat.errors import UnknownName
+from karat.markup import snippet_of
 from karat.measure import Aggregate
 from karat.statistics.estimates import Estimate, estimate_all, mean_of, summarise
 from karat.statistics.intervals import Bounds, Resampling
@@ -140,16 +141,4 @@ class Scores:
         return "\n".join([self._title(), *table, *(f"warning: {warning}" for warning in self.warnings)])
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        cells = ""
-        for label, *figures in self._rows():
-            cells += f"<tr><td style='text-align:left'>{escape(label)}</td>"
-            cells += "".join(f"<td style='text-align:right'>{figure}</td>" for figure in figures) + "</tr>"
-        notes = "".join(f"<li>{escape(warning)}</li>" for warning in self.warnings)
-        return (
-            "<table style='border-spacing:1em 0.2em'>"
-            f"<caption style='text-align:left;white-space:nowrap'>{escape(self._title())}</caption>"
-            "<thead><tr><th style='text-align:left'>measure</th><th>mean</th><th>n</th><th>undefined</th></tr></thead>"
-            f"<tbody>{cells}</tbody></table>" + (f"<ul>{notes}</ul>" if notes else "")
-        )
+        return snippet_of("scores", self)

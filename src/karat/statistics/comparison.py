@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from karat.markup import snippet_of
 from karat.measure import Aggregate
 from karat.statistics.corrections import benjamini_hochberg, holm, is_shown
 from karat.statistics.estimates import Pooled, onto_scale, pool, summarise
@@ -107,6 +108,9 @@ class Comparison:
             "detectable": self.detectable,
             "queries_needed": self.needed,
         } | self._relative_form()
+
+    def _repr_html_(self) -> str:
+        return snippet_of("comparison", self)
 
     @property
     def _p_method(self) -> str | None:
