@@ -1,7 +1,19 @@
 """Charts of reports: one neutral description, drawn as inline SVG for pages and as pictures by matplotlib."""
 
 from karat.reports.charts.css import CHART_CSS
-from karat.reports.charts.from_form import curves_charts, slices_chart
+from karat.reports.charts.from_form import (
+    HistoryPoint,
+    HistorySeries,
+    all_charts,
+    curves_charts,
+    differences_chart,
+    drift_chart,
+    frontier_chart,
+    headline_chart,
+    history_chart,
+    score_charts,
+    slices_chart,
+)
 from karat.reports.charts.model import Chart, DotPlot, Histogram, LineChart, Scatter
 from karat.reports.charts.svg import to_svg
 
@@ -10,9 +22,18 @@ __all__ = [
     "Chart",
     "DotPlot",
     "Histogram",
+    "HistoryPoint",
+    "HistorySeries",
     "LineChart",
     "Scatter",
+    "all_charts",
     "curves_charts",
+    "differences_chart",
+    "drift_chart",
+    "frontier_chart",
+    "headline_chart",
+    "history_chart",
+    "score_charts",
     "slices_chart",
     "to_svg",
 ]

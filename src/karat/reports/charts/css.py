@@ -52,8 +52,9 @@ _RULES = (
     "font-variant-numeric:tabular-nums}",
     "svg.chart text{fill:var(--chart-text);stroke:none}",
     "svg.chart .tick,svg.chart .note{fill:var(--chart-soft)}",
+    "svg.chart .over{paint-order:stroke;stroke:var(--chart-ground);stroke-width:4px}",
     "svg.chart .grid{stroke:var(--chart-grid);stroke-width:1;fill:none}",
-    "svg.chart .axis{stroke:var(--chart-axis);stroke-width:1;fill:none}",
+    "svg.chart .axis,svg.chart .lead{stroke:var(--chart-axis);stroke-width:1;fill:none}",
     "svg.chart .reference{stroke:var(--chart-soft);stroke-width:1.2;stroke-dasharray:4 3;fill:none}",
     "svg.chart .mark{stroke:var(--chart-soft);stroke-width:1.2;stroke-dasharray:2 3;fill:none}",
     "svg.chart .frontier{stroke:var(--chart-axis);stroke-width:6;stroke-linejoin:round;stroke-linecap:round;"

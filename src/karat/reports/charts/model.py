@@ -66,6 +66,8 @@ class DotPlot:
     """Names of those told apart by colour and marker."""
     places: tuple[int, ...] = ()
     """Which colour and marker each series has, where it is not its own place: a system looks alike in all charts."""
+    keyed: bool = True
+    """Whether a legend says whose the dots are; not where rows say it."""
     reference: Number = None
     reference_label: str = ""
     band: tuple[float, float] | None = None

@@ -12,6 +12,7 @@ __all__ = ["Scale", "across_of", "upright_of"]
 _ROOM = 0.04
 """Beside the outermost figures, as a share of the axis."""
 _BETWEEN_EVEN = 0.3
+_ROUNDING, _LONE = 1e-9, 0.02
 Tick = tuple[float, str]
 
 
@@ -49,7 +50,8 @@ def across_of(chart: DotPlot | LineChart | Histogram | Scatter) -> Scale:
     if isinstance(chart, DotPlot):
         return Scale(*_with_room(chart.figures()), shares=chart.percent)
     if isinstance(chart, Histogram):
-        return Scale(*_with_room(chart.figures(), 0.0))
+        lone = all(len(bars.counts) == 1 for bars in chart.strips)
+        return Scale(*_with_room(chart.figures(), 0.0, least=_LONE if lone else _ROUNDING))
     xs = chart.xs()
     if isinstance(chart, LineChart) and chart.spacing == "even":
         return Scale(-_BETWEEN_EVEN, max(len(chart.x_names) - 1, 0) + _BETWEEN_EVEN, "even", chart.x_names)
@@ -69,10 +71,10 @@ def upright_of(chart: LineChart | Scatter) -> Scale:
     return Scale(*_with_room(chart.figures(), 0.06))
 
 
-def _with_room(figures: Sequence[float], room: float = _ROOM) -> tuple[float, float]:
-    """Wide enough to tell equal figures from an empty axis."""
+def _with_room(figures: Sequence[float], room: float = _ROOM, *, least: float = _ROUNDING) -> tuple[float, float]:
+    """Beyond the ends; far beyond where figures are as good as equal: less apart than ``least``, as a share of them."""
     low, high = (min(figures), max(figures)) if figures else (0.0, 1.0)
     apart = high - low
-    if apart <= 1e-9 * max(abs(low), abs(high)):
-        apart, room = 0.1 * abs(high) or 1.0, max(room, 0.5)
+    if apart <= least * max(abs(low), abs(high)):
+        apart, room = 0.1 * max(abs(low), abs(high)) or 1.0, max(room, 0.5)
     return low - room * apart, high + room * apart

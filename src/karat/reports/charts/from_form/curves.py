@@ -18,7 +18,7 @@ from karat.reports.charts.from_form.reading import (
 )
 from karat.reports.charts.model import Line, LineChart
 
-__all__ = ["curves_charts", "range_with_zero"]
+__all__ = ["curves_charts"]
 
 _FEWEST = 2
 _MOSTLY_EMPTY = 0.7
@@ -84,7 +84,7 @@ def _chart(form: Form, name: str, labels: Labels) -> LineChart:
     )
     figures = chart.figures()
     low, high = (min(figures), max(figures)) if figures else (0.0, 1.0)
-    return _ranged(chart, range_with_zero(low, high))
+    return _ranged(chart, _range_with_zero(low, high))
 
 
 def _ranged(chart: LineChart, ends: tuple[float, float]) -> LineChart:
@@ -113,7 +113,7 @@ def _last_told(lines: tuple[Line, ...], ks: list[int]) -> str:
     return f" At {ks[-1]}: " + ", ".join(f"{name} {value:.3f}" for value, name in ends[:8]) + "." if ends else ""
 
 
-def range_with_zero(low: float, high: float) -> tuple[float, float]:
+def _range_with_zero(low: float, high: float) -> tuple[float, float]:
     """With 0, unless most of the chart would be empty below; to 1 where shares come near it."""
     room = 0.06 * (high - low) or 0.05 * abs(high) or 0.05
     bottom = low - room

@@ -28,12 +28,13 @@ _MOST_ROWS, _FEWEST_ROWS, _MOST_DOTS = 30, 8, 60
 def slices_chart(form: Form, measure: str, system: str | None = None) -> DotPlot | None:
     """Differences to the baseline within each slice, or means where nothing is compared; None without slices.
 
-    Of one system, or of all that there is something to say of. At most the 30 worst slices.
+    Of one system, or of all that there is something to say of. At most the 30 worst slices; those in which nothing
+    differs are left out, and where that is so in all of them, means are shown after all.
     """
     parts = form.get("slices") or ()
     compared = _systems_in(form, [one for part in parts for one in part.get("comparisons") or ()], measure, system)
-    if compared:
-        return _of_differences(form, measure, compared)
+    if compared and (chart := _of_differences(form, measure, compared)).rows:
+        return chart
     scored = [
         name
         for name, one in systems_of(form).items()
@@ -63,8 +64,10 @@ def _of_differences(form: Form, measure: str, systems: list[str]) -> DotPlot:
                 muted = not is_shown(one.get("p_holm"), level)
                 tone = tone_of(number_in(one.get("difference")), muted=muted, lower=lower) if len(systems) == 1 else ""
                 dots.append(difference_dot(one, _told(part, name), series=series, muted=muted, tone=tone))
-        rows.append(_row(part, dots))
-    shown, more = _worst_first(rows, len(systems), lower=lower)
+        if dots:
+            rows.append(_row(part, dots))
+    apart = [row for row in rows if not all(dot.value == dot.low == dot.high == 0 for dot in row.dots)]
+    shown, more = _worst_first(apart, len(systems), lower=lower)
     baseline = form.get("baseline") or "the baseline"
     better = "left" if lower else "right"
     return DotPlot(
@@ -77,7 +80,10 @@ def _of_differences(form: Form, measure: str, systems: list[str]) -> DotPlot:
         places=places_of(form, systems),
         reference=0.0,
         reference_label="as the baseline",
-        footnote=_footnote(shown, more, "differences that chance makes often enough, all slices considered"),
+        footnote=_footnote(
+            *(shown, more, "differences that chance makes often enough, all slices considered"),
+            same=len(rows) - len(apart),
+        ),
     )
 
 
@@ -92,7 +98,8 @@ def _of_means(form: Form, measure: str, systems: list[str]) -> DotPlot:
             if (entry := _measures_of(part, name).get(measure)) is not None:
                 alike = name in gaps and not is_shown(gaps[name].get("p_holm"), level)
                 dots.append(mean_dot(entry, _told(part, name), series=series, muted=alike))
-        rows.append(_row(part, dots))
+        if dots:
+            rows.append(_row(part, dots))
     shown, more = _worst_first(rows, len(systems), lower=lower)
     overall = systems_of(form)[systems[0]]["measures"][measure] if len(systems) == 1 else {}
     mean = number_in(overall.get("mean"))
@@ -131,10 +138,12 @@ def _worst_first(rows: Sequence[Row], systems: int, *, lower: bool) -> tuple[tup
     return tuple(ordered[:most]), len(ordered) - len(ordered[:most])
 
 
-def _footnote(rows: Sequence[Row], more: int, hollow: str) -> str:
+def _footnote(rows: Sequence[Row], more: int, hollow: str, same: int = 0) -> str:
     told = [f"Hollow: {hollow}."] if any(dot.muted for row in rows for dot in row.dots) else []
     if more:
         told.append(f"The {len(rows)} worst; {count(more, 'more slice is', 'more slices are')} not shown.")
+    if same:
+        told.append(f"{count(same, 'slice', 'slices')} without any difference left out.")
     return " ".join(told)
 
 

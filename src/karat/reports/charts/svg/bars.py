@@ -10,7 +10,7 @@ __all__ = ["draw_bars"]
 
 _STRIP, _NAME, _LONE = 62.0, 20.0, 130.0
 """How high bars reach, what their name takes above them, and how high they reach where there is one strip."""
-_THINNEST = 3.0
+_THINNEST = 4.0
 
 
 def draw_bars(sheet: Sheet, chart: Histogram) -> float:

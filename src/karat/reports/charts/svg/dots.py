@@ -31,7 +31,7 @@ class _Columns:
 def draw_dots(sheet: Sheet, chart: DotPlot) -> float:
     """How high it became."""
     scale, columns = across_of(chart), _columns(chart, sheet.width)
-    top = sheet.legend(chart.series, lines=False) if len(chart.series) > 1 else 4.0
+    top = sheet.legend(chart.series, lines=False) if chart.keyed and len(chart.series) > 1 else 4.0
     if chart.reference_label:
         top += 16.0
     bottom = top + sum(map(_height, chart.rows))

@@ -25,8 +25,12 @@ def draw_lines(sheet: Sheet, chart: LineChart) -> float:
     high = height_for(sheet.width)
     plot = Plot.laid_out(sheet, across_of(chart), upright_of(chart), top + 22 + _MARK_LINE * rows, high)
     plot.draw_ground(chart.x_label, chart.y_label, above=_MARK_LINE * rows)
-    for x, label, row in marks:
-        _draw_mark(plot, x, label, plot.top - _MARK_LINE * (rows - row - 1) - 5)
+    heights = [plot.top - _MARK_LINE * (rows - row - 1) - 5 for _, _, row in marks]
+    for (x, _, _), y in zip(marks, heights, strict=True):
+        sheet.upright(plot.x(x), y + 3, plot.bottom, "mark")
+    for (x, label, _), y in zip(marks, heights, strict=True):
+        half = width_of(label, SMALL) / 2
+        sheet.text(max(plot.left + half, min(plot.right - half, plot.x(x))), y, label, "note over", "middle")
     for series, line in enumerate(chart.lines):
         _draw_band(plot, line, sheet.hue(series))
     for series, line in enumerate(chart.lines):
@@ -47,13 +51,6 @@ def _placed_marks(chart: LineChart, width: float) -> list[tuple[float, str, int]
         ends[row : row + 1] = [left + 2 * half + 14]
         found.append((mark.x, label, row))
     return found
-
-
-def _draw_mark(plot: Plot, x: float, label: str, y: float) -> None:
-    at, half = plot.x(x), width_of(label, SMALL) / 2
-    plot.sheet.upright(at, y + 3, plot.bottom, "mark")
-    middle = max(plot.left + half, min(plot.right - half, at))
-    plot.sheet.text(middle, y, label, "note", "middle")
 
 
 def _draw_band(plot: Plot, line: Line, hue: str) -> None:

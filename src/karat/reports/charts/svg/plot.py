@@ -8,13 +8,17 @@ from karat.reports.charts.texts import fit, width_of
 
 __all__ = ["Plot", "height_for"]
 
-_UPRIGHT_TICK = 27.0
+_UPRIGHT_TICK, _MOST_UPRIGHT = 27.0, 8
 _RIGHT = 14.0
 
 
 def height_for(width: float) -> float:
     """Of the plane, as high as is pleasant."""
     return max(150.0, min(260.0, 0.42 * width))
+
+
+def _most(high: float) -> int:
+    return min(_MOST_UPRIGHT, int(high / _UPRIGHT_TICK))
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Plot:
     @classmethod
     def laid_out(cls, sheet: Sheet, across: Scale, upright: Scale, top: float, high: float) -> "Plot":
         """With room to the left for the figures of the upright axis."""
-        names = [name for _, name in upright.ticks(int(high / _UPRIGHT_TICK))]
+        names = [name for _, name in upright.ticks(_most(high))]
         left = max((width_of(name, SMALL) for name in names), default=0.0) + 8
         return cls(sheet, across, upright, left, sheet.width - _RIGHT, top, top + high)
 
@@ -45,7 +49,7 @@ class Plot:
     def draw_ground(self, x_label: str, y_label: str, *, above: float = 0.0) -> None:
         """``above``: how much stands between the plane and what its upright axis is about."""
         sheet = self.sheet
-        for value, name in self.upright.ticks(int((self.bottom - self.top) / _UPRIGHT_TICK)):
+        for value, name in self.upright.ticks(_most(self.bottom - self.top)):
             sheet.across(self.left, self.right, self.y(value), "grid")
             sheet.text(self.left - 6, self.y(value) + 4, name, "tick", "end")
         sheet.text(0.0, self.top - 9 - above, fit(y_label, self.right, SMALL), "note")

@@ -15,14 +15,15 @@ _WIDEST_NAME = 0.3
 
 def draw_points(sheet: Sheet, chart: Scatter) -> float:
     """How high it became."""
-    plot = Plot.laid_out(sheet, across_of(chart), upright_of(chart), 22.0, height_for(sheet.width) + 40)
+    top = sheet.legend(chart.series, lines=False) if len(chart.points) > 1 else 2.0
+    plot = Plot.laid_out(sheet, across_of(chart), upright_of(chart), top + 22.0, height_for(sheet.width) + 40)
     plot.draw_ground(chart.x_label, chart.y_label)
     if len(chart.frontier) > 1:
         spots = "L".join(f"{number(plot.x(one.x))} {number(plot.y(one.y))}" for one in chart.frontier)
         sheet.path(f"M{spots}", "frontier", ' fill="none"')
+    _draw_names(plot, chart)
     for series, point in enumerate(chart.points):
         _draw_point(plot, point, series)
-    _draw_names(plot, chart)
     return plot.bottom + 44.0
 
 
@@ -46,6 +47,17 @@ def _draw_names(plot: Plot, chart: Scatter) -> None:
     taken = [(x - _AROUND, y - _AROUND, x + _AROUND, y + _AROUND) for x, y in spots]
     sizes = [(width_of(name, TEXT), SMALL + 2) for name in names]
     within = plot.left, plot.top - 4, plot.right + 10, plot.bottom
-    for name, place in zip(names, place_labels(spots, sizes, within, taken, gap=8.0), strict=True):
+    places = place_labels(spots, sizes, within, taken, gap=8.0)
+    for name, spot, size, place in zip(names, spots, sizes, places, strict=True):
         if place is not None:
+            _lead(plot, spot, place, size)
             plot.sheet.text(place[0], place[1] + 4, name, "label", "middle")
+
+
+def _lead(plot: Plot, spot: tuple[float, float], place: tuple[float, float], size: tuple[float, float]) -> None:
+    """A fine line from a point to the nearest edge of its name: points may stand close together."""
+    ends = []
+    for at, middle, half in zip(spot, place, (size[0] / 2, size[1] / 2), strict=True):
+        ends.append(max(middle - half, min(middle + half, at)))
+    (x, y), (to_x, to_y) = spot, ends
+    plot.sheet.path(f"M{number(x)} {number(y)}L{number(to_x)} {number(to_y)}", "lead", ' fill="none"')

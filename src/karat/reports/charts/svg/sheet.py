@@ -27,8 +27,8 @@ _LONGEST_TITLE = 300
 
 
 def number(value: float) -> str:
-    """A coordinate, to a hundredth of a pixel."""
-    return f"{value:.2f}".rstrip("0").rstrip(".") if value else "0"
+    """A coordinate, to a tenth of a pixel."""
+    return f"{value:.1f}".removesuffix(".0")
 
 
 class Sheet:
@@ -52,7 +52,7 @@ class Sheet:
     def text(self, x: float, y: float, content: str, kind: str = "label", anchor: str = "start") -> None:
         """Already shortened to its room; ``y`` is its base line."""
         aligned = "" if anchor == "start" else f' text-anchor="{anchor}"'
-        size = f' font-size="{number(SMALL)}"' if kind in ("tick", "note") else ""
+        size = "" if kind == "label" else f' font-size="{number(SMALL)}"'
         self._pieces.append(
             f'<text class="{kind}" x="{number(x)}" y="{number(y)}"{aligned}{size}>{escape(content, quote=False)}</text>'
         )
