@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from json import dumps
 from pathlib import Path
@@ -24,9 +24,10 @@ _FORBIDDEN = (errno.EACCES, errno.EROFS, errno.EPERM)
 _LOCK = "lock"
 
 
-def as_bytes(form: Any) -> bytes:
-    """JSON as people can read it."""
-    return (dumps(form, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+def as_bytes(form: Mapping[str, Any]) -> bytes:
+    """JSON, a line a key at the top: quick to write and to read, and people can find their way in it."""
+    lines = [f"{dumps(key)}: {dumps(value, ensure_ascii=False, allow_nan=False)}" for key, value in form.items()]
+    return ("{" + ",\n".join(lines) + "}\n").encode()
 
 
 def write_new(path: Path, octets: bytes) -> None:

@@ -42,6 +42,7 @@ def manifest_of(
         "seconds": origin.seconds,
         "verdict": gate.get("verdict"),
         "baseline": report.baseline,
+        "by_chance": sorted(report.by_chance),
         "queries": len(next(iter(report.systems.values())).queries),
         "headline": list(report.headline or report.labels),
         "measures": _measures(report),

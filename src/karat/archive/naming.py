@@ -2,8 +2,9 @@
 
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
-__all__ = ["HASH_SHOWN", "order_of", "plain", "run_name", "shown_time", "to_moment", "to_text"]
+__all__ = ["HASH_SHOWN", "name_of_plan", "order_of", "plain", "run_name", "shown_time", "to_moment", "to_text"]
 
 HASH_SHOWN = 8
 """How many hexadecimal digits of a digest stand in a name."""
@@ -15,6 +16,14 @@ def run_name(moment: datetime, plan: str, digest: str, number: int = 1) -> str:
     """The folder of a run; a name that is taken gets a number."""
     name = f"{moment.astimezone(UTC):%Y%m%dT%H%M%SZ}-{plain(plan)}-{digest[:HASH_SHOWN]}"
     return name if number == 1 else f"{name}-{number}"
+
+
+def name_of_plan(given: str | None, file: Path) -> str:
+    """What a plan calls itself, else its file; a file that is called as every plan is, by its folder."""
+    if given:
+        return given
+    name = file.stem if file.stem != "karat" else file.absolute().parent.name or "karat"
+    return name.encode("utf-8", "replace").decode()  # a file's name may hold bytes that are no text
 
 
 def plain(plan: str) -> str:

@@ -55,8 +55,11 @@ class Keeping:
         return run, 0
 
     def _files(self, report: "Report", gate: "Gate | None") -> dict[str, str | bytes]:
-        """What else is kept beside the report."""
-        return {}
+        """What else is kept beside the report: the page that people open."""
+        from karat.reports.html import html_of
+
+        verdicts = None if gate is None else gate.as_json() | {"report": Path(self.begun.checked.where).name}
+        return {"report.html": html_of(report, verdicts)}
 
     def _tell_of_the_same(self, run: "Run", *, quiet: bool) -> None:
         """Say whether a repetition came to the same."""

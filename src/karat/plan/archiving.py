@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Any
 
 from karat.archive import Archive, Origin, Run
+from karat.archive.naming import name_of_plan
 from karat.archive.surroundings import commit_of
 from karat.gates import Gate
 from karat.plan.contents import digests_of, inputs_of
@@ -65,14 +66,8 @@ def begin(checked: Checked) -> Begun:
 
 
 def plan_name(checked: Checked) -> str:
-    """What the plan calls itself, else its file; a file that is called as every plan is, by its folder."""
-    given = checked.plan.name
-    if given:
-        return given
-    file = Path(checked.where)
-    if file.stem != "karat":
-        return _as_text(file.stem)
-    return _as_text(file.absolute().parent.name) or "karat"
+    """What runs of the plan are called by."""
+    return name_of_plan(checked.plan.name, Path(checked.where))
 
 
 def content_of(plan: Plan) -> dict[str, Any]:

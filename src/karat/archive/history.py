@@ -1,0 +1,122 @@
+"""A measure of a system over runs, with the steps that it took and what changed there."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from karat.archive.differences import Difference, differences_between
+from karat.archive.run import Run
+from karat.errors import UnknownName
+from karat.statistics.steps import Step, steps_of
+
+__all__ = ["Point", "Series", "Stepped", "series_of", "steps_in"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A measure of a system in one run."""
+
+    time: str
+    run: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    se: float | None
+    n: int
+    convention: str
+    """Under which it was computed: figures of different conventions are not compared."""
+    difference: float | None = None
+    """To the run before."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True)
+class Series:
+    """A measure of a system in one run after the other, oldest first; runs without it are left out."""
+
+    system: str
+    measure: str
+    points: tuple[Point, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.system}, {self.measure}"
+
+    def as_json(self) -> dict[str, Any]:
+        points = [point.as_json() for point in self.points]
+        return {"system": self.system, "measure": self.measure, "points": points}
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """A step, the runs on both sides of it, and what changed between them."""
+
+    step: Step
+    before: Run
+    after: Run
+    changed: tuple[Difference, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        known = {name: getattr(self.step, name) for name in ("index", "before", "after", "difference", "z", "beyond")}
+        changed = [one.as_json() for one in self.changed]
+        return {"run": self.after.name, "run_before": self.before.name, **known, "changed": changed}
+
+
+def series_of(runs: Sequence[Run], measures: Sequence[str], systems: Sequence[str]) -> list[Series]:
+    """Of every measure and system, by measure; a name that no run has is an error."""
+    for kind, wanted, known in (("measure", measures, _measures(runs)), ("system", systems, _systems(runs))):
+        for name in wanted:
+            if name not in known:
+                raise UnknownName(f"{kind} in these runs:", name, known)
+    found = [
+        Series(system, measure, tuple(_points(runs, measure, system))) for measure in measures for system in systems
+    ]
+    return [series for series in found if series.points]
+
+
+def _points(runs: Sequence[Run], measure: str, system: str) -> Iterator[Point]:
+    last: Point | None = None
+    for run in runs:
+        entry = run.manifest["summary"].get(system, {}).get(measure)
+        if entry is None:
+            continue
+        low, high = entry.get("ci") or (None, None)
+        about = (run.manifest.get("measures") or {}).get(measure) or {}
+        convention = str(about.get("convention") or measure)
+        mean, difference = entry["mean"], None
+        if last is not None and None not in (mean, last.mean) and last.convention == convention:
+            difference = mean - last.mean
+        last = Point(run.time, run.name, mean, low, high, entry.get("se"), entry["n"], convention, difference)
+        yield last
+
+
+def steps_in(series: Series, runs: Mapping[str, Run]) -> list[Stepped]:
+    """The steps of a series; ``runs`` by name. Where the convention changes, a new series begins."""
+    found, offset = [], 0
+    for _, held in groupby(series.points, key=lambda point: point.convention):
+        points = list(held)
+        values, errors = (
+            np.array([nan if value is None else value for value in column], dtype=np.float64)
+            for column in ([point.mean for point in points], [point.se for point in points])
+        )
+        for step in steps_of(values, errors):
+            earlier = next(place for place in range(step.index - 1, -1, -1) if points[place].mean is not None)
+            before, after = runs[points[earlier].run], runs[points[step.index].run]
+            placed = Step(step.index + offset, step.before, step.after, step.z)
+            found.append(Stepped(placed, before, after, tuple(differences_between(before, after))))
+        offset += len(points)
+    return found
+
+
+def _measures(runs: Sequence[Run]) -> list[str]:
+    return list(dict.fromkeys(label for run in runs for held in run.manifest["summary"].values() for label in held))
+
+
+def _systems(runs: Sequence[Run]) -> list[str]:
+    return list(dict.fromkeys(system for run in runs for system in run.systems))
