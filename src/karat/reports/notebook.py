@@ -32,19 +32,22 @@ from karat.wording import count, decimals_of, difference_shown, estimate_shown, 
 
 __all__ = ["comparison_snippet", "form_snippet", "gate_snippet", "report_snippet", "scores_snippet"]
 
-_MOST_SLICES = 20
+_MOST_ROWS = 60
 _MOST_LOSSES = 10
 _LONGEST_CELL = 200
 _MARKS = {"pass": "✓ PASS", "fail": "✗ FAIL", "unsure": "? UNSURE"}
 _NAMES = {"", "measure", "system", "slice", "verdict", "target", "wanted", "query", "user", MOVES}
 """Columns that hold words."""
+_OURS = str.maketrans("", "", "−–…→·▲▼≈✓✗Σ")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-_RULE = "1px solid rgba(128,128,128,0.4)"
 _BOX = "max-width:100%;overflow-x:auto;color:inherit;font-variant-numeric:tabular-nums;line-height:1.4"
-_TABLE = "border-collapse:collapse;margin:0.4em 0;color:inherit;background:none;border:none"
-_CELL = f"padding:0.15em 0.7em;vertical-align:top;color:inherit;background:none;border:none;border-bottom:{_RULE}"
-_WORDS = "text-align:left;white-space:normal;overflow-wrap:anywhere;max-width:26em;min-width:4em"
-_FIGURES = "text-align:right;white-space:nowrap"
+_TABLE = "border-collapse:collapse;margin:0.4em 0;color:inherit;font-size:inherit;background:none;border:none"
+_ROW = "background:none;border-bottom:1px solid rgba(128,128,128,0.4)"
+_FIGURE = "padding:0.15em 0.7em;text-align:right;white-space:nowrap"
+_WORD = "padding:0.15em 0.7em;text-align:left;white-space:nowrap"
+_TEXT = "padding:0.15em 0.7em;text-align:left;overflow-wrap:anywhere;min-width:14em;max-width:30em"
+_LONGEST_WORD = 36
+"""What is longer may be broken anywhere."""
 
 
 @SNIPPETS.register("report")
@@ -66,16 +69,16 @@ def _of_form(form: Form, names: Mapping[str, str]) -> str:
     held = [f"{_MARKS.get(verdict, verdict)}: {verdict_counts(form)}"] if verdict else []
     slices = slices_table(form, label)
     lost = losses_table(form, label, _MOST_LOSSES, {**names_in(form), **names})
+    legend = [p_legend(form), "+/=/−: better, equal, worse"] if form.get("comparisons") else []
     further = count(len(others), "further measure", "further measures")
     return _box(
         _title(f"Report on {about(form)}"),
         *map(_strong, held),
         _table(verdicts_table(form, "fail", "unsure")),
         _table(headline_table(form, shown)),
-        _small(f"intervals are over {who_of(form)[1]}"),
-        *([_small(p_legend(form)), _small("+/=/−: better, equal, worse")] if form.get("comparisons") else ()),
+        _small(" · ".join([f"intervals are over {who_of(form)[1]}", *legend])),
         _folded(further, headline_table(form, others)),
-        _folded(f"{label} by slice, worst first", (slices[0], slices[1][:_MOST_SLICES]), of=len(slices[1])),
+        _folded(f"{label} by slice, worst first", slices),
         _folded(f"largest losses in {label}", lost),
         _warnings(told_once(form.get("warnings") or (), list(form["systems"]))),
     )
@@ -120,8 +123,8 @@ def gate_snippet(gate: Gate) -> str:
 
 
 def _box(*parts: str) -> str:
-    """The whole: what is too wide scrolls within it."""
-    return f'<div style="{_BOX}">{"".join(parts)}</div>'
+    """The whole: what is too wide scrolls within it, from the keyboard as well."""
+    return f'<div tabindex="0" style="{_BOX}">{"".join(parts)}</div>'
 
 
 def _title(text: str) -> str:
@@ -142,8 +145,8 @@ def _table(table: Table) -> str:
         return ""
     words = [name in _NAMES for name in header]
     head = "".join(_cell("th", name, left, ' scope="col"') for name, left in zip(header, words, strict=True))
-    body = "".join(f"<tr>{_row(row, words)}</tr>" for row in rows)
-    return f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    body = "".join(f'<tr style="{_ROW}">{_row(row, words)}</tr>' for row in rows)
+    return f'<table style="{_TABLE}"><thead><tr style="{_ROW}">{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _row(row: Sequence[str], words: Sequence[bool]) -> str:
@@ -151,17 +154,18 @@ def _row(row: Sequence[str], words: Sequence[bool]) -> str:
 
 
 def _cell(tag: str, text: str, left: bool, more: str = "") -> str:
-    return f'<{tag}{more} style="{_CELL};{_WORDS if left else _FIGURES}">{_shown(text)}</{tag}>'
+    style = _FIGURE if not left else _WORD if len(text) <= _LONGEST_WORD else _TEXT
+    return f'<{tag}{more} style="{style}">{_shown(text)}</{tag}>'
 
 
-def _folded(title: str, table: Table, *, of: int = 0) -> str:
-    """A table that opens with a click; ``of`` how many rows these are the first."""
-    number = len(table[1])
-    if not number:
+def _folded(title: str, table: Table) -> str:
+    """A table that opens with a click; of many rows the first."""
+    header, rows = table
+    if not rows:
         return ""
-    told = f"{title} ({number:,} of {of:,})" if of > number else title
+    told = f"{title} ({_MOST_ROWS} of {len(rows):,} rows)" if len(rows) > _MOST_ROWS else title
     summary = f'<summary style="cursor:pointer">{_shown(told)}</summary>'
-    return f'<details style="margin:0.3em 0">{summary}{_table(table)}</details>'
+    return f'<details style="margin:0.3em 0">{summary}{_table((header, rows[:_MOST_ROWS]))}</details>'
 
 
 def _warnings(warnings: Sequence[str]) -> str:
@@ -172,6 +176,6 @@ def _warnings(warnings: Sequence[str]) -> str:
 
 
 def _shown(text: str, longest: int = _LONGEST_CELL) -> str:
-    """Somebody's text as text, which turns no direction but its own."""
-    kept = text if len(text) <= longest else f"{text[: longest - 1]}…"
-    return f"<bdi>{escape(_CONTROLS.sub('�', kept))}</bdi>" if kept else ""
+    """Somebody's text as text; one that may be read from the right turns no direction but its own."""
+    kept = escape(_CONTROLS.sub("�", text if len(text) <= longest else f"{text[: longest - 1]}…"))
+    return kept if kept.translate(_OURS).isascii() else f"<bdi>{kept}</bdi>"
