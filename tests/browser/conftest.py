@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.ground import AXE, Watch, launched, missing, watched
+from tests.browser.hostile import hostile_plan
+from tests.browser.reported import Reported, movies_plan, reported
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -43,3 +45,17 @@ def axe() -> None:
     """Skips where axe-core is not here."""
     if not AXE.exists():
         pytest.skip("no axe-core here: scripts/install_browser.py installs it from npm")
+
+
+@pytest.fixture(scope="package")
+def movies(tmp_path_factory: pytest.TempPathFactory) -> Reported:
+    """The page of the sample about movies."""
+    folder = tmp_path_factory.mktemp("movies")
+    return reported(movies_plan(folder / "plan"), folder)
+
+
+@pytest.fixture(scope="package")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Reported:
+    """The page of a plan that is full of hostile texts."""
+    folder = tmp_path_factory.mktemp("hostile")
+    return reported(hostile_plan(folder / "plan"), folder)

@@ -1,0 +1,61 @@
+"""Carries out a drawn plan and writes its report as a page, several times; prints seconds and bytes as JSON.
+
+`bytes_of_form` is the page of the same report without anything of single queries, `bytes_empty` that of the smallest
+report there is: one system, one query, one measure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+Results = dict[str, Any]
+
+
+def smallest() -> Any:
+    from karat import compare
+
+    return compare({"q": {"a": 1}}, {"system": {"q": {"a": 1.0}}}, measures=["ndcg@10"])
+
+
+def measure(plan: Path, page: Path, rounds: int) -> Results:
+    from karat.plan.execution import run_plan
+    from karat.plan.reading import read_plan
+    from karat.reports.html import Details, page_of
+
+    start = time.perf_counter()
+    outcome = run_plan(read_plan(plan))
+    ran = time.perf_counter() - start
+    gate = None if outcome.gate is None else outcome.gate.as_json()
+    seconds, text = [], ""
+    for _ in range(rounds):
+        start = time.perf_counter()
+        form = outcome.report.as_json() | {"gate": gate}
+        text = page_of(form, Details.of(outcome.report))
+        page.write_text(text, encoding="utf-8")
+        seconds.append(time.perf_counter() - start)
+    form = outcome.report.as_json() | {"gate": gate}
+    return {
+        "queries": len(next(iter(outcome.report.systems.values())).queries),
+        "systems": len(outcome.report.systems),
+        "plan_seconds": ran,
+        "seconds": seconds,
+        "bytes": len(text.encode()),
+        "bytes_of_form": len(page_of(form, None).encode()),
+        "bytes_empty": len(page_of(smallest().as_json(), None).encode()),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("plan", type=Path)
+    parser.add_argument("page", type=Path)
+    parser.add_argument("--rounds", type=int, default=3)
+    print(json.dumps(measure(**vars(parser.parse_args()))))
+
+
+if __name__ == "__main__":
+    main()

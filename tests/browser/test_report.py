@@ -1,0 +1,249 @@
+"""The report as a file that people open: what stands where, sorting, filtering, one query side by side, keys."""
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.browser.ground import watched
+from tests.browser.reported import Reported, items_of, rows_of, rows_on_all_pages
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ORDER = ["verdicts", "headline", "slices", "queries", "examples", "curves", "distributions", "provenance", "warnings"]
+CLOSE = 2e-3
+"""Scores on the page have fewer digits, by which they are also ordered."""
+
+
+def losses(movies: Reported) -> dict[str, float]:
+    """By query how much the headline's first measure lost to the baseline in the system where it lost most."""
+    report = movies.report
+    label = report.headline[0]
+    compared = dict.fromkeys(one.system for one in report.comparisons)
+    base = report.systems[report.baseline or ""][label]
+    lost = np.min([report.systems[name][label] - base for name in compared], axis=0)
+    return dict(zip(movies.queries, lost.tolist(), strict=True))
+
+
+def scores_of(movies: Reported, place: int) -> dict[str, float]:
+    scores = list(movies.report.systems.values())[place]
+    return dict(zip(movies.queries, scores[movies.report.headline[0]].tolist(), strict=True))
+
+
+def is_ascending(values: list[float]) -> bool:
+    return bool((np.diff(values) >= -CLOSE).all())
+
+
+def test_sections_stand_in_the_order_of_importance(page: "Page", movies: Reported) -> None:
+    movies.opened(page)
+    found = page.locator("#report > section").evaluate_all("parts => parts.map(part => part.id)")
+    assert [one for one in found if one in ORDER] == ORDER
+    linked = page.locator("nav.sections a").evaluate_all("links => links.map(link => link.hash.slice(1))")
+    assert linked == found
+    assert page.title() == "movies"
+
+
+def test_verdicts_are_all_there_failures_first(page: "Page", movies: Reported) -> None:
+    movies.opened(page)
+    assert movies.gate is not None
+    shown = [text.lower() for text in page.locator("#verdicts tbody .badge").all_inner_texts()]
+    assert sorted(shown) == sorted(verdict.outcome for verdict in movies.gate.verdicts)
+    places = [("fail", "unsure", "pass").index(one) for one in shown]
+    assert places == sorted(places)
+    assert len(set(shown)) > 1
+
+
+def test_the_headline_has_means_intervals_and_differences(page: "Page", movies: Reported) -> None:
+    movies.opened(page)
+    report = movies.report
+    rows = page.locator("#headline-table tbody tr")
+    assert rows.count() == len(report.systems)
+    for place, (name, estimates) in enumerate(report.estimates.items()):
+        text = rows.nth(place).inner_text()
+        assert name in text
+        for label in report.headline:
+            estimate = estimates[label]
+            assert f"{estimate.mean:.2f}"[:3] in text
+            assert estimate.ci is None or "[" in text
+    compared = {one.system for one in report.comparisons}
+    assert page.locator("#headline-table .difference").count() == len(compared) * len(report.headline)
+
+
+def test_the_largest_losses_come_first(page: "Page", movies: Reported) -> None:
+    shown = rows_on_all_pages(movies.opened(page))
+    lost = losses(movies)
+    assert sorted(shown) == sorted(movies.queries)
+    assert lost[shown[0]] < 0
+    assert is_ascending([lost[query] for query in shown])
+
+
+def test_a_heading_sorts_both_ways(page: "Page", movies: Reported) -> None:
+    movies.opened(page)
+    scores = scores_of(movies, 1)
+    heading = page.locator('th:has(button[data-sort="score:1"])')
+    for direction, sign in (("ascending", 1), ("descending", -1)):
+        page.click('th button[data-sort="score:1"]')
+        page.wait_for_selector(f'th[aria-sort="{direction}"]')
+        assert heading.get_attribute("aria-sort") == direction
+        assert is_ascending([sign * scores[query] for query in rows_on_all_pages(page)])
+        page.click("#pager [data-page=first]")
+    page.click('th button[data-sort="score:1"]')
+    page.wait_for_function("() => document.activeElement.dataset.sort === 'score:1'")
+
+
+def test_the_filter_finds_by_text_and_by_id(page: "Page", movies: Reported) -> None:
+    movies.opened(page)
+    every = movies.queries
+    title = movies.report.names[every[7]]
+    page.keyboard.press("/")
+    assert page.evaluate("() => document.activeElement.id") == "filter"
+    page.keyboard.type(title.upper())
+    page.wait_for_function("() => document.querySelectorAll('tr[data-query]').length < 10")
+    assert set(rows_of(page)) == {one for one in every if title.lower() in movies.report.names[one].lower()}
+    page.fill("#filter", every[3])
+    page.wait_for_selector(f'tr[data-query="{every[3]}"]')
+    assert every[3] in rows_of(page)
+    page.fill("#filter", "nothing is called like this")
+    page.wait_for_function("() => !document.querySelector('tr[data-query]')")
+    assert "no query fits" in page.inner_text("#range")
+    page.fill("#filter", "")
+    page.wait_for_selector("tr[data-query]")
+    assert sorted(rows_on_all_pages(page)) == sorted(every)
+
+
+def test_a_slice_is_chosen(page: "Page", movies: Reported) -> None:
+    movies.opened(page)
+    part = movies.report.slices[-1]
+    page.select_option("#slice", label=part.name)
+    page.wait_for_function(f"() => document.querySelectorAll('tr[data-query]').length === {len(part.rows)}")
+    assert set(rows_of(page)) == {movies.queries[row] for row in part.rows}
+
+
+def test_keys_move_open_and_close(page: "Page", movies: Reported) -> None:
+    first, second = rows_of(movies.opened(page))[:2]
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#query[data-shown]")
+    assert page.get_attribute("#query", "data-shown") == first
+    page.keyboard.press("j")
+    page.wait_for_function(f"() => document.querySelector('#query').dataset.shown === {second!r}")
+    page.keyboard.press("k")
+    page.wait_for_function(f"() => document.querySelector('#query').dataset.shown === {first!r}")
+    assert not page.is_visible("#query-table")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#query-table")
+    assert not page.is_visible("#query")
+    assert page.get_attribute("tr.at", "data-query") == first
+
+
+def test_the_way_back_is_the_browsers_own(page: "Page", movies: Reported) -> None:
+    first = rows_of(movies.opened(page))[0]
+    page.click("tr[data-query] a")
+    page.wait_for_selector("#query[data-shown]")
+    page.go_back()
+    page.wait_for_selector("#query-table")
+    page.go_forward()
+    page.wait_for_selector("#query[data-shown]")
+    assert page.get_attribute("#query", "data-shown") == first
+
+
+def test_a_query_has_its_own_address(page: "Page", movies: Reported) -> None:
+    query = movies.queries[11]
+    page.goto(f"{movies.address}#query={query}")
+    page.wait_for_selector("#query[data-shown]")
+    assert page.get_attribute("#query", "data-shown") == query
+    assert movies.report.names[query] in page.inner_text("#query-title")
+
+
+def test_gold_and_systems_stand_side_by_side(page: "Page", movies: Reported) -> None:
+    row, answers = 4, movies.answers
+    page.goto(f"{movies.address}#query={movies.queries[row]}")
+    page.wait_for_selector("#query[data-shown]")
+    columns = page.locator("#query .column")
+    listed = [*answers.golds.values(), *answers.systems.values()]
+    assert columns.count() == len(listed)
+    for place, one in enumerate(listed):
+        shown = columns.nth(place).locator("li[data-item]").evaluate_all("all => all.map(one => one.dataset.item)")
+        assert shown == items_of(one, row)
+    boxes = [columns.nth(place).bounding_box() for place in range(len(listed))]
+    tops, lefts = zip(*((box["y"], box["x"]) for box in boxes if box), strict=True)
+    assert len(set(tops)) == 1
+    assert list(lefts) == sorted(set(lefts))
+    item = items_of(listed[-1], row)[0]
+    assert movies.report.names[item] in columns.last.locator("li[data-item]").first.inner_text()
+
+
+def test_moves_are_those_of_the_rankings(page: "Page", movies: Reported) -> None:
+    row, report, answers = 4, movies.report, movies.answers
+    page.goto(f"{movies.address}#query={movies.queries[row]}")
+    page.wait_for_selector("#query[data-shown]")
+    base = items_of(answers.systems[report.baseline or ""], row)
+    compared = {one.system for one in report.comparisons} & set(answers.systems)
+    assert compared
+    for name in compared:
+        column = page.locator("#query .column", has=page.locator("h3", has_text=re.compile(f"^{name}$")))
+        assert column.locator(".move").all_inner_texts() == [
+            moved(rank, base.index(item) if item in base else None)
+            for rank, item in enumerate(items_of(answers.systems[name], row))
+        ]
+
+
+def moved(rank: int, earlier: int | None) -> str:
+    if earlier is None:
+        return "new"
+    return "=" if earlier == rank else f"{'▲' if earlier > rank else '▼'}{abs(earlier - rank)}"
+
+
+def test_examples_are_five_and_five_and_open(page: "Page", movies: Reported) -> None:
+    movies.opened(page)
+    best, worst = page.locator(".examples:not([hidden]) .cases").all()
+    assert (best.locator("> li").count(), worst.locator("> li").count()) == (5, 5)
+    worst.locator("a").first.click()
+    page.wait_for_selector("#query[data-shown]")
+    name = next(iter(movies.answers.systems))
+    place = list(movies.report.systems).index(name)
+    scores = scores_of(movies, place)
+    opened = page.get_attribute("#query", "data-shown")
+    assert scores[opened or ""] == pytest.approx(min(scores.values()))
+
+
+def test_charts_say_what_they_show(page: "Page", movies: Reported) -> None:
+    movies.opened(page)
+    charts = page.locator("figure svg[role=img]")
+    assert charts.count() >= 4
+    named = charts.evaluate_all(
+        "all => all.map(one => [...one.getAttribute('aria-labelledby').split(' ')]"
+        ".map(id => document.getElementById(id).textContent.length > 3))"
+    )
+    assert all(map(all, named))
+
+
+def test_conventions_provenance_and_warnings_are_whole(page: "Page", movies: Reported) -> None:
+    movies.opened(page)
+    text = page.inner_text("#provenance")
+    for scores in movies.report.systems.values():
+        assert all(label in text for label in scores.labels)
+    assert movies.report.provenance["made"] in text
+    warned = page.inner_text("#warnings")
+    assert all(warning in warned for warning in movies.report.warnings)
+
+
+def test_all_but_queries_is_there_without_a_script(browser: "Browser", movies: Reported) -> None:
+    with watched(browser, java_script_enabled=False) as watch:
+        watch.page.goto(movies.address)
+        text = watch.page.inner_text("main")
+    assert "Tables of queries need JavaScript" in text
+    assert all(name in text for name in movies.report.systems)
+
+
+def test_the_policy_lets_no_other_script_run(browser: "Browser", movies: Reported) -> None:
+    with watched(browser) as watch:
+        movies.opened(watch.page)
+        watch.page.evaluate(
+            "() => { const one = document.createElement('script'); one.textContent = 'window.ran = 1';"
+            " document.body.append(one); }"
+        )
+        assert watch.page.evaluate("() => window.ran") is None
+        assert any("Content Security Policy" in fault for fault in watch.faults)
