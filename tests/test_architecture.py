@@ -61,7 +61,18 @@ FORMATS_ARE_FOR = {
     *("plan", "cli"),
 }
 HEAVY_AT_START = {"polars", "numpy", "rich", "matplotlib", "faiss", "pydantic", "jinja2"}
-CORE_LIBRARIES = {"numpy", "polars", "pydantic", "typer", "rich", "matplotlib", "faiss", "jinja2", "markupsafe"}
+CORE_LIBRARIES = {
+    "numpy",
+    "polars",
+    "pydantic",
+    "pydantic_core",
+    "typer",
+    "rich",
+    "matplotlib",
+    "faiss",
+    "jinja2",
+    "markupsafe",
+}
 # An optional library is imported in one file, which says which extra installs it.
 EXTRAS = {
     "engines/hnsw_lib.py": {"hnswlib"},

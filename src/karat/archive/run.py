@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import file_digest
-from json import JSONDecodeError, loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from pydantic_core import from_json
 
 from karat.archive.upgrading import lifted
 from karat.errors import DataError
@@ -35,10 +36,10 @@ class Run:
         """Read the manifest alone."""
         where = path / MANIFEST
         try:
-            manifest = loads(where.read_bytes())
+            manifest = from_json(where.read_bytes())
         except OSError as error:
             raise DataError(f"cannot read the run: {error.strerror}", where=str(where)) from error
-        except (JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        except ValueError as error:
             raise DataError(f"not JSON: {error}", where=str(where)) from error
         found = lifted(manifest, str(where))
         lacking = [key for key in ("name", "time", "summary", "files") if key not in found]
@@ -87,7 +88,7 @@ class Run:
         """The report's versioned form, with the verdicts where there are any."""
         path = self.path / "report.json"
         try:
-            return loads(path.read_bytes())  # type: ignore[no-any-return]
+            return from_json(path.read_bytes())  # type: ignore[no-any-return]
         except OSError as error:
             raise DataError(f"cannot read the report: {error.strerror}", where=str(path)) from error
         except ValueError as error:

@@ -20,6 +20,7 @@ from karat.cli import (
     evaluate,
     explain,
     gate,
+    history,
     init,
     keywords,
     label,
@@ -49,7 +50,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for module in (
-    *(run_plan, init, evaluate, compare, gate, drift, sweep, agree, tune, neighbours, embed, vectors, label, pin),
+    *(run_plan, init, evaluate, compare, gate, history, drift, sweep, agree, tune, neighbours, embed, vectors),
+    *(label, pin),
     *(keywords, audit, split, explain, metrics, engines, recommenders, convert, schema, demo),
 ):
     module.add_to(app)

@@ -1,18 +1,31 @@
-"""What the commands that look at the archive share: which archive, and which run or report is meant."""
+"""What the commands that look at the archive share: which archive, and which plan, run or report is meant."""
 
+import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import exists
+from karat.cli.common import exists, warn
+from karat.errors import DataError, KaratError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     from karat.archive import Archive, Run
     from karat.saved import Saved
 
-__all__ = ["ArchiveOption", "archive_at", "find_run", "report_of"]
+__all__ = [
+    "ArchiveOption",
+    "archive_at",
+    "check_there",
+    "find_run",
+    "measures_meant",
+    "plan_meant",
+    "report_of",
+    "tell_troubles",
+]
 
+_SHOWN = 3
 ArchiveOption = Annotated[
     Path | None,
     typer.Option(
@@ -30,6 +43,61 @@ def archive_at(given: Path | None = None) -> "Archive":
     from karat.archive import Archive
 
     return Archive.at(given=given)
+
+
+def check_there(archive: "Archive", runs: "Sequence[Run]") -> None:
+    """Refuse an archive without a run that can be read."""
+    if not runs:
+        troubles = archive.troubles
+        found = f"no run of the archive can be read: {troubles[0]}" if troubles else "the archive has no run"
+        raise DataError(found, where=str(archive.path), hint="karat run keeps one; --archive DIR looks elsewhere.")
+
+
+def tell_troubles(archive: "Archive", *, quiet: bool) -> None:
+    """Warn of what stands among the runs and cannot be read."""
+    troubles = archive.troubles
+    more = [f"{len(troubles) - _SHOWN:,} more runs cannot be read"] if len(troubles) > _SHOWN else []
+    warn([*(f"a run is left out: {text}" for text in troubles[:_SHOWN]), *more], quiet=quiet)
+
+
+def plan_meant(runs: "Sequence[Run]", given: str | None) -> str:
+    """The name of the plan: as given, or of the file that is given; else of the last run."""
+    from karat.archive.finding import of_plan
+    from karat.archive.naming import name_of_plan
+
+    if given is None:
+        return runs[-1].plan
+    if not given.endswith(".toml") or not exists(given):
+        return of_plan(runs, given)[0].plan
+    try:
+        content = tomllib.loads(Path(given).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read the plan: {error}", where=given) from error
+    name = content.get("name")
+    return of_plan(runs, name_of_plan(name if isinstance(name, str) else None, Path(given)))[0].plan
+
+
+def measures_meant(runs: "Sequence[Run]", given: Sequence[str]) -> list[str]:
+    """The labels of measures; spelled otherwise than in the runs, they are found all the same."""
+    about = {label: held for run in runs for label, held in (run.manifest.get("measures") or {}).items()}
+    found = []
+    for text in given:
+        if text not in about:
+            text = _meant(text, {str(held.get("convention")): label for label, held in about.items()}, about)
+        found.append(text)
+    return list(dict.fromkeys(found))
+
+
+def _meant(text: str, by_convention: dict[str, str], known: Sequence[str] | dict[str, object]) -> str:
+    from karat.dialects import resolve
+
+    try:
+        label = by_convention.get(str(resolve(text).measure))
+    except KaratError:
+        label = None
+    if label is None:
+        raise UnknownName("measure in these runs:", text, known)
+    return label
 
 
 def find_run(text: str, archive: Path | None = None) -> "Run":

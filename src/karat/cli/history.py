@@ -1,0 +1,125 @@
+"""karat history: how a plan's figures went, run by run."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from karat.cli.archived import ArchiveOption, archive_at, check_there, measures_meant, plan_meant, tell_troubles
+from karat.cli.common import QuietOption, check_folder, say, split_measures, unless_unread
+from karat.cli.options import MeasuresOption
+from karat.errors import UsageError
+
+if TYPE_CHECKING:
+    from karat.archive import Run
+    from karat.cli.history_tables import History
+
+__all__ = ["add_to"]
+
+_PICTURES = (".png", ".svg")
+_TABLES = (".csv", ".json")
+_EPILOG = (
+    "Examples:\n\n"
+    "  karat history\n\n"
+    "  karat history movies -m ndcg@10 --system dense --last 50\n\n"
+    "  karat history karat.toml -o history.png -o history.csv\n\n"
+    "The figures of every kept run of a plan, oldest first, with their intervals and the change since the run before. "
+    "A step is a change of level that the noise of the series does not explain; beside it stands what changed there: "
+    "inputs, plan, versions, packages, commit. Other queries would show it too where it is beyond the errors."
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("history", epilog=_EPILOG)(history_command)
+
+
+def history_command(
+    plan: Annotated[
+        str | None,
+        typer.Argument(metavar="PLAN", help="A plan's name or file; unset: that of the last run.", show_default=False),
+    ] = None,
+    measures: MeasuresOption = None,
+    system: Annotated[
+        list[str] | None, typer.Option("--system", metavar="NAME", help="Only this system; repeat it.")
+    ] = None,
+    last: Annotated[int | None, typer.Option("--last", metavar="N", help="Only the last N runs.", min=1)] = None,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write it: .png, .svg, .csv or .json; repeat it."),
+    ] = None,
+    archive: ArchiveOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all that is known as JSON.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show how the figures of a plan went over its runs, where they stepped, and what changed there."""
+    _check_outputs(output or [])
+    kept = archive_at(archive)
+    runs = kept.runs()
+    check_there(kept, runs)
+    name = plan_meant(runs, plan)
+    held = [run for run in runs if run.plan == name]
+    history = _history(held[-last:] if last else held, measures, system or [], kept.baselines.get(name), every=last)
+    _write(history, output or [])
+    with unless_unread():
+        if as_json:
+            from karat.cli.history_tables import history_to_json
+
+            print(history_to_json(history), end="")
+        else:
+            from karat.cli.history_tables import print_history
+
+            print_history(history)
+    tell_troubles(kept, quiet=quiet)
+    if output:
+        say(f"Wrote {', '.join(map(str, output))}", quiet=quiet)
+    elif not as_json:
+        others = sorted({run.plan for run in runs} - {name})
+        say(_next_step(history, others), quiet=quiet)
+
+
+def _history(
+    runs: "list[Run]", measures: list[str] | None, systems: list[str], baseline: str | None, *, every: int | None
+) -> "History":
+    from karat.archive.history import series_of, steps_in
+    from karat.cli.history_tables import History
+
+    chance = set(runs[-1].manifest.get("by_chance") or ())
+    ranking = [name for run in reversed(runs) for name in run.systems if name not in chance]
+    wanted = systems or list(dict.fromkeys(ranking)) or runs[-1].systems
+    labels = measures_meant(runs, split_measures(measures)) if measures else runs[-1].headline[:1]
+    by_name = {run.name: run for run in runs}
+    series = series_of(runs, labels, wanted)
+    return History(runs[-1].plan, runs, [(one, steps_in(one, by_name)) for one in series], baseline, whole=bool(every))
+
+
+def _check_outputs(paths: list[Path]) -> None:
+    for path in paths:
+        if path.suffix.lower() not in (*_PICTURES, *_TABLES):
+            expected = f"a suffix among {', '.join((*_PICTURES, *_TABLES))}"
+            raise UsageError(f"cannot tell the form from {path.name!r}", expected=expected)
+        check_folder(path)
+
+
+def _write(history: "History", paths: list[Path]) -> None:
+    """All files or none."""
+    if not paths:
+        return
+    from karat.cli.history_tables import history_to_csv, history_to_json, history_to_picture
+    from karat.formats.atomic import writing_files
+
+    contents: dict[Path, str | bytes] = {}
+    for path in paths:
+        suffix = path.suffix.lower()
+        if suffix in _PICTURES:
+            contents[path] = history_to_picture(history, "png" if suffix == ".png" else "svg")
+        else:
+            contents[path] = history_to_csv(history) if suffix == ".csv" else history_to_json(history)
+    with writing_files(contents):
+        pass
+
+
+def _next_step(history: "History", others: list[str]) -> str:
+    more = f" · also kept: {', '.join(others[:5])}{' …' if len(others) > 5 else ''}" if others else ""
+    if len(history.runs) < 2:
+        return f"Next: karat show latest; run the plan again to see how it goes{more}"
+    return f"Next: karat diff latest compares it with the run before, or the baseline{more}"

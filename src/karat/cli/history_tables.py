@@ -1,0 +1,217 @@
+"""A history in a terminal and in files: a chart and a table for each system, and the steps in words."""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from io import StringIO
+from json import dumps
+from textwrap import wrap
+from typing import Literal
+
+from karat.archive.history import Point, Series, Stepped
+from karat.archive.naming import HASH_SHOWN, shown_time
+from karat.archive.run import Run
+from karat.reports.console import console, print_table, verdict_style
+from karat.wording import bounds_shown, count, decimals_of, difference_shown, figure_shown
+
+__all__ = ["History", "history_to_csv", "history_to_json", "history_to_picture", "print_history"]
+
+_SCHEMA = "karat.history/1"
+_ROWS_ALONE, _ROWS_OF_MANY = 20, 8
+_COLUMNS = ("time", "day", "run", "value", "change", "mark", "verdict", "commit")
+_HEADERS = {"time": "time (UTC)", "day": "UTC", "mark": ""}
+_CAUSES_SHOWN = 4
+_HEIGHT, _MARGIN = 7, 9
+_FEWEST_DRAWN = 3
+_NOTHING = "–"
+_COMMIT_SHOWN = 7
+
+
+@dataclass(frozen=True)
+class History:
+    """Series over the runs of a plan, each with its steps."""
+
+    plan: str
+    runs: Sequence[Run]
+    series: Sequence[tuple[Series, list[Stepped]]]
+    baseline: str | None
+    """The name of the run that others are held against."""
+    whole: bool
+    """Whether all rows are to be shown."""
+
+    @cached_property
+    def by_name(self) -> dict[str, Run]:
+        return {run.name: run for run in self.runs}
+
+
+def print_history(history: History) -> None:
+    """On standard output."""
+    screen = console()
+    screen.print(f"{history.plan}: {count(len(history.runs), 'run', 'runs')}")
+    for series, steps in history.series:
+        screen.print(f"\n{series.measure} of {series.system}")
+        for line in chart_lines(series, steps, screen.width):
+            screen.print(line, no_wrap=True, overflow="crop")
+        _print_rows(history, series, steps)
+        for step in steps:
+            for line in _told(step, series, screen.width):
+                screen.print(line)
+
+
+def _print_rows(history: History, series: Series, steps: Sequence[Stepped]) -> None:
+    shown = _ROWS_ALONE if len(history.series) == 1 else _ROWS_OF_MANY
+    points = series.points if history.whole else series.points[-shown:]
+    stepped = {one.after.name: one for one in steps}
+    rows = [_row(point, history.by_name[point.run], stepped.get(point.run), history.baseline) for point in points]
+    kept = _fitting(rows)
+    styles = {}
+    for number, (point, row) in enumerate(zip(points, rows, strict=True)):
+        step = stepped.get(point.run)
+        if step is not None:
+            better = (step.step.difference < 0) == _lower_is_better(history, series.measure)
+            styles[number, kept.index("change")] = verdict_style("better" if better else "worse")
+        if "verdict" in kept:
+            styles[number, kept.index("verdict")] = verdict_style(row["verdict"])
+    text = [place for place, name in enumerate(kept) if name not in ("value", "change")]
+    cells = [[row[name] for name in kept] for row in rows]
+    header = [_HEADERS.get(name, name) for name in kept]
+    print_table(header, cells, text=text, folding=(len(kept),), styles=styles)
+    if len(points) < len(series.points):
+        console().print(f"… {len(series.points) - len(points):,} earlier: --last {len(series.points)} shows them")
+
+
+def _fitting(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """The columns that have something to tell, as far as the screen is wide: what is least asked for goes first."""
+    kept = [name for name in _COLUMNS if any(row[name] for row in rows) and name != "day"]
+    for without, instead in ((None, None), ("time", "day"), ("commit", None), ("verdict", None)):
+        if without == "time" and len({row["time"][:4] for row in rows}) > 1:
+            continue  # of which year a day is would not be known
+        kept = [instead if name == without and instead else name for name in kept if name != without or instead]
+        widths = [max(len(_HEADERS.get(name, name)), *(len(row[name]) for row in rows)) for name in kept]
+        if sum(widths) + 2 * (len(kept) - 1) <= console().width:
+            break
+    return kept
+
+
+def _row(point: Point, run: Run, step: Stepped | None, baseline: str | None) -> dict[str, str]:
+    ci = None if point.low is None or point.high is None else (point.low, point.high)
+    value = _NOTHING if point.mean is None else figure_shown(point.mean, decimals_of(ci))
+    change = "" if point.difference is None else difference_shown(point.difference, None, decimals=decimals_of(ci))
+    marks = [*(["step"] if step else []), *(["baseline"] if run.name == baseline else [])]
+    return {
+        "time": shown_time(point.time),
+        "day": shown_time(point.time)[5:],
+        "run": run.digest[:HASH_SHOWN],
+        "value": f"{value} {bounds_shown(ci)}" if ci else value,
+        "change": change,
+        "mark": ", ".join(marks),
+        "verdict": run.verdict or "",
+        "commit": commit_shown(run),
+    }
+
+
+def commit_shown(run: Run) -> str:
+    """The beginning of the commit, with a plus where the work tree differed from it."""
+    git = run.manifest.get("git") or {}
+    return str(git.get("commit") or "")[:_COMMIT_SHOWN] + ("+" if git.get("dirty") else "")
+
+
+def _lower_is_better(history: History, measure: str) -> bool:
+    about = (history.runs[-1].manifest.get("measures") or {}).get(measure) or {}
+    return bool(about.get("lower_is_better"))
+
+
+def _told(one: Stepped, series: Series, width: int) -> Iterator[str]:
+    """``step at 2026-11-18 05:27 (d1234567): 0.612 → 0.655 …`` and under it what changed."""
+    step = one.step
+    ends = (
+        decimals_of((step.before, step.after)) if step.before <= step.after else decimals_of((step.after, step.before))
+    )
+    levels = " → ".join(figure_shown(level, ends) for level in (step.before, step.after))
+    sure = {True: ", beyond the errors", False: ", within the errors", None: ""}[step.beyond]
+    head = f"step at {shown_time(one.after.time)} ({one.after.digest[:HASH_SHOWN]}): {levels}{sure}"
+    told = [str(cause) for cause in one.changed[:_CAUSES_SHOWN]]
+    if len(one.changed) > _CAUSES_SHOWN:
+        told.append(f"… {len(one.changed) - _CAUSES_SHOWN} more: karat diff {one.before.name} {one.after.name}")
+    yield from wrap(head, width, break_long_words=False, subsequent_indent="  ")
+    for cause in told or ["nothing that is known of changed"]:
+        yield from wrap(cause, width, initial_indent="  ", subsequent_indent="    ")
+
+
+def chart_lines(series: Series, steps: Sequence[Stepped], width: int) -> list[str]:
+    """A chart of plain text: a dot a run, its interval as a line, and a mark under every step; none of under three."""
+    points = series.points[-(width - _MARGIN) :]
+    ends = [end for point in points for end in (point.mean, point.low, point.high) if end is not None]
+    if sum(point.mean is not None for point in points) < _FEWEST_DRAWN:
+        return []
+    low, high = min(ends), max(ends)
+    apart = 2 if 2 * len(points) <= width - _MARGIN else 1
+    rows = [[" "] * (apart * len(points)) for _ in range(_HEIGHT)]
+
+    def row_of(value: float) -> int:
+        return round((high - value) / (high - low) * (_HEIGHT - 1)) if high > low else _HEIGHT // 2
+
+    for place, point in enumerate(points):
+        if point.low is not None and point.high is not None:
+            for row in range(row_of(point.high), row_of(point.low) + 1):
+                rows[row][apart * place] = "│"
+        if point.mean is not None:
+            rows[row_of(point.mean)][apart * place] = "●"
+    begins = {one.after.name for one in steps}
+    marks = "".join(("▲" if point.run in begins else " ").ljust(apart) for point in points)
+    labels = [figure_shown(end, decimals_of((low, high))) if high > low else f"{end:.6g}" for end in (high, low)]
+    names = [labels[0], *[""] * (_HEIGHT - 2), labels[1] if high > low else ""]
+    lines = [f"{name:>{_MARGIN - 2}} ┤{''.join(row)}".rstrip() for name, row in zip(names, rows, strict=True)]
+    lines += [f"{'':{_MARGIN}}{marks}".rstrip()] if marks.strip() else []
+    return lines if len(points) == len(series.points) else [f"(the last {len(points)} runs)", *lines]
+
+
+def history_to_json(history: History) -> str:
+    form = {
+        "schema": _SCHEMA,
+        "plan": history.plan,
+        "baseline": history.baseline,
+        "runs": [
+            {
+                "run": run.name,
+                "time": run.time,
+                "digest": run.digest,
+                "verdict": run.verdict,
+                "git": run.manifest.get("git"),
+            }
+            for run in history.runs
+        ],
+        "series": [one.as_json() | {"steps": [step.as_json() for step in steps]} for one, steps in history.series],
+    }
+    return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def history_to_csv(history: History) -> str:
+    """A row for each run, system and measure."""
+    file = StringIO()
+    out = csv.writer(file, lineterminator="\n")
+    figures = ["mean", "low", "high", "se", "n", "difference"]
+    out.writerow(["time", "run", "plan", "system", "measure", *figures, "step", "baseline", "verdict", "commit"])
+    for series, steps in history.series:
+        begins = {one.after.name for one in steps}
+        for point in series.points:
+            run = history.by_name[point.run]
+            found = [getattr(point, name) for name in figures]
+            marks = [int(run.name in begins), int(run.name == history.baseline)]
+            told = [run.verdict, (run.manifest.get("git") or {}).get("commit")]
+            named = [point.time, run.name, history.plan, series.system, series.measure]
+            out.writerow(["" if cell is None else cell for cell in (*named, *found, *marks, *told)])
+    return file.getvalue()
+
+
+def history_to_picture(history: History, form: Literal["png", "svg"]) -> bytes:
+    """All series in one chart."""
+    from karat.reports.charts import history_chart
+    from karat.reports.charts.pictures import to_picture
+
+    measures = list(dict.fromkeys(series.measure for series, _ in history.series))
+    title = f"{history.plan}: {', '.join(measures)}"
+    marks = [(one.after.time, f"step: {series.system}") for series, steps in history.series for one in steps]
+    chart = history_chart([series for series, _ in history.series], marks, title, ", ".join(measures))
+    return to_picture(chart, form)
