@@ -15,6 +15,7 @@ from karat.reports.charts.from_form import (
     slices_chart,
 )
 from karat.reports.charts.model import Chart, DotPlot, Histogram, LineChart, Scatter
+from karat.reports.charts.pictures import to_figure, to_picture, write_pictures
 from karat.reports.charts.svg import to_svg
 
 __all__ = [
@@ -35,5 +36,8 @@ __all__ = [
     "history_chart",
     "score_charts",
     "slices_chart",
+    "to_figure",
+    "to_picture",
     "to_svg",
+    "write_pictures",
 ]

@@ -4,7 +4,7 @@ from functools import lru_cache
 from math import ceil
 from unicodedata import category, east_asian_width
 
-__all__ = ["clean", "fit", "width_of"]
+__all__ = ["UNSHOWN", "clean", "fit", "width_of"]
 
 UNSHOWN = "□"
 """Stands for what cannot be shown, as in pictures."""

@@ -84,12 +84,15 @@ def _chart(form: Form, name: str, labels: Labels) -> LineChart:
     )
     figures = chart.figures()
     low, high = (min(figures), max(figures)) if figures else (0.0, 1.0)
-    return _ranged(chart, _range_with_zero(low, high))
+    ends = _range_with_zero(low, high)
+    return replace(chart, y_range=ends, footnote=_footnote(form, lines, ends[0]))
 
 
-def _ranged(chart: LineChart, ends: tuple[float, float]) -> LineChart:
-    footnote = "" if ends[0] <= 0 else f"The vertical axis begins at {ends[0]:.2g}, not at 0."
-    return replace(chart, y_range=ends, footnote=footnote)
+def _footnote(form: Form, lines: tuple[Line, ...], bottom: float) -> str:
+    told = [f"Bands: {interval_told(form)}s."] if any(low is not None for line in lines for low in line.lows) else []
+    if bottom > 0:
+        told.append(f"The vertical axis begins at {bottom:.2g}, not at 0.")
+    return " ".join(told)
 
 
 def _line(form: Form, system: str, labels: Labels) -> Line:

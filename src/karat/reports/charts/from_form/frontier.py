@@ -78,7 +78,7 @@ def _chart(form: Form, points: tuple[Point, ...], clock: str) -> Scatter:
         points=points,
         places=places_of(form, [point.name for point in points]),
         log_x=far,
-        footnote="Hollow: another index is at least as good both ways." if hollow else "",
+        footnote=f"Lines: {interval_told(form)}s." + (" Hollow: another index is at least as good." if hollow else ""),
     )
 
 

@@ -7,12 +7,13 @@ from typing import Any
 
 from karat.errors import KaratError
 from karat.measure import Measure
-from karat.reports.charts.model import Dot, Tone
+from karat.reports.charts.model import Dot, Row, Tone
 from karat.statistics.intervals import Bounds
 from karat.wording import NOTHING, bounds_shown, decimals_of, difference_shown, figure_shown, percent
 
 __all__ = [
     "Form",
+    "bars_told",
     "bounds_in",
     "difference_dot",
     "headline_of",
@@ -95,6 +96,12 @@ def queries_named(form: Form) -> str:
 
 def interval_told(form: Form) -> str:
     return f"{percent(level_of(form))} interval"
+
+
+def bars_told(form: Form, rows: Sequence[Row]) -> str:
+    """What the lines through dots are, where there are any."""
+    known = any(dot.low is not None and dot.low != dot.high for row in rows for dot in row.dots)
+    return f"Lines: {interval_told(form)}s." if known else ""
 
 
 def mean_dot(entry: Form, name: str, *, series: int = 0, muted: bool = False) -> Dot:

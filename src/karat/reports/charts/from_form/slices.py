@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from karat.reports.charts.from_form.reading import (
     Form,
+    bars_told,
     bounds_in,
     difference_dot,
     interval_told,
@@ -81,8 +82,11 @@ def _of_differences(form: Form, measure: str, systems: list[str]) -> DotPlot:
         reference=0.0,
         reference_label="as the baseline",
         footnote=_footnote(
-            *(shown, more, "differences that chance makes often enough, all slices considered"),
-            same=len(rows) - len(apart),
+            form,
+            shown,
+            more,
+            "differences that chance makes often enough, all slices considered",
+            len(rows) - len(apart),
         ),
     )
 
@@ -113,7 +117,7 @@ def _of_means(form: Form, measure: str, systems: list[str]) -> DotPlot:
         places=places_of(form, systems),
         reference=mean,
         reference_label="" if mean is None else f"overall {figure_shown(mean, decimals_of(bounds_in(overall)))}",
-        footnote=_footnote(shown, more, f"as far from the other {queries_named(form)} as chance takes it"),
+        footnote=_footnote(form, shown, more, f"as far from the other {queries_named(form)} as chance takes it"),
     )
 
 
@@ -138,13 +142,15 @@ def _worst_first(rows: Sequence[Row], systems: int, *, lower: bool) -> tuple[tup
     return tuple(ordered[:most]), len(ordered) - len(ordered[:most])
 
 
-def _footnote(rows: Sequence[Row], more: int, hollow: str, same: int = 0) -> str:
-    told = [f"Hollow: {hollow}."] if any(dot.muted for row in rows for dot in row.dots) else []
+def _footnote(form: Form, rows: Sequence[Row], more: int, hollow: str, same: int = 0) -> str:
+    told = [bars_told(form, rows)]
+    if any(dot.muted for row in rows for dot in row.dots):
+        told.append(f"Hollow: {hollow}.")
     if more:
         told.append(f"The {len(rows)} worst; {count(more, 'more slice is', 'more slices are')} not shown.")
     if same:
         told.append(f"{count(same, 'slice', 'slices')} without any difference left out.")
-    return " ".join(told)
+    return " ".join(filter(None, told))
 
 
 def _worst_told(rows: Sequence[Row]) -> str:

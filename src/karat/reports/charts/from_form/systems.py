@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from karat.reports.charts.from_form.reading import (
     Form,
+    bars_told,
     difference_dot,
     headline_of,
     interval_told,
@@ -46,6 +47,7 @@ def headline_chart(form: Form, measure: str) -> DotPlot:
         places=places_of(form, names),
         reference=mean,
         reference_label="" if mean is None else f"{baseline}",
+        footnote=bars_told(form, rows),
     )
 
 
@@ -74,7 +76,7 @@ def differences_chart(form: Form) -> DotPlot | None:
         places=places_of(form, systems),
         reference=0.0,
         reference_label="as the baseline",
-        footnote=_footnote(rows, left_out),
+        footnote=_footnote(form, rows, left_out),
     )
 
 
@@ -100,13 +102,13 @@ def _better_told(form: Form, measures: Sequence[str]) -> str:
     return "" if all(less_is_better(form, one) for one in measures) else " (right is better)"
 
 
-def _footnote(rows: Sequence[Row], left_out: int) -> str:
-    told = []
+def _footnote(form: Form, rows: Sequence[Row], left_out: int) -> str:
+    told = [bars_told(form, rows)]
     if any(dot.muted for row in rows for dot in row.dots):
         told.append("Hollow: differences that chance makes often enough, all systems considered.")
     if left_out:
         told.append(f"{left_out} more under other measures: see the table.")
-    return " ".join(told)
+    return " ".join(filter(None, told))
 
 
 def _joined(names: Sequence[str]) -> str:

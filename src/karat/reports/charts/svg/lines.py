@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
+from karat.reports.charts.arranging import rows_for
 from karat.reports.charts.model import Line, LineChart, place_of
 from karat.reports.charts.scales import across_of, upright_of
 from karat.reports.charts.svg.plot import Plot, height_for
@@ -13,7 +14,7 @@ __all__ = ["draw_lines"]
 
 _MOST_MARKERS = 60
 """On one line; more would hide it."""
-_MARK_LINE, _WIDEST_MARK = 14.0, 0.4
+_MARK_LINE, _MARK_GAP, _WIDEST_MARK = 14.0, 14.0, 0.4
 Spot = tuple[float, float]
 
 
@@ -41,16 +42,13 @@ def draw_lines(sheet: Sheet, chart: LineChart) -> float:
 def _placed_marks(chart: LineChart, width: float) -> list[tuple[float, str, int]]:
     """Marks with the row in which their word finds room, by a rough guess of where they stand."""
     scale = across_of(chart)
-    ends: list[float] = []
-    found = []
-    for mark in sorted(chart.marks, key=lambda mark: mark.x):
-        label = fit(mark.label, _WIDEST_MARK * width, SMALL)
-        half = width_of(label, SMALL) / 2
-        left = scale.part(mark.x) * 0.85 * width - half
-        row = next((row for row, end in enumerate(ends) if end <= left), len(ends))
-        ends[row : row + 1] = [left + 2 * half + 14]
-        found.append((mark.x, label, row))
-    return found
+    labels = [fit(mark.label, _WIDEST_MARK * width, SMALL) for mark in chart.marks]
+    spans = []
+    for mark, label in zip(chart.marks, labels, strict=True):
+        middle, half = scale.part(mark.x) * 0.85 * width, width_of(label, SMALL) / 2
+        spans.append((middle - half, middle + half))
+    rows = rows_for(spans, _MARK_GAP)
+    return [(mark.x, label, row) for mark, label, row in zip(chart.marks, labels, rows, strict=True)]
 
 
 def _draw_band(plot: Plot, line: Line, hue: str) -> None:
