@@ -1,0 +1,160 @@
+"""How the report looks: light and dark, on paper, on a phone, without motion, for people who see or steer otherwise."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.ground import (
+    PHONE,
+    overflow,
+    pdf_pages,
+    pdf_text_drawn,
+    pictured,
+    serious_violations,
+    settled,
+    watched,
+)
+from tests.browser.reported import Reported
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+BRIGHTNESS = """() => {
+  const [red, green, blue] = getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g).map(Number);
+  return (red + green + blue) / 3;
+}"""
+
+
+def with_query(page: "Page", movies: Reported) -> "Page":
+    page.goto(f"{movies.address}#query={movies.queries[4]}")
+    page.wait_for_selector("#query[data-shown]")
+    return page
+
+
+def unfolded(page: "Page") -> "Page":
+    page.evaluate("() => { for (const one of document.querySelectorAll('details')) one.open = true; }")
+    return page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("what", ["report", "query", "phone"])
+def test_nothing_is_seriously_hard_to_use(page: "Page", movies: Reported, scheme: str, what: str, axe: None) -> None:
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    if what == "phone":
+        page.set_viewport_size(PHONE)
+    if what == "query":
+        with_query(page, movies)
+    else:
+        unfolded(movies.opened(page))
+    assert serious_violations(page) == []
+    pictured(page, f"movies-{what}-{scheme}")
+
+
+def test_the_help_is_usable_too(page: "Page", movies: Reported, axe: None) -> None:
+    movies.opened(page)
+    page.keyboard.press("?")
+    page.wait_for_selector("dialog[open]")
+    assert serious_violations(page) == []
+    page.keyboard.press("Escape")
+    assert not page.is_visible("dialog")
+
+
+def test_the_system_decides_on_light_or_dark(page: "Page", movies: Reported) -> None:
+    movies.opened(page)
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate(BRIGHTNESS)
+    page.emulate_media(color_scheme="light")
+    assert dark < 60 < 200 < page.evaluate(BRIGHTNESS)
+
+
+def test_the_button_goes_before_the_system(page: "Page", movies: Reported) -> None:
+    movies.opened(page)
+    page.emulate_media(color_scheme="light")
+    found = []
+    for _ in range(3):
+        page.click("#theme")
+        found.append((page.inner_text("#theme").rpartition(" ")[2], page.evaluate(BRIGHTNESS) < 60))
+    assert found == [("light", False), ("dark", True), ("auto", False)]
+    page.emulate_media(color_scheme="dark")
+    page.click("#theme")
+    assert page.evaluate(BRIGHTNESS) > 200
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_paper_holds_everything_on_white(page: "Page", movies: Reported, scheme: str) -> None:
+    movies.opened(page)
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", media="print")
+    settled(page)
+    assert page.evaluate(BRIGHTNESS) > 250
+    assert not page.is_visible("nav.sections")
+    pdf = page.pdf(format="A4")
+    assert 3 <= pdf_pages(pdf) <= 40
+    assert pdf_text_drawn(pdf) > 200
+    assert page.locator("details:not([open])").count() == 0 or page.locator("details[open]").count() == 0
+
+
+def test_a_query_is_printed_alone(page: "Page", movies: Reported) -> None:
+    pdf = with_query(page, movies).pdf(format="A4")
+    assert 1 <= pdf_pages(pdf) <= 6
+    assert pdf_text_drawn(pdf) > 50
+
+
+def test_a_phone_need_not_scroll_sideways(page: "Page", movies: Reported) -> None:
+    page.set_viewport_size(PHONE)
+    unfolded(movies.opened(page))
+    assert overflow(page) == 0
+    with_query(page, movies)
+    assert overflow(page) == 0
+
+
+@pytest.mark.parametrize("width", [320, 768, 1280, 2560])
+def test_no_width_makes_the_page_scroll_sideways(page: "Page", movies: Reported, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    unfolded(movies.opened(page))
+    assert overflow(page) == 0
+
+
+def test_what_is_tapped_on_a_phone_opens(browser: "Browser", movies: Reported) -> None:
+    with watched(browser, viewport=PHONE, has_touch=True, is_mobile=True, device_scale_factor=2) as watch:
+        movies.opened(watch.page)
+        watch.page.tap("tr[data-query] a")
+        watch.page.wait_for_selector("#query[data-shown]")
+        watch.page.tap("#query-back")
+        watch.page.wait_for_selector("#query-table")
+        assert overflow(watch.page) == 0
+        assert watch.faults == []
+
+
+def test_nothing_moves_for_those_who_do_not_want_it(page: "Page", movies: Reported) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    movies.opened(page)
+    moving = page.evaluate(
+        "() => [...document.querySelectorAll('*')].filter(one => { const style = getComputedStyle(one);"
+        " return style.scrollBehavior === 'smooth' || parseFloat(style.transitionDuration) > 0 ||"
+        " style.animationName !== 'none'; }).length"
+    )
+    assert moving == 0
+
+
+def test_the_first_stop_of_the_tab_key_skips_to_the_content(page: "Page", movies: Reported) -> None:
+    movies.opened(page)
+    page.keyboard.press("Tab")
+    assert page.evaluate("() => document.activeElement.className") == "skip"
+    box = page.locator(".skip").bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => document.activeElement.id") == "main"
+
+
+def test_focus_is_seen_and_follows_into_a_query_and_back(page: "Page", movies: Reported) -> None:
+    movies.opened(page)
+    page.keyboard.press("j")
+    outline = page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle")
+    assert outline != "none"
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#query[data-shown]")
+    assert page.evaluate("() => document.querySelector('#query').contains(document.activeElement)")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#query-table")
+    assert page.evaluate("() => document.activeElement.closest('tr[data-query]') !== null")
