@@ -61,15 +61,17 @@ def saved_of(run: Run) -> Saved:
     for name, system in run.form["systems"].items():
         rows = ids.join(scores.filter(pl.col("system") == name), on=QUERY, how="left", maintain_order="left")
         by_system[name] = {label: rows[label].to_list() for label in system["measures"]}
-    queries: dict[str, Any] = {"ids": ids[QUERY].to_list(), "scores": by_system, "slices": _slices(asked)}
+    queries: dict[str, Any] = {"ids": ids[QUERY].to_list(), "scores": by_system, "slices": _slices(run, asked)}
     answers = run.answers()
     if answers is not None and answers.systems:
         queries["top"] = {name: [list(items) for items in one.tuples()] for name, one in answers.systems.items()}
     return Saved(run.form | {"queries": queries}, run.name)
 
 
-def _slices(asked: pl.DataFrame) -> dict[str, list[int]]:
-    """By name, the places of the queries in it."""
+def _slices(run: Run, asked: pl.DataFrame) -> dict[str, list[int]]:
+    """By name, the places of the queries in it; in the report's order."""
     rows = asked.with_row_index("row").select("row", "slices").explode("slices").drop_nulls("slices")
     grouped = rows.group_by("slices", maintain_order=True).agg("row")
-    return dict(zip(grouped["slices"].to_list(), grouped["row"].to_list(), strict=True))
+    found = dict(zip(grouped["slices"].to_list(), grouped["row"].to_list(), strict=True))
+    order = [part["slice"] for part in run.form.get("slices") or () if part["slice"] in found]
+    return {name: found[name] for name in dict.fromkeys((*order, *found))}

@@ -30,6 +30,7 @@ from karat.cli import (
     recommenders,
     run_plan,
     schema,
+    show,
     split,
     sweep,
     tune,
@@ -50,7 +51,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for module in (
-    *(run_plan, init, evaluate, compare, gate, history, drift, sweep, agree, tune, neighbours, embed, vectors),
+    *(run_plan, init, evaluate, compare, gate, history, show, drift, sweep, agree, tune, neighbours, embed, vectors),
     *(label, pin),
     *(keywords, audit, split, explain, metrics, engines, recommenders, convert, schema, demo),
 ):

@@ -1,0 +1,124 @@
+"""karat show: one archived run, from its own files."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from karat.cli.archived import ArchiveOption, archive_at
+from karat.cli.common import QuietOption, check_folder, say, unless_unread
+from karat.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from karat.archive import Run
+
+__all__ = ["RunArgument", "add_to"]
+
+_SUFFIXES = (".html", ".md", ".json")
+_EPILOG = (
+    "Examples:\n\n"
+    "  karat show latest\n\n"
+    "  karat show baseline:movies --json\n\n"
+    "  karat show 1a2b3c4d -o report.html -o report.json\n\n"
+    "A run is named by its whole name, a beginning that only it has, its hash, the path of its folder, latest or "
+    "baseline, the last two perhaps with :PLAN. karat history lists the runs."
+)
+
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="Its name, a beginning of it, its hash, latest[:PLAN] or baseline[:PLAN].")
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("show", epilog=_EPILOG)(show_command)
+
+
+def show_command(
+    run: RunArgument = "latest",
+    html: Annotated[bool, typer.Option("--html", help="Print only where its HTML report is.")] = False,
+    pr: Annotated[bool, typer.Option("--pr", help="Print a summary in Markdown, for a pull request.")] = False,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write its report: .html, .md or .json; repeat it."),
+    ] = None,
+    archive: ArchiveOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print manifest and report as JSON.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show an archived run: verdicts, figures, where it fails, warnings, and what it was made of."""
+    if sum((html, pr, as_json)) > 1:
+        raise UsageError("found several of --html, --pr and --json", expected="one of them")
+    _check_outputs(output or [])
+    kept = archive_at(archive)
+    found = kept.find(run)
+    _write(found, output or [])
+    with unless_unread():
+        if html:
+            print(page_path(found))
+        elif pr:
+            from karat.reports.pull_request import summary_of
+
+            print(summary_of(found.form, names=_names(found)), end="")
+        elif as_json:
+            from json import dumps
+
+            form = {"run": found.name, "manifest": dict(found.manifest), "report": found.form}
+            print(dumps(form, indent=2, ensure_ascii=False, allow_nan=False))
+        else:
+            from karat.cli.show_tables import print_run
+
+            print_run(found, is_baseline=kept.baselines.get(found.plan) == found.name)
+    if output:
+        say(f"Wrote {', '.join(map(str, output))}", quiet=quiet)
+    elif not (html or pr or as_json):
+        say(f"Next: karat diff {found.name}, or karat baseline set {found.name}", quiet=quiet)
+
+
+def page_path(run: "Run") -> Path:
+    """Where its HTML report is."""
+    path = run.file("report.html")
+    if path is None or not path.is_file():
+        raise DataError("it was kept without an HTML report", where=str(run.path), hint="-o report.html makes one.")
+    return path
+
+
+def _check_outputs(paths: list[Path]) -> None:
+    for path in paths:
+        if path.suffix.lower() not in _SUFFIXES:
+            expected = f"a suffix among {', '.join(_SUFFIXES)}"
+            raise UsageError(f"cannot tell the form from {path.name!r}", expected=expected)
+        check_folder(path)
+
+
+def _write(run: "Run", paths: list[Path]) -> None:
+    """All files or none."""
+    if not paths:
+        return
+    from karat.formats.atomic import writing_files
+
+    with writing_files({path: _content(run, path.suffix.lower()) for path in paths}):
+        pass
+
+
+def _content(run: "Run", suffix: str) -> str | bytes:
+    if suffix == ".json":
+        from json import dumps
+
+        return dumps(run.saved().form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if suffix == ".md":
+        from karat.reports.pull_request import summary_of
+
+        return summary_of(run.form, names=_names(run))
+    page = run.file("report.html")
+    if page is not None and page.is_file():
+        return page.read_bytes()
+    from karat.cli.show_page import page_from
+
+    return page_from(run)
+
+
+def _names(run: "Run") -> dict[str, str]:
+    """Of the queries and items that the report's changes name."""
+    changes = run.form.get("changes") or ()
+    ids = {one["query_id"] for one in changes} | {move["item_id"] for one in changes for move in one.get("moves") or ()}
+    return run.names(ids) if ids else {}
