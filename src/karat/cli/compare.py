@@ -29,6 +29,7 @@ _EPILOG = (
     "Examples:\n\n"
     "  karat compare qrels.txt bm25.trec dense.trec\n\n"
     "  karat compare qrels.txt a.trec b.trec c.trec --baseline b -o diff.md\n\n"
+    "  karat compare qrels.txt old.trec new.trec -o diff.html --texts queries.jsonl:text --names items.csv:title\n\n"
     "  karat compare qrels.txt old.trec new.trec -s queries.csv:type,type*lang\n\n"
     "The first run is the baseline, unless --baseline names another. Same seed, same digits."
 )
@@ -62,7 +63,7 @@ def compare_command(
     if not 0 < detect < float("inf"):
         raise UsageError(f"--detect is {detect}", expected="a difference above 0, such as 0.01")
     asked = split_measures(measures) if measures else None
-    report = assess_files(gold, runs, asked, scoring.resampling(), scoring, baseline_among(baseline, runs))
+    report = assess_files(gold, runs, asked, scoring.resampling(), scoring, baseline_among(baseline, runs), output)
     if not any(one.n for one in report.comparisons):
         raise DataError(
             f"under no measure is any query defined for both {report.baseline} and another system",
@@ -75,7 +76,7 @@ def compare_command(
         show_comparison,
         outputs=output,
         as_json=as_json,
-        next_step="Next: keep it with -o diff.md, or decide with karat gate targets.toml",
+        next_step="Next: look into it with -o diff.html, or decide with karat gate targets.toml",
         quiet=scoring.quiet,
     )
 

@@ -31,6 +31,7 @@ _EPILOG = (
     "  karat evaluate qrels.txt run.trec --per-query scores.csv\n\n"
     "  karat evaluate qrels.txt run.trec -m map --dialect trec_eval --json\n\n"
     "  karat evaluate qrels.txt run.trec --slices queries.csv:type,length\n\n"
+    "  karat evaluate qrels.txt run.trec -o report.html --texts queries.jsonl:text\n\n"
     "  zcat run.gz | karat evaluate qrels.txt - -o report.md -o report.json\n\n"
     "Reads TREC, JSON, JSONL, CSV, TSV and Parquet, also .gz and .zst; karat metrics lists the measures."
 )
@@ -62,7 +63,7 @@ def evaluate_command(
     if no_ci and (scoring.slices or scoring.item_slices):
         raise UsageError("--no-ci leaves nothing to tell slices apart by", hint="Leave --no-ci or --slices away.")
     how = None if no_ci else scoring.resampling()
-    report = assess_files(gold, runs, split_measures(measures) if measures else None, how, scoring)
+    report = assess_files(gold, runs, split_measures(measures) if measures else None, how, scoring, outputs=output)
     deliver(
         report,
         _show,

@@ -37,7 +37,9 @@ MeasuresOption = Annotated[
 ]
 OutputOption = Annotated[
     list[Path] | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write the report: .json, .csv or .md; repeat it."),
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Write the report: .html, .json, .csv, .md or .png; repeat it."
+    ),
 ]
 DsnOption = Annotated[
     str | None,
@@ -54,6 +56,8 @@ BaselineOption = Annotated[
 
 _SLICES = "Break down by attributes of queries: queries.csv:type,length(quantiles=3),type*lang."
 _ITEM_SLICES = "The same with the gold restricted to groups of items: items.csv:category,popularity."
+_NAMES = "What items are called, for pages and tables: items.csv:title."
+_TEXTS = "What queries say, for pages: queries.jsonl:text."
 _RECORD = "Keep another figure in the report, such as latency_p95_ms=12.5; a gate may look at it."
 
 
@@ -71,6 +75,8 @@ class Scoring:
     item_slices: Annotated[
         list[str] | None, typer.Option("--item-slices", metavar="FILE[:ATTRIBUTES]", help=_ITEM_SLICES)
     ] = None
+    names: Annotated[str | None, typer.Option("--names", metavar="FILE:COLUMN", help=_NAMES)] = None
+    texts: Annotated[str | None, typer.Option("--texts", metavar="FILE:COLUMN", help=_TEXTS)] = None
     level: Annotated[float, typer.Option("--level", help="Level of the intervals.")] = 0.95
     resamples: Annotated[int, typer.Option("--resamples", help="Resamples for intervals and tests.")] = 10_000
     seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.")] = 0

@@ -1,9 +1,10 @@
 """What the commands that score runs share: files → Report."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from karat.cli.common import check_standard_input, exists, looks_like_path, name_systems, progress
@@ -13,12 +14,15 @@ from karat.errors import DataError, UnknownName, UsageError
 if TYPE_CHECKING:
     import polars as pl
 
+    from karat.dialects import Asked
     from karat.report import Report
     from karat.slices import Cuts
     from karat.statistics.intervals import Resampling
     from karat.types import Ranking
 
 __all__ = ["assess_files", "baseline_among"]
+
+_USUALLY_SHOWN, _MOST_SHOWN = 10, 20
 
 
 def assess_files(
@@ -28,8 +32,12 @@ def assess_files(
     how: "Resampling | None",
     scoring: Scoring,
     choose_baseline: Callable[[list[str]], str | None] = lambda _: None,
+    outputs: Iterable[Path] | None = None,
 ) -> "Report":
-    """Read, score, compare, and collect into a Report. ``choose_baseline`` picks one of the systems' names."""
+    """Read, score, compare, and collect into a Report. ``choose_baseline`` picks one of the systems' names.
+
+    Where a page is among ``outputs``, what it shows of single queries is kept.
+    """
     check_standard_input([gold, *runs, *(scoring.slices or ()), *(scoring.item_slices or ())])
     names = name_systems(runs)
     baseline = choose_baseline(names)
@@ -60,9 +68,32 @@ def assess_files(
                 slices=slices,
                 item_slices=item_slices,
                 duplicates=scoring.duplicates.value,
+                keep_top=_shown_on(outputs or (), asked),
             )
     provenance = {"gold": gold, "runs": dict(zip(names, runs, strict=True)), "dialect": scoring.dialect}
-    return replace(report, provenance=provenance, figures=_figures_of(scoring, names))
+    return replace(
+        report,
+        provenance=provenance,
+        figures=_figures_of(scoring, names),
+        names=_column(scoring.names, "item", "--names"),
+        query_names=_column(scoring.texts, "query", "--texts"),
+    )
+
+
+def _shown_on(outputs: Iterable[Path], asked: "Sequence[Asked]") -> int:
+    """How many items of a query a page shows: as many as the measures look at, within reason; 0 where none is asked."""
+    if not any(path.suffix.lower() == ".html" for path in outputs):
+        return 0
+    cuts = [one.measure.k for one in asked if one.measure.k is not None and one.measure.k <= _MOST_SHOWN]
+    return max(cuts, default=_USUALLY_SHOWN)
+
+
+def _column(given: str | None, kind: str, what: str) -> dict[str, str]:
+    if given is None:
+        return {}
+    from karat.formats.attributes import read_column
+
+    return read_column(given, kind, what)
 
 
 def _read(run: str, form: str | None) -> "tuple[pl.DataFrame, str]":

@@ -1,17 +1,19 @@
 """Tables of attributes of queries or items: an id column, and columns of any kind."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import polars as pl
 
 from karat.columns import find_id_column
-from karat.errors import DataError, UnknownName
+from karat.errors import DataError, UnknownName, UsageError
 from karat.formats import delimited
 from karat.formats.source import Source
 
-__all__ = ["check_attributes", "read_attributes"]
+__all__ = ["check_attributes", "read_attributes", "read_column"]
 
 _EXPECTED = "CSV, TSV or JSONL with a header or keys, or Parquet"
+_EXAMPLES = {"item": "items.csv:title", "query": "queries.jsonl:text"}
 
 
 def read_attributes(
@@ -31,6 +33,21 @@ def read_attributes(
         reason = str(error).partition("\n")[0]
         raise DataError(f"cannot be read as a table: {reason}", where=source.name, expected=_EXPECTED) from error
     return check_attributes(frame, kind, source.name, id_column, ids_alone=ids_alone)
+
+
+def read_column(given: str, kind: str, what: str, place: Callable[[str], str] = str) -> dict[str, str]:
+    """``items.jsonl:title``: by id what one column says, where it says something.
+
+    ``what`` is how the setting is called, for an error; ``place`` says where a path is.
+    """
+    path, _, column = given.rpartition(":")
+    if not path or Path(place(given)).exists():
+        raise UsageError(f"{what} is {given!r}", expected=f"FILE:COLUMN, such as {_EXAMPLES[kind]}")
+    table, id_column = read_attributes(place(path), kind)
+    if column not in table.columns:
+        raise UnknownName("column", column, table.columns, where=place(path))
+    ids, texts = table[id_column].cast(pl.String), table[column].cast(pl.String)
+    return {str(id_): text for id_, text in zip(ids, texts, strict=True) if text}
 
 
 def check_attributes(

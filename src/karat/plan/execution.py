@@ -7,12 +7,10 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-import polars as pl
-
 from karat.assessment import assess
 from karat.dialects import Asked
-from karat.errors import KaratError, UnknownName, UsageError
-from karat.formats.attributes import read_attributes
+from karat.errors import KaratError
+from karat.formats.attributes import read_attributes, read_column
 from karat.gates import Gate, check_targets, measures_of
 from karat.hygiene import notes_of
 from karat.indexed import figure_names
@@ -114,7 +112,7 @@ def _completed(report: Report, work: Work) -> Report:
         figures={name: dict(found) for name, found in plan.figures.items()},
         golds=aspects,
         answers=report.answers.called(aspects) if report.answers is not None and aspects else report.answers,
-        names=_names(work, plan.names) if plan.names or log is None else dict(log.titles),
+        names=_column(work, "names", "item", plan.names) if plan.names or log is None else dict(log.titles),
         spaces=work.all_spaces,
         agreements=work.pairs.agreements(work.how, plan.baseline) if work.pairs else {},
         fusions=work.fusions,
@@ -123,7 +121,7 @@ def _completed(report: Report, work: Work) -> Report:
         interactions=dict(log.about) if log is not None else {},
         exposures=work.exposures,
         asked=dict(side.about) | {"show": list(side.show)} if side is not None else {},
-        query_names=dict(side.texts) if side is not None else {},
+        query_names=_column(work, "texts", "query", plan.texts) | (dict(side.texts) if side is not None else {}),
         headline=checked.headline,
         warnings=(
             *report.warnings,
@@ -160,21 +158,12 @@ def _cuts(work: Work, given: str | list[str], of: str) -> Iterable[Cuts]:
         yield Cuts(table, id_column, of, parse_attributes(attributes) if attributes else None, work.path(path))
 
 
-def _names(work: Work, given: str | None) -> dict[str, str]:
-    """``items.jsonl:title``: what each id is called."""
+def _column(work: Work, key: str, kind: str, given: str | None) -> dict[str, str]:
+    """``items.jsonl:title``: what each id is called, or says."""
     if given is None:
         return {}
-    path, _, column = given.rpartition(":")
-    if not path or Path(work.path(given)).exists():
-        raise UsageError(
-            f"names is {given!r}", where=work.checked.where, expected="FILE:COLUMN, such as items.csv:title"
-        )
-    with work.named_at("names"):
-        table, id_column = read_attributes(work.path(path), "item")
-        if column not in table.columns:
-            raise UnknownName("column", column, table.columns, where=work.path(path))
-    ids, names = table[id_column].cast(pl.String), table[column].cast(pl.String)
-    return {str(id_): name for id_, name in zip(ids, names, strict=True) if name}
+    with work.named_at(key):
+        return read_column(given, kind, key, work.path)
 
 
 def _aimed(work: Work, report: Report) -> tuple[tuple[Target, ...], tuple[str, ...]]:

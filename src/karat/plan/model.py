@@ -104,6 +104,7 @@ class Plan(Table):
     slices: str | list[str] = Field([], description="Attributes of queries: queries.csv:type,length(quantiles=3).")
     item_slices: str | list[str] = Field([], description="Attributes of items: items.csv:category.")
     names: str | None = Field(None, description="Names to print instead of ids: items.jsonl:title.")
+    texts: str | None = Field(None, description="What queries say, for pages: queries.jsonl:text.")
     targets: str | list[str] = Field([], description='What must hold: "ndcg@10 >= 0.85".')
     target: list[TargetTable] = Field([], description="The same with a slice, a system or a name.")
     outputs: str | list[str] = Field([], description="Files to write: .json, .csv, .md or .png.")

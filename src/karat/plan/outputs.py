@@ -17,6 +17,7 @@ from karat.plan.reading import Checked
 from karat.report import Report
 from karat.reports import form_of
 from karat.reports.evaluation import check_evaluation, file_parts, to_evaluation
+from karat.reports.html import html_of
 from karat.reports.per_cutoff import to_cutoff_csv
 from karat.reports.recommendations_picture import to_recommenders_png
 from karat.reports.retrievers import check_retrievers, to_retrievers
@@ -53,7 +54,7 @@ def _read_by(plan: Plan) -> set[str]:
     """The paths that a plan names, each with and without what may follow a colon."""
     tables = [plan.gold, plan.lab, *plan.systems.values()]
     texts = [text for table in tables for text in table.model_dump().values() if isinstance(text, str)]
-    for given in (plan.slices, plan.item_slices, plan.names or []):
+    for given in (plan.slices, plan.item_slices, plan.names or [], plan.texts or []):
         texts += [given] if isinstance(given, str) else given
     return {part for text in texts for part in (text, text.rpartition(":")[0]) if part}
 
@@ -173,6 +174,8 @@ def _content_of(output: OutputTable, gate: Gate | None) -> Callable[[Report], st
         return lambda report: to_retrievers(report, output.k or _USUAL_K)
     if output.form == "recommenders":
         return to_recommenders_png
+    if Path(output.file).suffix == ".html":
+        return lambda report: html_of(report, None if gate is None else gate.as_json())
     return form_of(Path(output.file))
 
 

@@ -12,11 +12,15 @@ from karat.reports import FORMS
 from karat.reports.html.details import Details
 from karat.reports.html.page import context_of, page_of
 
-__all__ = ["Details", "context_of", "page_of", "to_html"]
+__all__ = ["Details", "context_of", "html_of", "page_of", "to_html"]
 
 
-@FORMS.register("html")
-def to_html(report: Report, gate: Mapping[str, Any] | None = None) -> str:
+def html_of(report: Report, gate: Mapping[str, Any] | None) -> str:
     """``gate``: the verdicts in their JSON form, where targets were held against the report."""
     form = report.as_json() | ({"gate": gate} if gate is not None else {})
     return page_of(form, Details.of(report))
+
+
+@FORMS.register("html")
+def to_html(report: Report) -> str:
+    return html_of(report, None)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
@@ -9,19 +10,22 @@ from markupsafe import Markup
 from karat.reports import charts
 from karat.reports.charts.from_form.reading import labels_of, less_is_better
 from karat.reports.html import sections
+from karat.reports.html.blocks import Fineness
 from karat.reports.html.cases import cases_of
 from karat.reports.html.details import Details
 from karat.reports.html.figures import Form
 from karat.reports.html.packing import Packed, pack
 from karat.reports.html.rendering import embedded, rendered
-from karat.wording import count
+from karat.wording import count, named
 
 __all__ = ["Drawn", "context_of", "page_of"]
 
-_ROOM = 1_400_000
+_ROOM = 1_480_000
 """Bytes that a page may have in all; the rest of the megabyte and a half is for what grows beside queries."""
-_MOST_SLICE_CHARTS = 6
-_MOST_SLICE_ROWS = 400
+_FOR_SLICE_CHARTS = 36_000
+"""Bytes after which no further chart of slices is drawn."""
+_MOST_SLICE_ROWS = 200
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -61,13 +65,29 @@ def page_of(
 def _held(packed: Packed, labels: Sequence[str], about: Mapping[str, Any]) -> dict[str, Any]:
     """What the script is to know of how queries were packed."""
     kept = [place for place, label in enumerate(labels) if label in packed.labels]
+    fineness = packed.fineness
     return {
         "labels": list(packed.labels),
         "lower": [about["lower"][place] for place in kept],
         "slices": list(packed.slices),
-        "held": packed.held,
-        "lean": packed.whole < packed.held,
+        "queries": packed.queries,
+        "answers": bool(packed.blocks),
+        "notes": list(_left_out(packed, fineness, about)),
     }
+
+
+def _left_out(packed: Packed, fineness: Fineness | None, about: Mapping[str, Any]) -> Iterator[str]:
+    """What there was no room for."""
+    if packed.queries < about["queries"]:
+        yield f"the {packed.queries:,} of {about['queries']:,} {about['many']} that matter most"
+    if fineness is None or packed.whole == packed.queries:
+        return
+    less = [f"the first {fineness.depth} items"] if fineness.depth is not None else []
+    less += ["no scores of items"] if not fineness.scores else []
+    if less:
+        yield f"of all but the {packed.whole:,} {about['many']} that matter most {' and '.join(less)}"
+    if packed.named < 1:
+        yield "of items that matter less the ids alone"
 
 
 def context_of(
@@ -85,7 +105,7 @@ def context_of(
     lost = sections.lost_keywords(form)
     drawn = list(_chart_sections(form, history))
     return {
-        "title": about.get("name") or about.get("plan") or "karat report",
+        "title": about.get("name") or about.get("plan") or _title(form),
         "subtitle": " · ".join([*told, *([f"made {about['made']}"] if about.get("made") else [])]),
         "crumbs": [],
         "verdict": sections.verdict_of(form),
@@ -109,6 +129,13 @@ def context_of(
         "about": _about(form, details, labels, (one, many)),
         "packed": None,
     }
+
+
+def _title(form: Form) -> str:
+    """Of a report that no plan made: who was held against what."""
+    gold = (form.get("provenance") or {}).get("gold")
+    names = named(form["systems"], _MOST_NAMED)
+    return f"{names} against {Path(gold).name}" if isinstance(gold, str) else names
 
 
 def _queries(form: Form) -> int:
@@ -154,9 +181,9 @@ def _about(form: Form, details: Details | None, labels: Sequence[str], who: tupl
         "golds": golds,
         "ranking": [] if answers is None else list(answers.systems),
         "gold_of": [] if answers is None else [golds.index(answers.gold_of[name]) for name in answers.systems],
+        "queries": 0 if details is None else len(details.ids),
         "answers": answers is not None,
-        "held": 0,
-        "lean": False,
+        "notes": [],
         "large": answers is not None and not any(len(one.items) for one in answers.golds.values()),
     }
 
@@ -176,10 +203,12 @@ def _sliced(form: Form, labels: Sequence[str]) -> Sliced | None:
         return None
     compared = list(dict.fromkeys(one["system"] for one in form.get("comparisons") or ()))
     wanted = [(label, system) for label in labels for system in compared or form["systems"]]
-    found = []
+    found: list[Drawn] = []
     for label, system in wanted:
+        if sum(len(one.svg) for one in found) > _FOR_SLICE_CHARTS:
+            break
         chart = charts.slices_chart(form, label, system)
-        if chart is not None and len(found) < _MOST_SLICE_CHARTS:
+        if chart is not None:
             found.append(_drawn(chart, f"slices-{len(found)}", f"{system}, {label}"))
     label = next((label for label in labels if sections.slices_of(form, label)), labels[0])
     return Sliced(tuple(found), label, tuple(sections.slices_of(form, label)[:_MOST_SLICE_ROWS]))

@@ -25,7 +25,7 @@ _BROKEN = re.compile("[\ud800-\udfff]")
 
 
 def shown(text: object) -> str:
-    """Nothing invisible: control characters as symbols of theirs, halves of characters as what stands for the unknown."""
+    """Nothing invisible: control characters as symbols of theirs, halves of characters as the sign for the unknown."""
     visible = _CONTROL.sub(lambda found: "\u2421" if found[0] == "\x7f" else chr(0x2400 + ord(found[0])), str(text))
     return _BROKEN.sub("\ufffd", visible)
 

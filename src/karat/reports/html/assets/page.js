@@ -98,19 +98,42 @@
     return JSON.parse(await new Response(stream).text());
   };
 
+  // Whole numbers were written as digits to the base 90, one string a digit: see planes.py.
+  const digit = (letter) => letter - 35 - (letter > 92 ? 1 : 0);
+  const numbers = (planes) => {
+    const found = new Array(planes[0].length);
+    for (let at = 0; at < found.length; at += 1) {
+      let value = 0;
+      for (let plane = planes.length - 1; plane >= 0; plane -= 1) value = value * 90 + digit(planes[plane].charCodeAt(at));
+      found[at] = value;
+    }
+    return found;
+  };
+
   const fromFile = () => {
+    const BLOCK = 100;
     const blocks = $$("script.block");
     let table = null;
-    let order = null;
     const opened = new Map();
     const ready = (async () => {
-      const held = $("#held");
       table = await inflate($("#table").textContent);
-      order = held ? new Map((await inflate(held.textContent)).map((row, place) => [row, place])) : null;
       table.searched = table.ids.map((id, row) => `${id}\n${table.texts ? table.texts[row] ?? "" : ""}`.toLowerCase());
-      table.members = table.slices.map((rows) => new Set(rows));
+      table.members = table.slices.map((rows) => new Set(numbers(rows)));
+      table.order = table.order ? numbers(table.order) : null;
       table.row = new Map(table.ids.map((id, row) => [id, row]));
     })();
+    // Ids and names of items come when the table is there: the first query that is opened needs them.
+    const items = ready.then(async () => {
+      if (!blocks.length) return null;
+      const ids = await inflate($("#items").textContent);
+      const names = new Map();
+      if ($("#names")) {
+        const packed = await inflate($("#names").textContent);
+        let place = 0;
+        numbers(packed.gaps).forEach((gap, at) => { place += gap; names.set(place, packed.names[at]); });
+      }
+      return { ids, names };
+    });
     const gain = (system, label, row) => {
       const [before, after] = [table.scores[about.baseline][label][row], table.scores[system][label][row]];
       if (before === null || after === null) return null;
@@ -126,7 +149,7 @@
       if (kind === "gain") return (row) => worst(label, row, Math.max);
       if (kind === "difference") return (row) => gain(Number(system), label, row);
       if (kind === "score") return (row) => table.scores[Number(system)][label][row];
-      return (row) => row;
+      return (row) => (table.order ? table.order[row] : row);
     };
     const sorted = new Map();
     const all = (sort, down, label) => {
@@ -135,7 +158,7 @@
         const key = keyOf(sort, label);
         const keyed = table.ids.map((_, row) => [key(row), row]);
         keyed.sort(([one, row], [other, beside]) => {
-          if (one === other) return row - beside;
+          if (one === other) return table.order ? table.order[row] - table.order[beside] : row - beside;
           if (one === null) return 1;
           if (other === null) return -1;
           return down ? other - one : one - other;
@@ -166,47 +189,67 @@
         await ready;
         const row = table.row.get(id);
         if (row === undefined) return null;
-        const place = order ? order.get(row) : row;
-        const number = place === undefined ? undefined : Math.floor(place / 100);
+        const number = Math.floor(row / BLOCK);
         const found = {
           row, id, text: table.texts ? table.texts[row] : null, golds: [], systems: [],
           slices: table.members.flatMap((members, at) => (members.has(row) ? [about.slices[at]] : [])),
           scores: Object.fromEntries(about.systems.map((name, at) =>
             [name, Object.fromEntries(about.labels.map((label, which) => [label, table.scores[at][which][row]]))])),
-          held: number !== undefined && number < blocks.length,
+          held: number < blocks.length,
         };
         if (!found.held) return found;
         if (!opened.has(number)) {
           if (opened.size > 30) opened.clear();
-          opened.set(number, inflate(blocks[number].textContent));
+          opened.set(number, inflate(blocks[number].textContent).then(decoded));
         }
-        return unpacked(found, await opened.get(number), place % 100);
+        return unpacked(found, await opened.get(number), row % BLOCK, await items);
       },
     };
   };
 
-  const before = (lengths, place) => lengths.slice(0, place).reduce((sum, one) => sum + one, 0);
-  const unpacked = (found, block, place) => {
-    const start = before(block.sizes, place);
-    const union = block.union.slice(start, start + block.sizes[place]);
+  const begins = (lengths) => {
+    let sum = 0;
+    return lengths.map((length) => { sum += length; return sum - length; });
+  };
+  const decodedList = (part) => {
+    const lengths = numbers(part.lengths);
+    const starts = begins(lengths);
+    let scores = null;
+    if (part.scores) {
+      scores = numbers(part.scores.falls).map((fall) => fall + part.scores.lowest);
+      lengths.forEach((length, query) => {
+        for (let at = starts[query] + 1; at < starts[query] + length; at += 1) scores[at] = scores[at - 1] - scores[at];
+      });
+      scores = scores.map((value) => Number((value / 10 ** part.scores.decimals).toFixed(part.scores.decimals)));
+      for (const at of part.scores.unknown) scores[at] = null;
+    }
+    return { lengths, starts, scores, places: numbers(part.places), total: numbers(part.total), grades: numbers(part.grades) };
+  };
+  const decoded = (block) => {
+    const sizes = numbers(block.sizes);
+    return {
+      starts: begins(sizes), union: numbers(block.union), grades: [null, ...block.grades],
+      golds: block.golds.map(decodedList), systems: block.systems.map(decodedList), keywords: block.keywords,
+    };
+  };
+  const unpacked = (found, block, place, items) => {
     const lists = (parts) => parts.map((part) => {
-      const first = before(part.lengths, place);
-      const items = [];
+      const listed = [];
+      const first = part.starts[place];
       for (let at = first; at < first + part.lengths[place]; at += 1) {
-        const item = union[part.places[at]];
-        items.push({
-          id: block.items[item], name: block.names ? block.names[item] : null,
-          score: part.scores ? part.scores[at] : null, grade: part.grades[at],
+        const item = block.union[block.starts[place] + part.places[at]];
+        listed.push({
+          id: items.ids[item], name: items.names.get(item) ?? null,
+          score: part.scores ? part.scores[at] : null, grade: block.grades[part.grades[at]],
         });
       }
-      return { total: part.total[place], items };
+      return { total: part.total[place], items: listed };
     });
     found.golds = lists(block.golds).map((one, at) => ({ name: about.golds[at], ...one }));
     found.systems = lists(block.systems).map((one, at) => {
       const keywords = block.keywords ? block.keywords[at][place] : null;
       return { name: about.ranking[at], gold: about.gold_of[at], ...one, ...(keywords ? { keywords } : {}) };
     });
-    found.lean = block.names === null && block.systems.every((one) => one.scores === null) && about.lean;
     return found;
   };
 
@@ -223,6 +266,7 @@
     };
   };
   const source = about.api ? fromServer() : fromFile();
+  globalThis.karat.source = source;
 
   /* The table of queries */
   const state = {
@@ -243,6 +287,10 @@
   $("#order").append(...orders.map(([value, text]) => option(value, text)));
   $("#slice").append(option("", `all ${many}`), ...about.slices.map((name, at) => option(at, name)));
   $("#slice-label").hidden = !about.slices.length;
+  if (about.notes.length) {
+    $("#left-out").textContent = `To stay small this file holds ${about.notes.join(", ")}. karat view shows all of an archived run.`;
+    $("#left-out").hidden = false;
+  }
 
   const heading = (text, sort, title) => {
     const isAt = state.sort === sort;
@@ -454,11 +502,8 @@
     const asked = found.systems.find((system) => system.keywords)?.keywords.asked;
     if (asked) parts.push(make("p", {}, "Asks for ", ...asked.flatMap((word, at) => [at ? ", " : "", named(word)])));
     if (!found.held) {
-      parts.push(make("p", { class: "note" }, about.answers
-        ? `This file holds the rankings of the ${about.held.toLocaleString("en")} ${many} that matter most. karat view shows all of them.`
-        : "The rankings were not kept with this report."));
+      parts.push(make("p", { class: "note" }, "The rankings were not kept with this report."));
     } else {
-      if (found.lean) parts.push(make("p", { class: "note" }, "Of this one the file holds ids and grades; karat view shows names and scores."));
       parts.push(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Gold and rankings side by side" },
         make("div", { class: "columns" }, ...found.golds.map((gold, at) => goldColumn(gold, found.systems, ranks, at)),
           ...found.systems.map((system, at) => column(system, at, base, ranks)))));

@@ -1,0 +1,136 @@
+"""Gold and rankings of a hundred queries as one block of a page."""
+
+import json
+import zlib
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from karat.answers import Answers, Listed
+from karat.reports.html.planes import planes_of, scaled
+from karat.types import Floats, Ints, gathered, places_in, segments_within
+
+__all__ = ["BLOCK", "Coded", "Fineness", "block_of", "coded", "deflated"]
+
+BLOCK = 100
+
+
+@dataclass(frozen=True)
+class Fineness:
+    """How much of every query's answers is held."""
+
+    depth: int | None
+    """The first so many items of a list; None: all."""
+    scores: bool
+    keywords: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A list of every query, its items as numbers."""
+
+    starts: Ints
+    items: Ints
+    grades: Floats
+    scores: Floats | None
+    total: Ints
+
+    def first(self, depth: int | None) -> "Coded":
+        """Of every query the first so many."""
+        if depth is None:
+            return self
+        kept = segments_within(self.starts) < depth
+        starts = np.concatenate(([0], np.cumsum(kept)))[self.starts]
+        scores = None if self.scores is None else self.scores[kept]
+        return Coded(starts, self.items[kept], self.grades[kept], scores, self.total)
+
+    def take(self, rows: Ints) -> "Coded":
+        """Of some queries."""
+        starts, at = gathered(self.starts, rows)
+        scores = None if self.scores is None else self.scores[at]
+        return Coded(starts, self.items[at], self.grades[at], scores, self.total[rows])
+
+
+def coded(answers: Answers) -> tuple[list[str], list[Coded], list[Coded]]:
+    """All items by id, ascending; golds and systems with their places there."""
+    listed = [*answers.golds.values(), *answers.systems.values()]
+    known = _known(listed)
+    found = [Coded(one.starts, places_in(known, one.items), one.grades, one.scores, one.total) for one in listed]
+    golds = len(answers.golds)
+    return known.to_list(), found[:golds], found[golds:]
+
+
+def _known(listed: Sequence[Listed]) -> Any:
+    import polars as pl
+
+    items = [one.items for one in listed]
+    return pl.concat(items).unique().sort() if items else pl.Series([], dtype=pl.String)
+
+
+def block_of(golds: Sequence[Coded], systems: Sequence[Coded], fineness: Fineness, keywords: Any = None) -> str:
+    """Some queries: of each the items that anybody lists, each once, and who has them where."""
+    parts = [*golds, *systems]
+    queries = len(parts[0].total)
+    owner = np.concatenate([np.repeat(np.arange(queries), np.diff(part.starts)) for part in parts])
+    code = np.concatenate([part.items for part in parts])
+    union, place, sizes = _unions(owner, code, queries)
+    places = np.split(place, np.cumsum([len(part.items) for part in parts])[:-1])
+    grades = list(np.unique(np.concatenate([part.grades for part in parts])))
+    known = [one for one in grades if not np.isnan(one)]
+    form = {
+        "sizes": planes_of(sizes),
+        "union": planes_of(union),
+        "grades": known,
+        "golds": [_list(part, at, known, scores=False) for part, at in zip(parts, places, strict=True)][: len(golds)],
+        "systems": [
+            _list(part, at, known, scores=fineness.scores)
+            for part, at in zip(systems, places[len(golds) :], strict=True)
+        ],
+        "keywords": keywords,
+    }
+    return deflated(form)
+
+
+def _unions(owner: Ints, code: Ints, queries: int) -> tuple[Ints, Ints, Ints]:
+    """Of every query its items, each once, as they first come; where each entry stands there; how many there are."""
+    many = int(code.max(initial=0)) + 1
+    distinct, first, inverse = np.unique(owner * many + code, return_index=True, return_inverse=True)
+    asked = distinct // many
+    order = np.lexsort((first, asked))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    sizes = np.bincount(asked, minlength=queries)
+    begins = np.concatenate(([0], np.cumsum(sizes)))[:-1]
+    return (distinct % many)[order], rank[inverse] - begins[owner], sizes
+
+
+def _list(part: Coded, places: Ints, known: Sequence[float], *, scores: bool) -> Mapping[str, Any]:
+    grades = np.searchsorted(known, part.grades) + 1 if known else np.zeros(len(part.items), dtype=np.int64)
+    return {
+        "lengths": planes_of(np.diff(part.starts)),
+        "places": planes_of(places),
+        "total": planes_of(part.total),
+        "grades": planes_of(np.where(np.isnan(part.grades), 0, grades)),
+        "scores": _scores(part) if scores and part.scores is not None else None,
+    }
+
+
+def _scores(part: Coded) -> Mapping[str, Any]:
+    """The first of each list, then by how much they fall; and which are undefined."""
+    assert part.scores is not None
+    decimals, numbers = scaled(part.scores)
+    within = segments_within(part.starts)
+    fallen = np.where(within > 0, np.concatenate(([0], numbers[:-1])) - numbers, numbers)
+    lowest = int(fallen.min(initial=0))
+    known = np.isfinite(part.scores)
+    return {"decimals": decimals, "lowest": lowest, "falls": planes_of(fallen - lowest),
+            "unknown": np.flatnonzero(~known).tolist()}  # fmt: skip
+
+
+def deflated(form: Any) -> str:
+    """JSON as text that an HTML page can hold."""
+    text = json.dumps(form, separators=(",", ":"), allow_nan=False)
+    return b64encode(zlib.compress(text.encode(), 9)).decode()
