@@ -1,7 +1,7 @@
 """Carries out a drawn plan and writes its report as a page, several times; prints seconds and bytes as JSON.
 
 `bytes_of_form` is the page of the same report without anything of single queries, `bytes_empty` that of the smallest
-report there is: one system, one query, one measure.
+report there is: two systems, one query, one measure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Results = dict[str, Any]
 def smallest() -> Any:
     from karat import compare
 
-    return compare({"q": {"a": 1}}, {"system": {"q": {"a": 1.0}}}, measures=["ndcg@10"])
+    return compare({"q": {"a": 1}}, {"one": {"q": {"a": 1.0}}, "other": {"q": {"a": 1.0}}}, ["ndcg@10"])
 
 
 def measure(plan: Path, page: Path, rounds: int) -> Results:
