@@ -5,6 +5,7 @@ No name but this machine's resolves in the browser, so a page that asks for some
 
 import importlib.util
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -50,7 +51,7 @@ FLAGS = (
     "--disable-quic",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
-PICTURES = Path(tempfile.gettempdir()) / "karat-pictures"
+PICTURES = Path(tempfile.gettempdir()) / f"karat-pictures-{os.getuid()}"
 GUIDELINES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
 WITHOUT_NETWORK = ("data:", "blob:", "about:")
 
@@ -135,7 +136,7 @@ def home_of(url: str) -> str:
 def watched(browser: "Browser", **options: Any) -> Iterator[Watch]:
     """A fresh page in a context of its own, watched from the start; options as of Playwright's ``new_context``."""
     context = browser.new_context(**{"viewport": DESKTOP, **options})
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)
     try:
         watch = Watch(context.new_page())
         watch.begin()
