@@ -121,13 +121,16 @@ def _list(part: Coded, places: Ints, known: Sequence[float], *, scores: bool) ->
 def _scores(part: Coded) -> Mapping[str, Any]:
     """The first of each list, then by how much they fall; and which are undefined."""
     assert part.scores is not None
-    decimals, numbers = scaled(part.scores)
+    decimals, numbers = scaled(part.scores, part.starts)
     within = segments_within(part.starts)
     fallen = np.where(within > 0, np.concatenate(([0], numbers[:-1])) - numbers, numbers)
     lowest = int(fallen.min(initial=0))
-    known = np.isfinite(part.scores)
-    return {"decimals": decimals, "lowest": lowest, "falls": planes_of(fallen - lowest),
-            "unknown": np.flatnonzero(~known).tolist()}  # fmt: skip
+    return {
+        "decimals": planes_of(decimals),
+        "lowest": lowest,
+        "falls": planes_of(fallen - lowest),
+        "unknown": np.flatnonzero(~np.isfinite(part.scores)).tolist(),
+    }
 
 
 def deflated(form: Any) -> str:

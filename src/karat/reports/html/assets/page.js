@@ -217,10 +217,11 @@
     let scores = null;
     if (part.scores) {
       scores = numbers(part.scores.falls).map((fall) => fall + part.scores.lowest);
-      lengths.forEach((length, query) => {
-        for (let at = starts[query] + 1; at < starts[query] + length; at += 1) scores[at] = scores[at - 1] - scores[at];
+      numbers(part.scores.decimals).forEach((decimals, query) => {
+        const [first, end] = [starts[query], starts[query] + lengths[query]];
+        for (let at = first + 1; at < end; at += 1) scores[at] = scores[at - 1] - scores[at];
+        for (let at = first; at < end; at += 1) scores[at] = Number((scores[at] / 10 ** decimals).toFixed(decimals));
       });
-      scores = scores.map((value) => Number((value / 10 ** part.scores.decimals).toFixed(part.scores.decimals)));
       for (const at of part.scores.unknown) scores[at] = null;
     }
     return { lengths, starts, scores, places: numbers(part.places), total: numbers(part.total), grades: numbers(part.grades) };
