@@ -1,0 +1,51 @@
+"""What can be logged: a report, its saved form, an archived run; and the files that go with it."""
+
+from collections.abc import Mapping
+from json import dumps
+from pathlib import Path
+from typing import Any
+
+from karat.errors import DataError
+from karat.gates import Gate
+from karat.report import SCHEMA, Report
+from karat.reports.html import Details, page_of
+from karat.reports.pull_request import summary_of
+
+__all__ = ["files_of", "form_of"]
+
+Form = Mapping[str, Any]
+
+
+def form_of(given: Any, gate: Gate | Form | None = None) -> dict[str, Any]:
+    """The versioned form of a report, or of whatever has one, with its verdicts."""
+    found = given.as_json() if isinstance(given, Report) else getattr(given, "form", given)
+    if not isinstance(found, Mapping) or found.get("schema") != SCHEMA or not found.get("systems"):
+        about = f"the schema {found.get('schema')!r}" if isinstance(found, Mapping) else type(given).__name__
+        raise DataError(f"found {about}", expected=f"a report, its form ({SCHEMA}), or an archived run")
+    if gate is None:
+        return dict(found)
+    return {**found, "gate": gate.as_json() if isinstance(gate, Gate) else dict(gate)}
+
+
+def files_of(given: Any, form: Form) -> dict[str, str]:
+    """By name: the form as JSON, a summary as Markdown, and the page for people."""
+    names: dict[str, str] = {}
+    whole = dict(form)
+    if isinstance(given, Report):
+        names = given.names | given.query_names
+        whole |= given.as_json(queries=True)
+    return {
+        "report.json": dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+        "report.md": summary_of(form, names=names),
+        "report.html": _page(given, form),
+    }
+
+
+def _page(given: Any, form: Form) -> str:
+    """The page that a run was archived with; else one made now, without the queries where they are not at hand."""
+    if isinstance(given, Report):
+        return page_of(form, Details.of(given))
+    folder = getattr(given, "path", None)
+    if isinstance(folder, Path) and (folder / "report.html").is_file():
+        return (folder / "report.html").read_text(encoding="utf-8")
+    return page_of(form, None)

@@ -1,0 +1,91 @@
+"""A report in Weights & Biases: figures in history and summary, conventions in the config, tables, and the files.
+
+    with wandb.init(project="search"):
+        log_report(report, gate=gate)
+
+It is logged into the run that is active; without one, a run of its own is started, and finished. ``WANDB_MODE=offline``
+keeps everything on this machine until ``wandb sync``.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from karat.errors import DataError, MissingExtra
+from karat.gates import Gate
+from karat.integrations.flat import clean, flatten
+from karat.integrations.loggable import files_of, form_of
+from karat.integrations.tables import tables_of
+
+try:
+    import wandb
+except ImportError as error:
+    raise MissingExtra("wandb", "wandb", "logging to Weights & Biases") from error
+
+__all__ = ["log_report"]
+
+
+def log_report(
+    report: Any,
+    *,
+    gate: Gate | Mapping[str, Any] | None = None,
+    prefix: str = "",
+    measures: Sequence[str] | None = None,
+    artifacts: bool = True,
+    step: int | None = None,
+    run: Any = None,
+    run_name: str | None = None,
+    project: str | None = None,
+) -> str:
+    """Log a report, its saved form or an archived run; returns the id of the run that it was logged into.
+
+    ``run`` is a run of Weights & Biases. Without it, it is the active one; or a new one, as always where a ``project``
+    is named. ``prefix`` stands before the name of whatever is logged: so that one run takes several reports.
+    ``measures`` are those to log, None: all. ``artifacts``: the report as JSON, as Markdown and as a page.
+
+    Figures are called as in MLflow, ``system/measure``: ``bm25/ndcg_10``, ``bm25/ndcg_10_ci_low`` and so on. Tables are
+    ``karat/headline``, ``karat/slices`` and ``karat/worst_queries``.
+    """
+    form = form_of(report, gate)
+    flat = flatten(form, prefix=prefix, measures=measures)
+    files = files_of(report, form) if artifacts else {}
+    # A dot in a name of the summary would be taken for a step inwards.
+    tags = {name.replace("karat.", "karat/"): tag for name, tag in flat.tags.items()}
+    tables = {f"{prefix}karat/{name}": values for name, values in tables_of(form).items()}
+    try:
+        with _run_for(run, run_name, project) as into:
+            into.config.update(flat.params, allow_val_change=True)
+            into.log(flat.metrics | {name: _table(*values) for name, values in tables.items()}, step=step)
+            into.summary.update(flat.metrics | tags)
+            if files:
+                into.log_artifact(_artifact(form, prefix, files))
+            return str(into.id)
+    except wandb.Error as error:
+        hint = "WANDB_MODE=offline keeps it on this machine." if "API key" in str(error) else None
+        raise DataError(f"Weights & Biases refuses: {str(error).rstrip('.')}", hint=hint) from error
+
+
+def _table(columns: list[str], rows: list[list[Any]]) -> Any:
+    return wandb.Table(columns=columns, data=rows, allow_mixed_types=True)
+
+
+def _artifact(form: Mapping[str, Any], prefix: str, files: Mapping[str, str]) -> Any:
+    """One a plan, so that its reports are versions of each other."""
+    given = form.get("provenance") or {}
+    name = clean(f"{prefix}{given.get('name') or 'karat'}-report")
+    made = wandb.Artifact(name, type="karat-report", metadata={"karat": form.get("karat"), "made": given.get("made")})
+    for file, text in files.items():
+        with made.new_file(file, encoding="utf-8") as opened:
+            opened.write(text)
+    return made
+
+
+@contextmanager
+def _run_for(run: Any, name: str | None, project: str | None) -> Iterator[Any]:
+    """The run to log into; one that is started here is finished here."""
+    active = run if run is not None else wandb.run if project is None else None
+    if active is not None:
+        yield active
+        return
+    with wandb.init(project=project, name=name, job_type="karat", reinit="create_new") as started:
+        yield started
