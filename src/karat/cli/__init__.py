@@ -11,9 +11,11 @@ from karat._version import __version__
 from karat.cli import (
     agree,
     audit,
+    baseline,
     compare,
     convert,
     demo,
+    diff,
     drift,
     embed,
     engines,
@@ -27,6 +29,7 @@ from karat.cli import (
     metrics,
     neighbours,
     pin,
+    prune,
     recommenders,
     run_plan,
     schema,
@@ -51,8 +54,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for module in (
-    *(run_plan, init, evaluate, compare, gate, history, show, drift, sweep, agree, tune, neighbours, embed, vectors),
-    *(label, pin),
+    *(run_plan, init, evaluate, compare, gate, history, show, diff, baseline, prune, drift, sweep, agree, tune),
+    *(neighbours, embed, vectors, label, pin),
     *(keywords, audit, split, explain, metrics, engines, recommenders, convert, schema, demo),
 ):
     module.add_to(app)

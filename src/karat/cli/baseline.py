@@ -1,0 +1,65 @@
+"""karat baseline: which run others are held against; set by a person, never by itself."""
+
+from typing import Annotated
+
+import typer
+
+from karat.cli.archived import ArchiveOption, archive_at, plan_meant
+from karat.cli.common import QuietOption, say
+from karat.errors import DataError, UsageError
+
+__all__ = ["add_to"]
+
+_EPILOG = (
+    "Examples:\n\n"
+    "  karat baseline\n\n"
+    "  karat baseline set latest\n\n"
+    "  karat baseline unset movies\n\n"
+    "Each plan has at most one. karat diff and karat history hold runs against it; karat prune never removes it."
+)
+_ACTIONS = ("show", "set", "unset")
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("baseline", epilog=_EPILOG)(baseline_command)
+
+
+def baseline_command(
+    action: Annotated[str, typer.Argument(metavar="[set|unset]", help="Unset: show the baselines.")] = "show",
+    which: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN | PLAN", help="The run to set, or the plan whose baseline to unset."),
+    ] = None,
+    archive: ArchiveOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the baselines as JSON.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show, set or unset the run that other runs of a plan are held against."""
+    if action not in _ACTIONS:
+        raise UsageError(f"found {action!r}", expected="karat baseline, karat baseline set RUN or karat baseline unset")
+    kept = archive_at(archive)
+    if action == "set":
+        if which is None:
+            raise UsageError("which run is not said", expected="karat baseline set RUN", hint="latest is the last one.")
+        run = kept.find(which)
+        kept.set_baseline(run)
+        say(f"{run.name} is now the baseline of {run.plan}", quiet=quiet)
+    elif action == "unset":
+        held = kept.baselines
+        if not held:
+            raise DataError("no baseline is set", where=str(kept.path))
+        plan = which if which in held else plan_meant(kept.runs(), which) if kept.runs() else which or next(iter(held))
+        if plan not in held:
+            raise DataError(f"{plan} has no baseline", where=str(kept.path), expected=f"one of {', '.join(held)}")
+        kept.unset_baseline(plan)
+        say(f"{plan} has no baseline any more", quiet=quiet)
+    if as_json:
+        from json import dumps
+
+        print(dumps(kept.baselines, indent=2, ensure_ascii=False))
+    elif action == "show":
+        for plan, name in kept.baselines.items():
+            gone = "" if kept.baseline(plan) is not None else " (not there any more)"
+            print(f"{plan}: {name}{gone}")
+        if not kept.baselines:
+            say("No baseline is set: karat baseline set RUN sets one", quiet=quiet)

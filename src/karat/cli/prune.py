@@ -1,0 +1,112 @@
+"""karat prune: old runs go, baselines and the last of every plan stay."""
+
+import re
+import sys
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from karat.cli.archived import ArchiveOption, archive_at, tell_troubles
+from karat.cli.common import QuietOption, say
+from karat.errors import UsageError
+
+if TYPE_CHECKING:
+    from karat.archive import Archive, Run
+
+__all__ = ["add_to"]
+
+_EPILOG = (
+    "Examples:\n\n"
+    "  karat prune --keep 50 --dry-run\n\n"
+    "  karat prune --older-than 90d --yes\n\n"
+    "  karat prune --plan movies --keep 10 --older-than 30d\n\n"
+    "With both, only runs go that are beyond the last N of their plan and old enough. The baseline of a plan and its "
+    "last run always stay. With neither, only what killed writers left behind is removed."
+)
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+_SHOWN = 10
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("prune", epilog=_EPILOG)(prune_command)
+
+
+def prune_command(
+    keep: Annotated[int | None, typer.Option("--keep", metavar="N", help="Keep the last N runs of a plan.", min=1)] = (
+        None
+    ),
+    older_than: Annotated[
+        str | None, typer.Option("--older-than", metavar="AGE", help="Only runs older than this: 12h, 30d, 8w.")
+    ] = None,
+    plan: Annotated[str | None, typer.Option("--plan", metavar="NAME", help="Only runs of this plan.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    archive: ArchiveOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the names of the runs that go as JSON.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Remove old runs from the archive, and what killed writers left behind."""
+    age = None if older_than is None else _age(older_than)
+    kept = archive_at(archive)
+    chosen = kept.prunable(keep=keep, older_than=age, plan=plan)
+    left = kept.leftovers()
+    if not as_json:
+        _tell(kept, chosen, len(left), asked=keep is not None or age is not None)
+    if dry_run:
+        gone = chosen
+    else:
+        if chosen and not yes and not _agreed(len(chosen)):
+            raise typer.Exit(1)
+        gone = kept.prune(keep=keep, older_than=age, plan=plan)
+        if not as_json and (gone or left):
+            say(_done(gone, len(left)), quiet=quiet)
+    if as_json:
+        from json import dumps
+
+        print(dumps({"runs": [run.name for run in gone], "leftovers": len(left), "dry_run": dry_run}, indent=2))
+    tell_troubles(kept, quiet=quiet)
+
+
+def _age(text: str) -> timedelta:
+    found = re.fullmatch(r"(\d{1,5})([hdw])", text.strip())
+    if found is None:
+        raise UsageError(f"--older-than is {text!r}", expected="a number of hours, days or weeks: 12h, 30d, 8w")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def _tell(archive: "Archive", chosen: "list[Run]", left: int, *, asked: bool) -> None:
+    """What goes, and what stays."""
+    from karat.cli.show_tables import size_shown
+    from karat.wording import count
+
+    total = len(archive.runs())
+    for run in chosen[:_SHOWN]:
+        print(f"{run.name}  {size_shown(run.bytes)}")
+    if len(chosen) > _SHOWN:
+        print(f"… {len(chosen) - _SHOWN:,} more")
+    size = size_shown(sum(run.bytes for run in chosen))
+    if chosen:
+        print(f"{count(len(chosen), 'run', 'runs')} of {total:,} would go: {size}")
+    elif asked:
+        print(f"None of {count(total, 'run', 'runs')} would go")
+    else:
+        print(f"{count(total, 'run stays', 'runs stay')}: --keep N or --older-than 30d says which may go")
+    if left:
+        print(f"{count(left, 'folder', 'folders')} that killed writers left behind")
+
+
+def _agreed(n: int) -> bool:
+    """Ask a person; where there is none, the answer is no."""
+    if not sys.stdin.isatty():
+        raise UsageError("nobody is there to be asked", expected="--yes, or --dry-run")
+    answer = input(f"Remove {'it' if n == 1 else f'these {n:,} runs'}? [y/N] ")
+    return answer.strip().lower() in ("y", "yes")
+
+
+def _done(gone: "list[Run]", left: int) -> str:
+    from karat.wording import count
+
+    told = [count(len(gone), "run", "runs")] if gone else []
+    told += [count(left, "leftover", "leftovers")] if left else []
+    return f"Removed {' and '.join(told)}"
