@@ -90,7 +90,15 @@ def test_paper_holds_everything_on_white(page: "Page", movies: Reported, scheme:
     pdf = page.pdf(format="A4")
     assert 3 <= pdf_pages(pdf) <= 40
     assert pdf_text_drawn(pdf) > 200
-    assert page.locator("details:not([open])").count() == 0 or page.locator("details[open]").count() == 0
+
+
+def test_paper_has_what_is_folded_on_the_screen(page: "Page", movies: Reported) -> None:
+    movies.opened(page)
+    folded = page.locator("details:not([open])").count()
+    printed = pdf_text_drawn(page.pdf())
+    assert folded > 0
+    assert page.locator("details:not([open])").count() == folded
+    assert printed == pdf_text_drawn(unfolded(page).pdf())
 
 
 def test_a_query_is_printed_alone(page: "Page", movies: Reported) -> None:
