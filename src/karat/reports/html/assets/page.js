@@ -90,6 +90,9 @@
   if (!holder) return;
   const about = JSON.parse(holder.textContent);
   const many = about.many;
+  // Which system another is held against: the report's baseline, or its own earlier self where runs are compared.
+  const baseOf = (at) => (about.bases ? about.bases[at] : about.baseline);
+  const against = about.against ?? "the baseline";
 
   /* Where rows and queries come from: blocks in this file, or the server that it came from. Both answer alike. */
   const inflate = async (text) => {
@@ -135,7 +138,7 @@
       return { ids, names };
     });
     const gain = (system, label, row) => {
-      const [before, after] = [table.scores[about.baseline][label][row], table.scores[system][label][row]];
+      const [before, after] = [table.scores[baseOf(system)][label][row], table.scores[system][label][row]];
       if (before === null || after === null) return null;
       return about.lower[label] ? before - after : after - before;
     };
@@ -308,7 +311,7 @@
       const parts = [score];
       let sorted = byScore;
       if (about.compared.includes(at)) {
-        const [difference, byDifference] = heading("Δ", `difference:${at}`, "sort by the difference to the baseline");
+        const [difference, byDifference] = heading("Δ", `difference:${at}`, `sort by the difference to ${against}`);
         difference.setAttribute("aria-label", `difference of ${visible(name)}`);
         parts.push(" ", difference);
         sorted = sorted || byDifference;
@@ -320,7 +323,7 @@
   const cell = (values, at) => {
     const value = make("span", {}, number(values[at]));
     if (!about.compared.includes(at)) return make("td", { class: "number" }, value);
-    const [before, after] = [values[about.baseline], values[at]];
+    const [before, after] = [values[baseOf(at)], values[at]];
     const difference = before === null || after === null ? null : after - before;
     const better = difference === null || Math.abs(difference) < 1e-9 ? "" :
       (difference > 0) !== about.lower[state.label] ? "better" : "worse";
@@ -435,10 +438,10 @@
   const moved = (item, rank, ranks) => {
     if (!ranks) return null;
     const earlier = ranks.get(item.id);
-    if (earlier === undefined) return make("span", { class: "move new", title: "not among the baseline's" }, "new");
-    if (earlier === rank) return make("span", { class: "move same", title: "as in the baseline" }, "=");
+    if (earlier === undefined) return make("span", { class: "move new", title: `not in ${against}` }, "new");
+    if (earlier === rank) return make("span", { class: "move same", title: `as in ${against}` }, "=");
     const up = earlier > rank;
-    return make("span", { class: `move ${up ? "up" : "down"}`, title: `${earlier} in the baseline` },
+    return make("span", { class: `move ${up ? "up" : "down"}`, title: `${earlier} in ${against}` },
       `${up ? "▲" : "▼"}${Math.abs(earlier - rank)}`);
   };
   const entry = (item) => [
@@ -455,7 +458,7 @@
 
   const column = (system, at, base, ranks) => {
     const isBase = base && system.name === base.name;
-    const compared = base && !isBase && system.gold === base.gold ? ranks.get(base.name) : null;
+    const compared = base && !isBase && (about.bases || system.gold === base.gold) ? ranks.get(base.name) : null;
     const lines = system.items.map((item, place) => make("li", { "data-item": item.id, class: item.grade > 0 ? "hit" : null },
       make("span", { class: "rank" }, `${place + 1}`), make("div", { class: "item" }, ...entry(item), keywords(system.keywords, item)),
       make("span", { class: "figures" }, moved(item, place + 1, compared), grade(item.grade),
@@ -486,7 +489,7 @@
     make("tbody", {}, ...about.systems.map((name, at) => make("tr", {}, make("th", { scope: "row" }, named(name)),
       ...about.labels.map((label, which) => {
         const value = found.scores[name]?.[label] ?? null;
-        const base = about.compared.includes(at) ? found.scores[about.systems[about.baseline]]?.[label] ?? null : null;
+        const base = about.compared.includes(at) ? found.scores[about.systems[baseOf(at)]]?.[label] ?? null : null;
         const difference = base === null || value === null ? null : value - base;
         const better = difference === null || Math.abs(difference) < 1e-9 ? "" : (difference > 0) !== about.lower[which] ? "better" : "worse";
         return make("td", { class: "number" }, number(value), " ", difference === null ? null : make("span", { class: `small difference ${better}` }, signed(difference)));
@@ -494,7 +497,10 @@
 
   const draw = (found) => {
     const ranks = new Map(found.systems.map((system) => [system.name, ranksOf(system)]));
-    const base = found.systems.find((system) => system.name === about.systems[about.baseline]);
+    const baseFor = (system) => {
+      const base = about.systems[baseOf(about.systems.indexOf(system.name))];
+      return found.systems.find((other) => other.name === base);
+    };
     $("#query-title").replaceChildren(named(found.text ?? found.id, "whole"));
     const parts = [];
     parts.push(make("p", { class: "about" }, found.text === null ? null : make("span", {}, `${about.one} `, named(found.id)),
@@ -507,7 +513,7 @@
     } else {
       parts.push(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Gold and rankings side by side" },
         make("div", { class: "columns" }, ...found.golds.map((gold, at) => goldColumn(gold, found.systems, ranks, at)),
-          ...found.systems.map((system, at) => column(system, at, base, ranks)))));
+          ...found.systems.map((system, at) => column(system, at, baseFor(system), ranks)))));
     }
     $("#query-body").replaceChildren(...parts);
     pane.dataset.shown = found.id;
