@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from math import ceil, floor, log10
 
 from karat.wording import figure_shown, percent
@@ -17,7 +18,8 @@ _TIME_STEPS = tuple(
     + [_HOUR * n for n in (1, 2, 3, 6, 12)]
     + [_DAY * n for n in (1, 2, 7, 14)]
 )
-_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200)
+_YEAR = 12
+_MONTHS = (1, 2, 3, 6, _YEAR, 24, 60, 120, 240, 600, 1200)
 
 
 def linear_ticks(low: float, high: float, most: int) -> list[float]:
@@ -25,12 +27,15 @@ def linear_ticks(low: float, high: float, most: int) -> list[float]:
     if not high > low:
         return [low]
     most = max(2, most)
-    wide = (high - low) / most
-    power = 10.0 ** floor(log10(wide))
+    power = 10.0 ** floor(log10((high - low) / most))
+    finer: list[float] = []
     for step in (power * one * ten for ten in (1.0, 10.0) for one in _STEPS):
         ticks = _multiples(low, high, step)
+        if len(ticks) < 2 and finer:
+            return [finer[0], finer[-1]]
         if len(ticks) <= most:
             return ticks
+        finer = ticks
     return [low, high]
 
 
@@ -76,10 +81,13 @@ def time_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
 def _month_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
     first, last = _time(low), _time(high)
     months = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
-    step = next((step for step in _MONTHS if len(months) / step <= most), _MONTHS[-1])
-    starts = [datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC) for month in months if month % step == 0]
-    shape = "%Y" if step >= _MONTHS[4] else "%Y-%m"
-    return [(start.timestamp(), start.strftime(shape)) for start in starts if low <= start.timestamp() <= high]
+    starts = {month: datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC) for month in months}
+    within = {month: start for month, start in starts.items() if low <= start.timestamp() <= high}
+    for step in _MONTHS:
+        chosen = [start for month, start in within.items() if month % step == 0]
+        if len(chosen) <= most:
+            break
+    return [(start.timestamp(), start.strftime("%Y" if step >= _YEAR else "%Y-%m")) for start in chosen]
 
 
 def _time(seconds: float) -> datetime:
@@ -87,9 +95,10 @@ def _time(seconds: float) -> datetime:
 
 
 def decimals_for(values: list[float]) -> int:
-    """As few as write all of them exactly, and so tell them apart."""
+    """As few as write all of them, to a thousandth of what they are apart."""
+    apart = min((after - before for before, after in pairwise(sorted(set(values)))), default=abs(values[0]) * 1e-6)
     for decimals in range(_MOST_DECIMALS):
-        if all(abs(round(value, decimals) - value) <= 1e-9 * abs(value) for value in values):
+        if all(abs(round(value, decimals) - value) <= 1e-3 * apart for value in values):
             return decimals
     return _MOST_DECIMALS
 
@@ -98,7 +107,9 @@ def numbers_shown(values: list[float], *, shares: bool = False) -> list[str]:
     """With equal decimals and a real minus; thousands in groups; very large and very small ones by power of ten."""
     if shares:
         return [percent(value).replace("-", "−") for value in values]
-    largest = max(map(abs, values), default=0.0)
+    if not values:
+        return []
+    largest = max(map(abs, values))
     decimals = decimals_for(values)
     if largest >= 1e9 or (decimals > 7 and largest < 1e-4):
         return [f"{value:g}".replace("-", "−") for value in values]

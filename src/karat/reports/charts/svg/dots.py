@@ -43,7 +43,7 @@ def draw_dots(sheet: Sheet, chart: DotPlot) -> float:
         y += _height(row)
     if not chart.rows:
         sheet.text(columns.left, bottom + 4, "nothing to show", "note")
-    sheet.labelled((columns.left + columns.right) / 2, bottom + 36, chart.x_label, sheet.width * 0.9)
+    sheet.centred((columns.left + columns.right) / 2, bottom + 36, fit(chart.x_label, sheet.width, SMALL))
     return bottom + 44.0
 
 

@@ -8,7 +8,7 @@ from karat.reports.charts.texts import fit, width_of
 
 __all__ = ["Plot", "height_for"]
 
-_UPRIGHT_TICK, _MOST_UPRIGHT = 27.0, 8
+_UPRIGHT_TICK, _MOST_UPRIGHT, _MOST_ACROSS = 27.0, 8, 12
 _RIGHT = 14.0
 
 
@@ -60,21 +60,16 @@ class Plot:
         sheet = self.sheet
         for value, name in self._named():
             sheet.upright(self.x(value), self.bottom, self.bottom + 4, "axis")
-            sheet.text(self._inside(self.x(value), name), self.bottom + 18, name, "tick", "middle")
+            sheet.centred(self.x(value), self.bottom + 18, name, "tick")
         sheet.across(self.left, self.right, self.bottom, "axis")
-        sheet.labelled((self.left + self.right) / 2, self.bottom + 36, x_label, self.right - self.left)
+        sheet.centred((self.left + self.right) / 2, self.bottom + 36, fit(x_label, sheet.width, SMALL))
 
     def _named(self) -> list[tuple[float, str]]:
-        """As many ticks as there is room for their names."""
-        wide, most = self.right - self.left, 12
-        ticks = self.across.ticks(most)
-        while most > 2 and max((width_of(name, SMALL) for _, name in ticks), default=0.0) + 12 > wide / max(
-            1, len(ticks)
-        ):
-            most -= 1
+        """As many ticks as there is room for their names; names that are too long for two are shortened."""
+        wide = self.right - self.left
+        for most in range(_MOST_ACROSS, 1, -1):
             ticks = self.across.ticks(most)
-        return ticks
-
-    def _inside(self, x: float, name: str) -> float:
-        half = width_of(name, SMALL) / 2
-        return max(half, min(self.sheet.width - half, x))
+            room = wide / max(1, len(ticks)) - 12
+            if all(width_of(name, SMALL) <= room for _, name in ticks):
+                break
+        return [(value, fit(name, room, SMALL)) for value, name in ticks]

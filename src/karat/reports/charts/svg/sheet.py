@@ -102,9 +102,10 @@ class Sheet:
             x += wide + _BETWEEN
         return y + 10.0
 
-    def labelled(self, middle: float, y: float, content: str, room: float) -> None:
-        """What an axis is about, under its middle."""
-        self.text(middle, y, fit(content, room, SMALL), "note", "middle")
+    def centred(self, middle: float, y: float, content: str, kind: str = "note") -> None:
+        """Under or over a place, as near to it as the sheet's edges let it; already shortened to its room."""
+        half = width_of(content, SMALL) / 2
+        self.text(max(half, min(self.width - half, middle)), y, content, kind, "middle")
 
 
 def _escaped(text: str, longest: int = _LONGEST_TITLE) -> str:
