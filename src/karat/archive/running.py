@@ -13,7 +13,6 @@ from typing import Any
 from karat.archive.durable import as_bytes, replace_file
 from karat.archive.naming import to_text
 from karat.archive.processes import is_alive, started_at
-from karat.archive.storing import make_archive
 
 __all__ = ["RUNNING", "running_in", "telling"]
 
@@ -27,8 +26,12 @@ Steps = Callable[[str, int, int], None]
 def telling(archive: Path, name: str, plan: str | None, steps: Steps) -> Iterator[Steps]:
     """Tell ``steps`` and the archive what is being done, the latter at most four times a second.
 
-    That the file cannot be written is no reason to stop, nor to be told.
+    That the file cannot be written is no reason to stop, nor to be told. Where there is no archive yet nobody looks at
+    it, and none is made: a run that fails leaves nothing behind.
     """
+    if not archive.is_dir():
+        yield steps
+        return
     path = archive / RUNNING / f"{os.getpid()}-{token_hex(4)}.json"
     form: dict[str, Any] = {
         "schema": SCHEMA,
@@ -49,7 +52,6 @@ def telling(archive: Path, name: str, plan: str | None, steps: Steps) -> Iterato
 
     try:
         with suppress(OSError):
-            make_archive(archive)
             path.parent.mkdir(exist_ok=True)
             remove_stale(archive)
         _write(path, form | {"updated": form["started"], "what": "", "done": 0, "of": 0})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import exists, warn
+from karat.cli.common import exists, looks_like_path, warn
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ __all__ = [
     "measures_meant",
     "plan_meant",
     "report_of",
+    "run_named",
     "tell_troubles",
 ]
 
@@ -108,6 +109,17 @@ def report_of(text: str, archive: Path | None = None) -> "Saved":
     """A report: from a file, or of an archived run by its name, ``latest``, ``baseline`` …"""
     from karat.reports.saved import read_report
 
-    if text == "-" or (exists(text) and not Path(text).is_dir()):
-        return read_report(text)
-    return find_run(text, archive).saved()
+    run = run_named(text, archive)
+    return read_report(text) if run is None else run.saved()
+
+
+def run_named(text: str, archive: Path | None = None) -> "Run | None":
+    """The run, where a text names no file; None where it can only be meant as one."""
+    if text == "-" or (exists(text) and not exists(Path(text) / "manifest.json")):
+        return None
+    kept = archive_at(archive)
+    if exists(text):
+        return kept.find(text)
+    if looks_like_path(text) or not kept.runs():
+        return None  # reading it will tell that there is no such file
+    return kept.find(text)

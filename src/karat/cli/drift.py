@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from karat.cli.archived import report_of
 from karat.cli.common import QuietOption, check_standard_input, unless_unread, warn
 from karat.errors import UsageError
 
@@ -17,6 +18,7 @@ _EPILOG = (
     "Examples:\n\n"
     "  karat drift new.json last-week.json\n\n"
     "  karat drift new.json last-week.json --system hnsw --allowed 2% --strict\n\n"
+    "  karat drift latest baseline\n\n"
     "The rule: mean and spread of the similarities of the first items, and of the vectors' lengths, stay within ±5 % "
     "of what they were. Beside it stands a test, paired over the queries that both reports ask, which tells a real "
     "change from noise; the two may disagree.\n\n"
@@ -29,8 +31,8 @@ def add_to(app: typer.Typer) -> None:
 
 
 def drift_command(
-    new: Annotated[str, typer.Argument(metavar="NEW.json", help="A saved report.", show_default=False)],
-    old: Annotated[str, typer.Argument(metavar="OLD.json", help="An earlier one.", show_default=False)],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="A saved report, or an archived run.", show_default=False)],
+    old: Annotated[str, typer.Argument(metavar="OLD", help="An earlier one.", show_default=False)],
     system: Annotated[
         str | None,
         typer.Option("--system", metavar="NAME", help="The system; all that both reports have, unless it is named."),
@@ -47,10 +49,8 @@ def drift_command(
     """Hold a report against an earlier one: similarities, lengths, quality, first items, and what changed between."""
     share = _share_of(allowed)
     check_standard_input([new, old])
-    from karat.reports.saved import read_report
-
-    report = read_report(new)
-    drifts = _drifts(report, read_report(old), system, old_system, share)
+    report = report_of(new)
+    drifts = _drifts(report, report_of(old), system, old_system, share)
     with unless_unread():
         _tell(report, drifts, strict=strict, as_json=as_json, quiet=quiet)
     codes = {one.exit_code(strict=strict) for one in drifts}

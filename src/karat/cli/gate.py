@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from karat.cli.archived import report_of, run_named
 from karat.cli.common import (
     check_folder,
     check_standard_input,
@@ -24,6 +25,7 @@ from karat.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from karat.gates import Gate
+    from karat.saved import Saved
     from karat.targets import Targets
 
 __all__ = ["add_to"]
@@ -33,6 +35,7 @@ _EPILOG = (
     "  karat gate targets.toml report.json\n\n"
     "  karat gate targets.toml qrels.txt new.trec --baseline old.trec --strict\n\n"
     "  karat gate targets.toml new.json --baseline last-week.json\n\n"
+    "  karat gate targets.toml latest --baseline baseline\n\n"
     "targets.toml:\n\n"
     '  targets = ["ndcg@10 >= 0.85", "ap drop <= 0.005", "latency_ms <= 50"]\n\n'
     "  [[target]]\n\n"
@@ -51,7 +54,11 @@ def gate_command(
     targets: Annotated[str, typer.Argument(metavar="TARGETS.toml", help="What must hold.", show_default=False)],
     files: Annotated[
         list[str],
-        typer.Argument(metavar="REPORT | GOLD RUN…", help="A saved report, or a gold and runs.", show_default=False),
+        typer.Argument(
+            metavar="REPORT | GOLD RUN…",
+            help="A report, an archived run, or a gold and runs.",
+            show_default=False,
+        ),
     ],
     scoring: Scoring,
     baseline: BaselineOption = None,
@@ -113,13 +120,24 @@ def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Sc
             f"--{given[0].replace('_', '-')} is for runs, and has no effect on a saved report",
             hint="Give it to karat evaluate or karat compare when the report is made.",
         )
-    report = read_report(path)
+    report = report_of(path)
     other = read_report(baseline) if baseline and looks_like_report(baseline) else baseline
+    if isinstance(other, str) and other not in report.systems and (run := _run_meant(other)) is not None:
+        return check_targets(asked.targets, report, run)
     if isinstance(other, str) and other not in report.systems and Source(other, Path(other)).system in report.systems:
         other = Source(other, Path(other)).system
     if isinstance(other, str) and other not in report.systems and looks_like_path(other):
         raise DataError("no such report", where=other, expected="a report, or a system of the report")
     return check_targets(asked.targets, report, other)
+
+
+def _run_meant(baseline: str) -> "Saved | None":
+    """An archived run that is the baseline; what names none may be a file or a system."""
+    try:
+        run = run_named(baseline)
+    except UsageError:
+        return None
+    return None if run is None else run.saved()
 
 
 def _check_files(

@@ -1,7 +1,5 @@
 """The HTML report of a run that was kept without one."""
 
-import numpy as np
-
 from karat.archive.run import Run
 from karat.reports.html import Details, page_of
 from karat.reports.html.details import keywords_of
@@ -11,6 +9,8 @@ __all__ = ["page_from"]
 
 def page_from(run: Run) -> str:
     """From what the run holds of its queries."""
+    import numpy as np
+
     asked = run.queries().collect()
     held = run.saved().form["queries"]
     scores = {
