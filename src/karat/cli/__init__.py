@@ -26,6 +26,7 @@ from karat.cli import (
     init,
     keywords,
     label,
+    log,
     metrics,
     neighbours,
     pin,
@@ -54,7 +55,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for module in (
-    *(run_plan, init, evaluate, compare, gate, history, show, diff, baseline, prune, drift, sweep, agree, tune),
+    *(run_plan, init, evaluate, compare, gate, history, show, diff, baseline, prune, log, drift, sweep, agree, tune),
     *(neighbours, embed, vectors, label, pin),
     *(keywords, audit, split, explain, metrics, engines, recommenders, convert, schema, demo),
 ):

@@ -8,6 +8,7 @@ from typing import Any
 from karat.errors import DataError
 from karat.gates import Gate
 from karat.report import SCHEMA, Report
+from karat.reports.digest import ids_in
 from karat.reports.html import Details, page_of
 from karat.reports.pull_request import summary_of
 
@@ -28,17 +29,28 @@ def form_of(given: Any, gate: Gate | Form | None = None) -> dict[str, Any]:
 
 
 def files_of(given: Any, form: Form) -> dict[str, str]:
-    """By name: the form as JSON, a summary as Markdown, and the page for people."""
-    names: dict[str, str] = {}
-    whole = dict(form)
-    if isinstance(given, Report):
-        names = given.names | given.query_names
-        whole |= given.as_json(queries=True)
+    """By name: the form as JSON, with every query's scores where they are known; a summary; and the page for people."""
     return {
-        "report.json": dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
-        "report.md": summary_of(form, names=names),
+        "report.json": dumps(_whole(given, form), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+        "report.md": summary_of(form, names=_names(given, form)),
         "report.html": _page(given, form),
     }
+
+
+def _whole(given: Any, form: Form) -> dict[str, Any]:
+    """An archived run keeps the queries' scores beside its form."""
+    if isinstance(given, Report):
+        return {**form, **given.as_json(queries=True)}
+    saved = getattr(given, "saved", None)
+    return {**saved().form, **form} if callable(saved) else dict(form)
+
+
+def _names(given: Any, form: Form) -> dict[str, str]:
+    """What queries and items are called; an archived run looks them up."""
+    if isinstance(given, Report):
+        return given.names | given.query_names
+    look_up = getattr(given, "names", None)
+    return look_up(ids_in(form)) if callable(look_up) else {}
 
 
 def _page(given: Any, form: Form) -> str:

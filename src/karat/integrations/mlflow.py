@@ -57,8 +57,8 @@ def log_report(
     form = form_of(report, gate)
     flat = flatten(form, prefix=prefix, measures=measures)
     files = files_of(report, form) if artifacts else {}
-    client = mlflow.MlflowClient(tracking_uri=tracking_uri)
     try:
+        client = mlflow.MlflowClient(tracking_uri=tracking_uri)
         with _run_for(client, run, run_name, experiment, new=bool(experiment or tracking_uri)) as run_id:
             _log(client, run_id, flat, step)
             for name, text in files.items():

@@ -12,6 +12,7 @@ __all__ = [
     "MOVES",
     "about",
     "headline_table",
+    "ids_in",
     "labels_first",
     "losses_table",
     "names_in",
@@ -140,6 +141,13 @@ def _moves(moves: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> Iter
         yield f"{shown} ({one['grade']:g}): {ranks}"
     if len(moved) > _MOVES_SHOWN:
         yield f"{len(moved) - _MOVES_SHOWN} more"
+
+
+def ids_in(form: Form) -> set[str]:
+    """The queries and items that losses are told of."""
+    changes = form.get("changes") or ()
+    moved = {move["item_id"] for one in changes for move in one.get("moves") or ()}
+    return {one["query_id"] for one in changes} | moved
 
 
 def names_in(form: Form) -> dict[str, str]:

@@ -1,0 +1,91 @@
+"""karat log: a report to where a team keeps its experiments."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from karat.cli.archived import ArchiveOption, find_run
+from karat.cli.common import QuietOption, exists, say, split_measures
+from karat.cli.options import MeasuresOption
+from karat.errors import UsageError
+
+__all__ = ["add_to"]
+
+_EPILOG = (
+    "Examples:\n\n"
+    "  karat log --to mlflow --experiment search\n\n"
+    "  karat log report.json --to mlflow --tracking sqlite:///mlflow.db -m ndcg@10\n\n"
+    "  WANDB_MODE=offline karat log latest:movies --to wandb --experiment search\n\n"
+    "Figures are called system/measure in the tool's letters: bm25/ndcg_10, with bm25/ndcg_10_ci_low and so on beside "
+    "it. pip install 'karat[mlflow]' or 'karat[wandb]' brings the library."
+)
+
+
+class Tool(StrEnum):
+    mlflow = "mlflow"
+    wandb = "wandb"
+
+
+_CALLED = {Tool.mlflow: "MLflow", Tool.wandb: "Weights & Biases"}
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("log", epilog=_EPILOG)(log_command)
+
+
+def log_command(
+    report: Annotated[
+        str, typer.Argument(metavar="REPORT | RUN", help="A saved report, or an archived run by its name.")
+    ] = "latest",
+    *,
+    to: Annotated[Tool, typer.Option("--to", help="Where to: MLflow, or Weights & Biases.", show_default=False)],
+    experiment: Annotated[
+        str | None,
+        typer.Option("--experiment", metavar="NAME", help="The experiment; in Weights & Biases the project."),
+    ] = None,
+    tracking: Annotated[
+        str | None,
+        typer.Option("--tracking", metavar="URI", help="MLflow's server or database; unset: as it is set up."),
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="What to call the new run there.")] = None,
+    prefix: Annotated[str, typer.Option("--prefix", metavar="TEXT", help="Stands before the name of all.")] = "",
+    measures: MeasuresOption = None,
+    files: Annotated[
+        bool, typer.Option("--files/--no-files", help="Also the report itself: JSON, Markdown, HTML.")
+    ] = True,
+    archive: ArchiveOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Log a report to MLflow or Weights & Biases: figures with intervals, conventions, verdicts, files."""
+    if tracking is not None and to is not Tool.mlflow:
+        raise UsageError("--tracking is MLflow's", hint="WANDB_BASE_URL names another server of Weights & Biases.")
+    is_file = report == "-" or (exists(report) and not Path(report).is_dir())
+    found: Any = _read(report) if is_file else find_run(report, archive)
+    told = report if is_file else found.name
+    options = {
+        "prefix": prefix,
+        "measures": split_measures(measures) if measures else None,
+        "artifacts": files,
+        "run_name": name or (None if is_file else found.name),
+    }
+    print(_logged(found, to, experiment, tracking, options))
+    say(f"Logged {told} to {_CALLED[to]}: the id of the run there is above", quiet=quiet)
+
+
+def _read(path: str) -> Any:
+    from karat.reports.saved import read_report
+
+    return read_report(path)
+
+
+def _logged(found: Any, to: Tool, experiment: str | None, tracking: str | None, options: dict[str, Any]) -> str:
+    """The id of the run there."""
+    if to is Tool.mlflow:
+        from karat.integrations import mlflow
+
+        return mlflow.log_report(found, experiment=experiment, tracking_uri=tracking, **options)
+    from karat.integrations import wandb
+
+    return wandb.log_report(found, project=experiment, **options)
