@@ -27,10 +27,10 @@ def form_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[st
             plan = folder / "karat.toml"
             text = re.sub(r"^check = .*\n", "", plan.read_text("utf-8"), flags=re.M)
             text = re.sub(
-                r"^\[systems\.(pgvector|als|stars|hybrid|item-knn)\].*\n(?:[^\[].*\n|\n)*", "", text, flags=re.M
+                r"^\[systems\.(pgvector|als|stars|hybrid|item-knn)\].*\n(?:[^\[\n].*\n|\n)*", "", text, flags=re.M
             )
             plan.write_text(
-                "statistics.resamples = 200\n" + re.sub(r"^\[tune.*\n(?:[^\[].*\n?|\n)*", "", text, flags=re.M)
+                "statistics.resamples = 200\n" + re.sub(r"^\[tune.*\n(?:[^\[\n].*\n?|\n)*", "", text, flags=re.M)
             )
             outcome = run_plan(plan)
             form = outcome.report.as_json() | ({"gate": outcome.gate.as_json()} if outcome.gate else {})

@@ -1,6 +1,6 @@
 """How a measure went from run to run, with its interval as a band and a mark at every step."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -53,11 +53,13 @@ def history_chart(
 
     Runs stand by their time; evenly, in its order, where many would stand on each other.
     """
-    runs = sorted({(_seconds(point.time), point.time) for one in series for point in one.points})
-    times = [seconds for seconds, _ in runs]
+    runs = sorted({(_seconds(point.time), point.time, point.run) for one in series for point in one.points})
+    times = [seconds for seconds, _, _ in runs]
     spacing: Spacing = "time" if _spread(times) else "even"
-    at = {time: seconds if spacing == "time" else float(place) for place, (seconds, time) in enumerate(runs)}
-    marks = tuple(Mark(at[time], label) for time, label in steps if time in at)
+    places = times if spacing == "time" else [float(place) for place in range(len(runs))]
+    at = {(time, run): place for (_, time, run), place in zip(runs, places, strict=True)}
+    first = {time: at[time, run] for _, time, run in reversed(runs)}
+    marks = tuple(Mark(first[time], label) for time, label in steps if time in first)
     lines = tuple(_line(one, at) for one in series)
     chart = LineChart(
         title=title,
@@ -78,11 +80,11 @@ def _footnote(chart: LineChart) -> str:
     return f"The vertical axis begins at {low:.3g}, not at 0." if chart.figures() and low > 0 else ""
 
 
-def _line(one: HistorySeries, at: dict[str, float]) -> Line:
-    points = sorted(one.points, key=lambda point: at[point.time])
+def _line(one: HistorySeries, at: Mapping[tuple[str, str], float]) -> Line:
+    points = sorted(one.points, key=lambda point: at[point.time, point.run])
     return Line(
         name=one.name,
-        xs=tuple(at[point.time] for point in points),
+        xs=tuple(at[point.time, point.run] for point in points),
         ys=tuple(point.mean for point in points),
         lows=tuple(point.low for point in points),
         highs=tuple(point.high for point in points),
@@ -104,7 +106,7 @@ def _seconds(time: str) -> float:
 
 def _spread(times: Sequence[float]) -> bool:
     """Whether most runs keep their distance on an axis of time."""
-    if len(times) < 2:
+    if len(set(times)) < 2:
         return False
     usual = (times[-1] - times[0]) / (len(times) - 1)
     close = sum(after - before < _CLOSE * usual for before, after in pairwise(times))
@@ -118,7 +120,9 @@ def _short(seconds: float, times: Sequence[float]) -> str:
     return day.strftime("%m-%d %H:%M" if same else "%Y-%m-%d")
 
 
-def _description(lines: Sequence[Line], runs: Sequence[tuple[float, str]], marks: Sequence[Mark], title: str) -> str:
+def _description(
+    lines: Sequence[Line], runs: Sequence[tuple[float, str, str]], marks: Sequence[Mark], title: str
+) -> str:
     if not runs:
         return f"{title or 'Measure'} from run to run: no run yet."
     steps = f" Steps: {'; '.join(mark.label for mark in marks[:6])}." if marks else ""
