@@ -37,7 +37,7 @@ LAYERS = [
     {"hints"},
     {"engines", "interactions"},
     {"gold", "rankers", "reports", "archive", "text", "lab", "recommenders"},
-    {"api", "against", "trying", "tuning", "recommending", "integrations"},
+    {"api", "against", "trying", "tuning", "recommending", "integrations", "view"},
     {"plan"},
     {"cli"},
     {"__init__", "__main__"},

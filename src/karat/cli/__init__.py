@@ -39,6 +39,7 @@ from karat.cli import (
     sweep,
     tune,
     vectors,
+    view,
 )
 from karat.errors import KaratError
 
@@ -55,8 +56,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for module in (
-    *(run_plan, init, evaluate, compare, gate, history, show, diff, baseline, prune, log, drift, sweep, agree, tune),
-    *(neighbours, embed, vectors, label, pin),
+    *(run_plan, init, evaluate, compare, gate, history, show, diff, view, baseline, prune, log, drift, sweep, agree),
+    *(tune, neighbours, embed, vectors, label, pin),
     *(keywords, audit, split, explain, metrics, engines, recommenders, convert, schema, demo),
 ):
     module.add_to(app)

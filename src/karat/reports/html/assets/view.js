@@ -3,6 +3,13 @@
 // server; a part of one is put in its place as it was parsed, and nothing in it can run.
 (() => {
   const { $, $$, make, keys, named } = globalThis.karat;
+
+  const address = (form) => {
+    const asked = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
+    return String(asked) ? `${form.getAttribute("action")}?${asked}` : form.getAttribute("action");
+  };
+  const isList = Boolean($("#running"));
+  if (!isList) $("#narrow")?.addEventListener("change", (event) => location.assign(address(event.currentTarget)));
   const runs = $("#runs");
   if (!runs) return;
 
@@ -76,8 +83,6 @@
   keys.set("c", compare);
 
   /* The list as it is by now, filtered by the server */
-  const narrowed = $("#narrow");
-  const isList = Boolean($("#running"));
   let asking = 0;
   const show = async (url, keep = true) => {
     const mine = (asking += 1);
@@ -104,10 +109,6 @@
     if (at >= 0) mark(!held && !focused);
     tell();
   };
-  const address = (form) => {
-    const asked = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
-    return String(asked) ? `${form.getAttribute("action")}?${asked}` : form.getAttribute("action");
-  };
   const narrow = () => { at = -1; return show(address($("#narrow")), false); };
   let waiting = null;
   if (isList) {
@@ -131,8 +132,6 @@
       at = Math.min(at, 0);
       show(link.getAttribute("href"), false).then(() => runs.scrollIntoView({ block: "nearest" }));
     });
-  } else if (narrowed) {
-    narrowed.addEventListener("change", () => location.assign(address(narrowed)));
   }
   tell();
 

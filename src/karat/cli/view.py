@@ -1,0 +1,95 @@
+"""karat view: the archive in a browser."""
+
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlencode
+
+import typer
+
+from karat.cli.archived import ArchiveOption, archive_at
+from karat.cli.common import QuietOption, say
+from karat.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from karat.archive import Run
+    from karat.view import Server
+
+__all__ = ["add_to"]
+
+_EPILOG = (
+    "Examples:\n\n"
+    "  karat view\n\n"
+    "  karat view latest\n\n"
+    "  karat view baseline latest\n\n"
+    "The pages are read from the archive when they are asked for; nothing is written, and nothing leaves this machine: "
+    "the server listens on 127.0.0.1 alone. While a plan runs, the list shows how far it is. In the browser j and k "
+    "move, Enter opens, / filters, ? shows all keys. Ctrl-C here ends it."
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("view", epilog=_EPILOG)(view_command)
+
+
+def view_command(
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN]...",
+            help="As karat show names them. One: its page. Two: both compared. More: a list of these.",
+            show_default=False,
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0 takes one that is free.")
+    ] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in a browser.")] = True,
+    archive: ArchiveOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Look through the archive in a browser: runs, history, single queries, two runs side by side."""
+    kept = archive_at(archive)
+    found = [kept.find(name) for name in dict.fromkeys(runs or ())]
+    if not kept.path.is_dir():
+        say(f"there is no archive at {kept.path} yet: karat run makes one", quiet=quiet)
+    from karat.view import Pages, Server, Shelf
+
+    try:
+        server = Server(Pages(Shelf(kept, found)), port)
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen on port {port}: {error.strerror}", hint="--port 0 takes a free one."
+        ) from error
+    serve(server, server.url + _beginning(found), browser=browser and sys.stderr.isatty(), quiet=quiet)
+
+
+def serve(server: "Server", url: str, *, browser: bool, quiet: bool) -> None:
+    """Until Ctrl-C, which is how it ends and no failure."""
+    import gc
+
+    gc.enable()  # the command line collects nothing, as most commands end soon
+    with server, suppress(KeyboardInterrupt):
+        print(url, flush=True)
+        say("Ctrl-C ends it.", quiet=quiet)
+        if browser:
+            import webbrowser
+
+            webbrowser.open(url)
+        server.serve_forever()
+
+
+def _beginning(runs: "Sequence[Run]") -> str:
+    """The page that is meant by the runs that were named, without the slash before it."""
+    from urllib.parse import quote
+
+    names = list(dict.fromkeys(run.name for run in runs))
+    if not names:
+        return ""
+    if len(names) == 1:
+        return f"run/{quote(names[0])}"
+    if len(names) == 2:
+        return f"compare?{urlencode({'a': names[0], 'b': names[1]})}"
+    return f"?{urlencode([('run', name) for name in names])}"

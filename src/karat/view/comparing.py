@@ -1,0 +1,162 @@
+"""Two runs side by side: their queries in one table, systems beside their earlier selves, a query with all rankings."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from karat.archive.comparing import Compared, compare_runs
+from karat.columns import QUERY
+from karat.errors import UnknownName
+from karat.reports.charts.from_form.reading import less_is_better
+from karat.types import Floats, Ints
+from karat.view.opened import Opened
+from karat.view.recent import Recent
+from karat.view.rounding import few_digits
+from karat.view.table import Table
+
+__all__ = ["ALL", "CHANGED", "SIDES", "Beside", "Pair"]
+
+SIDES = ("a", "b")
+"""What the earlier and the later run are called on the page."""
+CHANGED, ALL = "changed", "all"
+"""Which systems are shown, where none is named."""
+_COLUMNS_KEPT = 12
+
+
+class Pair:
+    """An earlier and a later run; what is expensive is worked out when it is first wanted."""
+
+    def __init__(self, before: Opened, after: Opened) -> None:
+        self.before = before
+        self.after = after
+
+    @cached_property
+    def compared(self) -> Compared:
+        return compare_runs(self.before.run, self.after.run)
+
+    @cached_property
+    def systems(self) -> list[str]:
+        """Those that both have."""
+        return list(dict.fromkeys(one.system for one in self.compared.comparisons))
+
+    @cached_property
+    def changed(self) -> list[str]:
+        """Those of them whose figures are not all the same."""
+        found = {one.system for one in self.compared.comparisons if one.difference or one.better or one.worse}
+        return [name for name in self.systems if name in found]
+
+    def meant(self, which: str) -> list[str]:
+        """The systems that ``changed`` (all, where none did), ``all``, or the ``system NAME``."""
+        word, _, name = which.partition(" ")
+        if word == "system" and name in self.systems:
+            return [name]
+        if which not in (CHANGED, ALL):
+            raise UnknownName("system in both runs:", name or which, self.systems)
+        return self.changed or self.systems if which == CHANGED else self.systems
+
+
+class Beside:
+    """Some of their systems, side by side."""
+
+    def __init__(self, pair: Pair, which: str = CHANGED) -> None:
+        self.which = which
+        self.before, self.after, self.compared = pair.before, pair.after, pair.compared
+        self.names = pair.meant(which)
+        self.pair = pair
+        self._columns: Recent[str, Floats] = Recent(_COLUMNS_KEPT)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The measures that are compared."""
+        return list(dict.fromkeys(one.measure for one in self.compared.comparisons))
+
+    @cached_property
+    def systems(self) -> list[str]:
+        """Each twice: as it was, and as it is."""
+        return [sided(name, side) for name in self.names for side in SIDES]
+
+    @property
+    def bases(self) -> list[int]:
+        """Of the later ones the place of the earlier."""
+        return [-1 if place % 2 == 0 else place - 1 for place in range(len(self.systems))]
+
+    @cached_property
+    def table(self) -> Table:
+        """All queries of the later run, then those that only the earlier asked."""
+        ours, theirs = self.after.asked, self.before.asked
+        only = theirs.join(ours.select(QUERY), on=QUERY, how="anti", maintain_order="left")
+        both = pl.concat([ours.select(QUERY, "text"), only.select(QUERY, "text")])
+        lower = {label: less_is_better(self.after.form, label) for label in self.labels}
+        return Table(both[QUERY], both["text"], self.systems, self.bases, lower, self.rounded, self.after.members)
+
+    @cached_property
+    def _places(self) -> tuple[Ints, Ints]:
+        """Of every query its row in the earlier and in the later run; −1 where it has none."""
+        ids = self.table.ids.to_frame(QUERY)
+        found = []
+        for side in (self.before, self.after):
+            rows = side.asked.select(QUERY).with_row_index("row")
+            joined = ids.join(rows, on=QUERY, how="left", maintain_order="left")["row"]
+            found.append(joined.cast(pl.Int64).fill_null(-1).to_numpy())
+        return found[0], found[1]
+
+    def rounded(self, label: str) -> Floats:
+        """Systems × queries, as a page shows them."""
+        return self._columns.get(label, lambda: few_digits(np.vstack(list(self._rows(label)))))
+
+    def _rows(self, label: str) -> Iterator[Floats]:
+        sides = [
+            (np.column_stack((side.scores(label), np.full(len(side.systems), np.nan))), side.systems, places)
+            for side, places in zip((self.before, self.after), self._places, strict=True)
+        ]
+        for name in self.names:
+            for scores, systems, places in sides:
+                yield scores[systems.index(name)][places]
+
+    def query(self, id_: str) -> dict[str, Any] | None:
+        """What either run knows of it, with both rankings of every system."""
+        row = self.table.row_of(id_)
+        if row is None:
+            return None
+        found = [side.query(id_) for side in (self.before, self.after)]
+        known = [one for one in found if one is not None]
+        golds: list[dict[str, Any]] = []
+        listed: dict[str, dict[str, Any]] = {}
+        scores: dict[str, Any] = {}
+        for side, one in zip(SIDES, found, strict=True):
+            if one is not None:
+                scores |= {sided(name, side): own for name, own in one["scores"].items() if name in self.names}
+                shared = [own for own in one["systems"] if own["name"] in self.names]
+                listed |= {sided(own["name"], side): _placed(own, one["golds"], side, golds) for own in shared}
+        return known[-1] | {
+            "row": row,
+            "text": known[-1]["text"],
+            "scores": scores,
+            "golds": golds,
+            "systems": [listed[name] | {"name": name} for name in self.systems if name in listed],
+            "held": any(one["held"] for one in known),
+        }
+
+
+def sided(name: str, side: str) -> str:
+    """``dense (a)``"""
+    return f"{name} ({side})"
+
+
+def _placed(
+    system: dict[str, Any], own: Sequence[dict[str, Any]], side: str, golds: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """A system with the place of its gold among those of both runs; what both judge alike stands there once."""
+    gold = own[system["gold"]]
+    place = next((place for place, other in enumerate(golds) if _judged(other) == _judged(gold)), len(golds))
+    if place == len(golds):
+        taken = gold["name"] in (other["name"] for other in golds)
+        golds.append(gold | {"called": gold["name"]} | ({"name": sided(gold["name"], side).strip()} if taken else {}))
+    return system | {"gold": place}
+
+
+def _judged(gold: dict[str, Any]) -> tuple[str, int, list[tuple[str, Any]]]:
+    return gold.get("called", gold["name"]), gold["total"], [(item["id"], item["grade"]) for item in gold["items"]]

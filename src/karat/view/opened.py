@@ -1,0 +1,174 @@
+"""An archived run opened for pages: its queries read once, their scores measure by measure, a query on its own."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+
+from karat.answers import Answers
+from karat.archive import Run
+from karat.archive.contents import GOLDS, RANKINGS
+from karat.columns import QUERY
+from karat.errors import UsageError
+from karat.reports.charts.from_form.reading import labels_of, less_is_better
+from karat.reports.html.cases import cases_of
+from karat.reports.html.details import Details, keywords_of
+from karat.reports.html.sections import headline_labels
+from karat.types import Floats, Ints
+from karat.view.recent import Recent
+from karat.view.rounding import few_digits
+from karat.view.table import Table
+
+__all__ = ["Opened"]
+
+_COLUMNS_KEPT = 12
+
+
+class Opened:
+    """A run whose files are read when something of them is first wanted."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.form: dict[str, Any] = run.form
+        self._columns: Recent[str, Floats] = Recent(_COLUMNS_KEPT)
+
+    @property
+    def systems(self) -> list[str]:
+        return list(self.form["systems"])
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """All measures."""
+        return labels_of(self.form)
+
+    @cached_property
+    def slices(self) -> list[str]:
+        """The names of the slices of queries, in the report's order."""
+        return [part["slice"] for part in self.form.get("slices") or () if part.get("of", "queries") == "queries"]
+
+    @cached_property
+    def asked(self) -> pl.DataFrame:
+        """query_id, text and slices, in the order of scores."""
+        return self.run.queries().collect()
+
+    @cached_property
+    def table(self) -> Table:
+        compared = {one["system"] for one in self.form.get("comparisons") or ()}
+        baseline = self.form.get("baseline")
+        place = self.systems.index(baseline) if baseline in self.systems else -1
+        return Table(
+            self.asked[QUERY],
+            self.asked["text"],
+            self.systems,
+            [place if name in compared else -1 for name in self.systems],
+            {label: less_is_better(self.form, label) for label in self.labels},
+            self.rounded,
+            self.members,
+        )
+
+    @cached_property
+    def _places(self) -> list[Ints]:
+        """Of every system where its queries stand in the file of scores; −1 where one has none."""
+        ids = self.asked.select(QUERY)
+        frame = self.run.scores().select(QUERY, "system").with_row_index("at").collect()
+        found = []
+        for name in self.systems:
+            own = frame.filter(pl.col("system") == name)
+            if not own[QUERY].equals(ids[QUERY]):
+                own = ids.join(own, on=QUERY, how="left", maintain_order="left")
+            found.append(own["at"].cast(pl.Int64).fill_null(-1).to_numpy())
+        return found
+
+    def scores(self, label: str) -> Floats:
+        """Of a measure, systems × queries; NaN is undefined."""
+        held = self.run.scores().select(pl.col(label).cast(pl.Float64)).collect()[label].fill_null(np.nan).to_numpy()
+        known = np.append(held, np.nan)
+        return np.vstack([known[places] for places in self._places])
+
+    def rounded(self, label: str) -> Floats:
+        """The same as a page shows it."""
+        return self._columns.get(label, lambda: few_digits(self.scores(label)))
+
+    @cached_property
+    def _members(self) -> dict[str, Ints]:
+        rows = self.asked.with_row_index("row").select("row", "slices").explode("slices").drop_nulls("slices")
+        grouped = rows.group_by("slices", maintain_order=True).agg("row")
+        return {name: own.to_numpy() for name, own in zip(grouped["slices"], grouped["row"], strict=True)}
+
+    def members(self, place: int) -> Ints:
+        """The rows of the queries in a slice."""
+        if place >= len(self.slices):
+            raise UsageError(f"there is no slice {place:,}", expected=f"one of {len(self.slices):,}")
+        return self._members.get(self.slices[place], np.empty(0, dtype=np.int64))
+
+    @cached_property
+    def keywords(self) -> dict[str, dict[str, Any]]:
+        held = {name: one.get("partial_matches") for name, one in self.form["systems"].items()}
+        return keywords_of({name: one for name, one in held.items() if one})
+
+    def query(self, id_: str) -> dict[str, Any] | None:
+        """All that is known of one query; None where nobody asked it."""
+        row = self.table.row_of(id_)
+        if row is None:
+            return None
+        answers = self.run.answer(id_)
+        ids = () if answers is None else [item for one in _listed(answers) for item in one.items]
+        details = Details(
+            [id_],
+            [self.table.texts[row]],
+            self._scores_of(id_),
+            {name: [0] for name in self.asked["slices"][row]},
+            self.run.names(ids) if ids else {},
+            answers,
+            self.keywords,
+        )
+        return details.query(0) | {"row": row}
+
+    def _scores_of(self, id_: str) -> dict[str, dict[str, Floats]]:
+        frame = self.run.scores().filter(pl.col(QUERY) == id_).collect()
+        held = {row["system"]: row for row in frame.iter_rows(named=True)}
+        return {
+            name: {label: _one(held.get(name, {}).get(label)) for label in system["measures"]}
+            for name, system in self.form["systems"].items()
+        }
+
+    def examples(self) -> Details:
+        """Enough for a page's examples: their answers alone, and the scores of the first measure."""
+        label = headline_labels(self.form)[0]
+        columns = zip(self.systems, self.scores(label), strict=True)
+        known = {name: {label: own} for name, own in columns if label in self.form["systems"][name]["measures"]}
+        slices: dict[str, Sequence[int]] = dict.fromkeys(self.slices, ())
+        ids, texts = cast("Sequence[str]", self.table.ids), cast("Sequence[str | None]", self.table.texts)
+        bare = Details(ids, texts, known, slices)
+        cases = cases_of(bare, label, lower=less_is_better(self.form, label))
+        chosen = {case.id for _, best, worst in cases for case in (*best, *worst)}
+        answers = self._answers_to(sorted(chosen))
+        items = () if answers is None else {item for one in _listed(answers) for item in one.items}
+        return Details(ids, texts, known, slices, self.run.names(items) if items else {}, answers)
+
+    def _answers_to(self, ids: Sequence[str]) -> Answers | None:
+        """Of some queries; the others have none here. None where the run kept no answers."""
+        about = self.run.manifest.get("answers")
+        paths = [self.run.file(name) for name in (RANKINGS, GOLDS)]
+        if about is None or None in paths:
+            return None
+        wanted = pl.col(QUERY).is_in(list(ids))
+        rankings, golds = (pl.scan_parquet(path, glob=False).filter(wanted).collect() for path in paths if path)
+        systems, gold_of = about["systems"], about["gold_of"]
+        return Answers.from_frames(self.asked[QUERY], systems, about["golds"], gold_of, rankings, golds)
+
+    @property
+    def lists_no_gold(self) -> bool:
+        """Whether there are judged items, but too many to be listed."""
+        path = self.run.file(GOLDS)
+        return path is not None and pl.scan_parquet(path, glob=False).select(pl.len()).collect().item() == 0
+
+
+def _listed(answers: Answers) -> list[Any]:
+    return [*answers.golds.values(), *answers.systems.values()]
+
+
+def _one(value: float | None) -> Floats:
+    return np.array([np.nan if value is None else value])

@@ -1,0 +1,120 @@
+"""Which address shows what. A table of routes; nothing is found by a path."""
+
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote
+
+from karat.reports.html.page import context_of
+from karat.reports.html.rendering import embedded, script, style
+from karat.view.comparing import CHANGED, Beside, Pair
+from karat.view.comparison_page import comparison_context
+from karat.view.listing import list_context, running_form
+from karat.view.opened import Opened
+from karat.view.recent import Recent
+from karat.view.requests import Refused, Request
+from karat.view.responses import Response, as_json, as_page
+from karat.view.shelf import Shelf
+from karat.view.table import MOST_ROWS, Asked
+from karat.view.trends import charts_of, history_context
+
+__all__ = ["Pages"]
+
+_MOST_OFFSET = 100_000_000
+_RUNS_IN_A_CHART = 100
+_COMPARED_KEPT = 3
+
+
+class Pages:
+    """Answers requests for the pages over a shelf."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf = shelf
+        self._pairs: Recent[tuple[str, str], Pair] = Recent(_COMPARED_KEPT)
+        self._beside_each_other: Recent[tuple[str, str, str], Beside] = Recent(_COMPARED_KEPT)
+
+    def __call__(self, request: Request) -> Response:
+        parts = request.parts
+        match parts:
+            case ("",):
+                return as_page("view_list.html", list_context(self.shelf, request))
+            case ("history",):
+                return as_page("view_history.html", history_context(self.shelf, request))
+            case ("compare",):
+                which = request.text("systems") or CHANGED
+                return as_page("view_compare.html", comparison_context(self._beside(*_two(request), which)))
+            case ("run", name):
+                return self._run(name)
+            case ("static", name) if name in STATIC:
+                kind, content = STATIC[name]
+                return Response(200, kind, content().encode())
+            case ("api", "running"):
+                return as_json(running_form(self.shelf))
+            case ("api", "run", name, what):
+                return _of_queries(self.shelf.open(name), what, request)
+            case ("api", "compare", before, after, which, what):
+                return _of_queries(self._beside(before, after, which), what, request)
+        raise Refused(404, "there is nothing at this address")
+
+    def _beside(self, before: str, after: str, which: str) -> Beside:
+        runs = self.shelf.open(before), self.shelf.open(after)
+        key = (str(runs[0].run.path), str(runs[1].run.path))
+        pair = self._pairs.get(key, lambda: Pair(*runs))
+        return self._beside_each_other.get((*key, which), lambda: Beside(pair, which))
+
+    def _run(self, name: str) -> Response:
+        opened = self.shelf.open(name)
+        run = opened.run
+        plan = [one for one in self.shelf.runs() if one.plan == run.plan][-_RUNS_IN_A_CHART:]
+        history = charts_of(plan, run.headline[0]) if run.headline else []
+        context = context_of(opened.form, opened.examples(), manifest=run.manifest, history=history)
+        about = context["about"] | {"api": f"/api/run/{quote(run.name)}", "large": opened.lists_no_gold}
+        ways = [("Runs", "/"), (run.plan, f"/?plan={quote(run.plan)}"), ("History", f"/history?plan={quote(run.plan)}")]
+        context |= {"about": embedded(about), "crumbs": ways, "subtitle": f"{context['subtitle']} · {run.name}"}
+        return as_page("report.html", context)
+
+
+def _two(request: Request) -> tuple[str, str]:
+    """``a`` and ``b``, or ``run`` twice: the earlier first, as names begin with the time."""
+    chosen = sorted(request.all("run"))
+    found = tuple(one for one in (request.text("a"), request.text("b")) if one) or tuple(chosen)
+    if len(found) != 2:
+        raise Refused(400, "two runs can be compared: choose two")
+    return found[0], found[1]
+
+
+def _of_queries(source: Opened | Beside, what: str, request: Request) -> Response:
+    """``rows`` or ``query``: what the script of a page asks for."""
+    if what == "rows":
+        return as_json(source.table.rows(_asked(request)))
+    if what == "query":
+        found = source.query(request.text("id"))
+        if found is None:
+            raise Refused(404, "nobody asked this")
+        return as_json(found)
+    raise Refused(404, "there is nothing at this address")
+
+
+def _asked(request: Request) -> Asked:
+    return Asked(
+        request.text("label"),
+        request.text("sort", "row"),
+        request.switch("down"),
+        request.text("text"),
+        request.number("slice", 0, _MOST_OFFSET) if request.text("slice") else None,
+        request.number("offset", 0, _MOST_OFFSET),
+        request.number("limit", 20, MOST_ROWS),
+    )
+
+
+def _asset(name: str) -> Callable[[], str]:
+    return lambda: (files("karat.reports.html") / "assets" / name).read_text(encoding="utf-8")
+
+
+STATIC: dict[str, tuple[str, Callable[[], Any]]] = {
+    "page.css": ("text/css; charset=utf-8", style),
+    "view.css": ("text/css; charset=utf-8", _asset("view.css")),
+    "page.js": ("text/javascript; charset=utf-8", script),
+    "view.js": ("text/javascript; charset=utf-8", _asset("view.js")),
+}
+"""All files that there are."""
