@@ -107,7 +107,6 @@ def test_into_the_active_run_and_twice_by_prefix(logged: dict[str, Any]) -> None
 
 def test_refusals_are_told_in_a_line(logged: dict[str, Any]) -> None:
     assert logged["told"]["a run that is finished"].startswith("Weights & Biases refuses: Run (")
-    assert logged["told"]["nobody is logged in"] == (
-        "Weights & Biases refuses: No API key configured. Use `wandb login` to log in. "
-        "WANDB_MODE=offline keeps it on this machine."
-    )
+    refused = logged["told"]["nobody is logged in"]
+    assert refused.startswith("Weights & Biases refuses: ") and refused.count("\n") == 0
+    assert refused.endswith(". WANDB_MODE=offline keeps it on this machine.")

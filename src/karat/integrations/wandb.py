@@ -7,6 +7,7 @@ It is logged into the run that is active; without one, a run of its own is start
 keeps everything on this machine until ``wandb sync``.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -61,7 +62,9 @@ def log_report(
                 into.log_artifact(_artifact(form, prefix, files))
             return str(into.id)
     except wandb.Error as error:
-        hint = "WANDB_MODE=offline keeps it on this machine." if "API key" in str(error) else None
+        hint = (
+            "WANDB_MODE=offline keeps it on this machine." if re.search("api.key", str(error), re.IGNORECASE) else None
+        )
         raise DataError(f"Weights & Biases refuses: {str(error).rstrip('.')}", hint=hint) from error
 
 
