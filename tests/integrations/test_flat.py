@@ -6,6 +6,7 @@ import sys
 from copy import deepcopy
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -142,6 +143,16 @@ class TestValues:
         assert "dialect" not in flat.params and "2026" not in str(flat.params)
         assert flat.tags["karat.verdict"] == "fail" and flat.tags["karat.made"] == "2026-01-02T03:04:05Z"
         assert [flat.metrics[f"targets/{one}"] for one in ("pass", "fail", "unsure")] == [2, 2, 2]
+
+
+def test_the_page_says_what_is_called_how(form: dict[str, Any]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
+    flat = flatten(form)
+    endings = {name.removeprefix("new/ndcg_5") for name in flat.metrics if name.startswith("new/ndcg_5")} - {""}
+    assert {"_ci_low", "_n", "_difference", "_p"} <= endings
+    told = {*endings, *(name for name in flat.metrics if name.startswith("targets/")), *flat.tags, "karat.made"}
+    told |= {f"`karat/{name}`" for name in tables_of(form)} | set(files_of(form, form))
+    assert {one for one in told if one not in page} == set()
 
 
 class TestForms:
