@@ -16,7 +16,7 @@ from karat.archive.pruning import to_prune
 from karat.archive.run import Run
 from karat.archive.running import remove_stale, running_in
 from karat.archive.storing import RUNS, leftovers, put_away, remove_leftovers, write_run
-from karat.errors import DataError, KaratError, UsageError
+from karat.errors import DataError, KaratError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     from karat.gates import Gate
@@ -72,13 +72,21 @@ class Archive:
     def find(self, text: str) -> Run:
         """By name, unique beginning, hash, path, ``latest``, ``latest:PLAN``, ``baseline`` or ``baseline:PLAN``."""
         with suppress(KaratError):
-            if "/" not in text and not text.startswith(".") and (self.path / RUNS / text).is_dir():
-                return self._open(text)  # a whole name needs no look at the others
+            return self.named(text)  # a whole name needs no look at the others
         try:
             return find_run(text, self.runs(), self.baseline)
         except KaratError as error:
             error.where = error.where or str(self.path)
             raise
+
+    def named(self, name: str) -> Run:
+        """The run of exactly this name: nothing else, and nothing outside of the archive."""
+        try:
+            if name and not name.startswith(".") and Path(name).name == name and (self.path / RUNS / name).is_dir():
+                return self._open(name)
+        except (OSError, ValueError):  # a text that can be no name
+            pass
+        raise UnknownName("run", name, (), where=str(self.path))
 
     def store(
         self,
@@ -188,5 +196,5 @@ def form_of(report: "Report", gate: "Gate | None", origin: Origin) -> dict[str, 
 
 
 def _check_name(name: str) -> None:
-    if Path(name).name != name or name.startswith(".") or name == "manifest.json":
+    if not name or Path(name).name != name or name.startswith(".") or name == "manifest.json":
         raise UsageError(f"a run cannot hold a file called {name!r}", expected="a plain name")

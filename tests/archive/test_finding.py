@@ -1,0 +1,132 @@
+"""Which archive, and which of its runs."""
+
+from pathlib import Path
+
+import pytest
+
+from karat.archive import Archive, Run
+from karat.errors import DataError, KaratError, UnknownName, UsageError
+from karat.plan.execution import Outcome
+
+from .made import PLAN, kept, put_small
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A work tree with folders in it, and nobody's home above."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    inner = tmp_path / "tree" / "a" / "b"
+    inner.mkdir(parents=True)
+    (tmp_path / "tree" / ".git").mkdir()
+    monkeypatch.chdir(inner)
+    return inner
+
+
+def test_the_nearest(here: Path) -> None:
+    assert Archive.at().path == Path(".karat"), "where there is none, here"
+    (here.parents[1] / ".karat").mkdir()
+    assert Archive.at().path == here.parents[1] / ".karat", "the folder with .git is looked at too"
+    (here.parent / ".karat").mkdir()
+    assert Archive.at().path == here.parent / ".karat"
+    (here / ".karat").mkdir()
+    assert Archive.at().path == Path(".karat")
+    assert Archive.at(here.parent).path == here.parent / ".karat"
+
+
+def test_not_beyond_the_work_tree_nor_home(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".karat").mkdir()
+    assert Archive.at().path == Path(".karat")
+    (tmp_path / "tree" / ".git").rmdir()
+    assert Archive.at().path == tmp_path / ".karat"
+    monkeypatch.setenv("HOME", str(tmp_path / "tree"))
+    assert Archive.at().path == Path(".karat")
+
+
+def test_a_file_of_that_name_is_none(here: Path) -> None:
+    (here.parent / ".karat").write_text("")
+    assert Archive.at().path == Path(".karat")
+
+
+def test_what_is_given_goes_before_the_environment(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / ".karat").mkdir()
+    monkeypatch.setenv("KARAT_ARCHIVE", "/somewhere")
+    assert Archive.at().path == Path("/somewhere")
+    assert Archive.at(given=Path("/else")).path == Path("/else")
+    assert Archive.at(given=here).path == here / ".karat", "the folder that holds it is meant as well"
+
+
+@pytest.fixture
+def several(archive: Archive, tmp_path: Path) -> list[Run]:
+    """Three runs of one plan, of which the last two are the same; then one of another plan."""
+    plan = put_small(tmp_path / "small")
+    first = kept(archive, plan, 0)
+    plan.write_text(PLAN.replace("0.3", "0.35"))
+    second, third = kept(archive, plan, 1), kept(archive, plan, 2)
+    other = kept(archive, put_small(tmp_path / "other", PLAN.replace('"small"', '"other"')), 3)
+    return [first, second, third, other]
+
+
+def test_names_beginnings_and_hashes(archive: Archive, several: list[Run]) -> None:
+    first, second, third, other = several
+    assert [run.name for run in archive.runs()] == [run.name for run in several]
+    assert archive.find(second.name).name == second.name
+    assert archive.find("20260102").name == second.name
+    assert archive.find(first.digest[:8]).name == archive.find(first.digest).name == first.name
+    assert archive.find(third.digest[:6]).name == third.name, "of the same plan and inputs the last"
+    assert archive.find(str(other.path)).name == other.name
+    assert archive.find(str(other.path)).path == other.path
+
+
+def test_words(archive: Archive, several: list[Run]) -> None:
+    _, second, third, other = several
+    assert archive.find("latest").name == other.name
+    assert archive.find("latest:small").name == third.name
+    archive.set_baseline(second)
+    assert archive.find("baseline").name == archive.find("baseline:small").name == second.name
+    archive.set_baseline(other)
+    with pytest.raises(UsageError, match="several plans have a baseline; expected baseline:small or baseline:other"):
+        archive.find("baseline")
+
+
+def test_what_names_no_run_or_several(archive: Archive, several: list[Run]) -> None:
+    with pytest.raises(UsageError, match=r"'2026' names several runs"):
+        archive.find("2026")
+    with pytest.raises(UnknownName, match="Did you mean latest"):
+        archive.find("lates")
+    with pytest.raises(UnknownName, match="Did you mean small"):
+        archive.find("latest:smal")
+    with pytest.raises(DataError, match="no baseline is set for small"):
+        archive.find("baseline:small")
+
+
+@pytest.mark.parametrize("text", ["", "..", ".", "/", "../runs", "x" * 5000, "a\0b", "latest:", "*"])
+def test_odd_texts_are_refused(archive: Archive, run: Run, text: str) -> None:
+    for look in (archive.find, archive.named):
+        with pytest.raises(KaratError):
+            look(text)
+
+
+def test_exactly_this_name(archive: Archive, several: list[Run]) -> None:
+    assert archive.named(several[0].name).name == several[0].name
+    for text in (
+        several[0].name[:-1],
+        "latest",
+        str(several[0].path),
+        f"../runs/{several[0].name}",
+        f"{several[0].name}/",
+    ):
+        with pytest.raises(UnknownName):
+            archive.named(text)
+
+
+@pytest.mark.parametrize("text", ["latest", "baseline", "anything"])
+def test_an_empty_archive_says_so(archive: Archive, text: str) -> None:
+    with pytest.raises(DataError, match=r"karat run stores one|karat baseline set"):
+        archive.find(text)
+    assert archive.runs() == [] and archive.troubles == [] and not archive.path.exists()
+
+
+def test_runs_that_are_gone_are_not_listed(archive: Archive, several: list[Run], made: Outcome) -> None:
+    assert len(archive.runs()) == 4
+    several[1].path.rename(several[1].path.with_name(".hidden"))
+    assert [run.name for run in archive.runs()] == [several[n].name for n in (0, 2, 3)]

@@ -1,0 +1,62 @@
+"""Manifests of any age."""
+
+from pathlib import Path
+
+import pytest
+
+from karat.archive import Archive, Run
+from karat.archive.upgrading import CURRENT, SCHEMA, STEPS, lifted
+from karat.errors import DataError
+
+TABLE = {
+    1: lambda old: {"plan": old.pop("name"), **old},
+    2: lambda old: {**old, "plan": {"name": old["plan"]}},
+}
+
+
+def test_step_by_step() -> None:
+    first = {"schema": "karat.run/1", "name": "movies"}
+    assert lifted(first, "x", steps=TABLE, current=3) == {"schema": "karat.run/3", "plan": {"name": "movies"}}
+    second = {"schema": "karat.run/2", "plan": "movies"}
+    assert lifted(second, "x", steps=TABLE, current=3) == {"schema": "karat.run/3", "plan": {"name": "movies"}}
+
+
+def test_what_was_read_is_not_changed() -> None:
+    first = {"schema": "karat.run/1", "name": "movies"}
+    lifted(first, "x", steps=TABLE, current=3)
+    assert first == {"schema": "karat.run/1", "name": "movies"}
+
+
+def test_there_is_a_step_from_every_version() -> None:
+    assert sorted(STEPS) == list(range(1, CURRENT)) and f"karat.run/{CURRENT}" == SCHEMA
+
+
+def test_a_later_version_is_told() -> None:
+    with pytest.raises(DataError, match=rf"a later karat made this run \(karat.run/{CURRENT + 1}\).*Update karat"):
+        lifted({"schema": f"karat.run/{CURRENT + 1}"}, "x")
+
+
+@pytest.mark.parametrize(
+    "form", [None, [], "x", {}, {"schema": 1}, {"schema": "karat.report/1"}, {"schema": "karat.run/0"}]
+)
+def test_what_is_no_manifest_is_told(form: object) -> None:
+    with pytest.raises(DataError, match="no manifest of karat"):
+        lifted(form, "there")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[1]", b'{"schema": "karat.run/99"}', b'{"schema": "karat.run/1"}', b"\xff"]
+)
+def test_a_run_that_cannot_be_read_is_left_out_and_told(archive: Archive, run: Run, content: bytes) -> None:
+    broken = run.path.with_name("20260101T000000Z-broken-00000000")
+    broken.mkdir()
+    (broken / "manifest.json").write_bytes(content)
+    again = Archive(archive.path)
+    assert [one.name for one in again.runs()] == [run.name]
+    assert len(again.troubles) == 1 and "broken" in again.troubles[0]
+
+
+def test_a_folder_without_manifest_is_told(archive: Archive, run: Run, tmp_path: Path) -> None:
+    (run.path.parent / "mine").mkdir()
+    assert [one.name for one in archive.runs()] == [run.name]
+    assert "mine" in archive.troubles[0] and "No such file" in archive.troubles[0]
