@@ -1,0 +1,308 @@
+"""The page as text: everything that the report holds is there, in order, escaped, and nothing asks the network."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from math import nan
+
+import numpy as np
+import pytest
+
+import karat
+from karat.measure import Measure
+from karat.plan.execution import Outcome, run_plan
+from karat.plan.reading import read_plan
+from karat.report import Report
+from karat.reports.html import Details, html_of, page_of, to_html
+from karat.reports.html.cases import cases_of
+from karat.reports.html.rendering import embedded, script, shown, style
+from karat.reports.html.sections import headline_of, slices_of, verdicts_of
+from tests.reports.html.unpacking import pieces
+from tests.reports.small import HOSTILE, small
+
+SAMPLES = karat.__path__[0] + "/samples"
+
+
+@pytest.fixture(scope="module")
+def movies() -> Outcome:
+    return run_plan(read_plan(f"{SAMPLES}/movies/karat.toml"))
+
+
+@pytest.fixture(scope="module")
+def driving() -> Outcome:
+    return run_plan(read_plan(f"{SAMPLES}/driving/karat.toml"))
+
+
+def gate_of(outcome: Outcome) -> dict[str, object] | None:
+    return None if outcome.gate is None else outcome.gate.as_json()
+
+
+class Elements(HTMLParser):
+    """What stands in a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self._within: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        self._within.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._within and self._within.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if not {"script", "style"} & set(self._within[-1:]):
+            self.texts.append(data)
+
+    def sections(self) -> list[str]:
+        return [attributes["id"] or "" for tag, attributes in self.found if tag == "section" and "id" in attributes]
+
+
+def numbers_in(text: str) -> Iterator[float]:
+    for found in re.findall(r"[−+]?\d[\d,]*\.?\d*", text):
+        yield float(found.replace("−", "-").replace(",", ""))
+
+
+class TestPage:
+    def test_sections_stand_in_the_order_of_the_questions(self, movies: Outcome) -> None:
+        found = Elements(html_of(movies.report, gate_of(movies))).sections()
+        wanted = ["verdicts", "headline", "slices", "queries", "examples", "curves", "distributions"]
+        assert found == [*wanted, "provenance", "warnings", "query"]
+
+    def test_it_is_small_without_queries(self, movies: Outcome, driving: Outcome) -> None:
+        for outcome in (movies, driving):
+            assert len(page_of(outcome.report.as_json(), None).encode()) < 150_000
+
+    def test_it_asks_nothing_of_the_network(self, driving: Outcome) -> None:
+        page = html_of(driving.report, gate_of(driving))
+        for _, attributes in Elements(page).found:
+            for name in ("src", "href", "action", "srcset", "poster", "data", "xlink:href"):
+                value = attributes.get(name) or ""
+                assert value.startswith("#") or value in ("", "data:,")
+            assert not any(name.startswith("on") or name == "style" for name in attributes)
+        assert "url(" not in style()
+        assert "@import" not in style()
+        assert not re.search(r"https?://", script())
+
+    def test_the_policy_lets_only_its_own_script_run(self, movies: Outcome) -> None:
+        page = to_html(movies.report)
+        policy = next(one["content"] for tag, one in Elements(page).found if one.get("http-equiv"))
+        assert policy is not None
+        assert policy.startswith("default-src 'none'; script-src 'sha256-")
+        assert "unsafe" not in policy
+
+    def test_equal_reports_give_equal_pages(self, movies: Outcome) -> None:
+        assert to_html(movies.report) == to_html(movies.report)
+
+    def test_every_form_of_report_has_a_page(self) -> None:
+        plain = karat.compare({"q": {"a": 1}}, {"one": {"q": ["a"]}, "two": {"q": ["b"]}}, ["rr"])
+        page = to_html(plain)
+        assert "one" in page
+        assert pieces(page)["blocks"] == []
+        assert pieces(page)["table"]["ids"] == ["q"]
+
+    def test_warnings_provenance_and_conventions_stand_in_full(self, driving: Outcome) -> None:
+        text = "".join(Elements(to_html(driving.report)).texts)
+        for warning in driving.report.warnings:
+            assert warning in text
+        for scores in driving.report.systems.values():
+            for spelling in scores.conventions:
+                assert Measure.parse(spelling).spelled_out() in text
+
+    def test_keywords_that_results_have_and_lack_go_with_the_queries(self, driving: Outcome) -> None:
+        held = [one for block in pieces(to_html(driving.report))["blocks"] for one in block["keywords"][0] if one]
+        looked = driving.report.partials["embedding"].as_json()["queries"]
+        assert [one["asked"] for one in held] == [one["keywords"] for one in looked]
+
+    def test_the_script_knows_who_is_compared_with_whom(self, movies: Outcome) -> None:
+        about = pieces(to_html(movies.report))["about"]
+        assert about["systems"][about["baseline"]] == "denseanchor"
+        assert [about["systems"][place] for place in about["compared"]] == ["combined"]
+        assert about["golds"] == ["overall", "content", "vibes"]
+        assert about["gold_of"] == [0, 1, 2, 0]
+
+
+class TestTables:
+    def test_the_headline_is_what_the_report_found(self, movies: Outcome) -> None:
+        form = movies.report.as_json()
+        table = headline_of(form, list(movies.report.headline))
+        for row in table.rows:
+            for label, cell in zip(table.labels, row.cells, strict=True):
+                estimate = movies.report.estimates[row.system][label]
+                assert next(numbers_in(cell.mean)) == pytest.approx(estimate.mean, abs=6e-4)
+                if estimate.ci is not None:
+                    assert list(numbers_in(cell.ci)) == pytest.approx(list(estimate.ci), abs=6e-4)
+        differences = {
+            (row.system, label): cell
+            for row in table.rows
+            for label, cell in zip(table.labels, row.cells, strict=True)
+            if cell.difference
+        }
+        assert set(differences) == {(one.system, one.measure) for one in movies.report.comparisons}
+        for one in movies.report.comparisons:
+            cell = differences[one.system, one.measure]
+            assert next(numbers_in(cell.difference)) == pytest.approx(one.difference, abs=6e-4)
+            assert cell.tally == f"{one.better} better · {one.worse} worse · {one.equal} equal"
+            assert (cell.sign == "same") == (not one.is_shown(movies.report.level))
+
+    def test_slices_come_worst_first(self, movies: Outcome) -> None:
+        rows = slices_of(movies.report.as_json(), movies.report.headline[0])
+        gains = [row.gain for row in rows]
+        assert gains == sorted(gains)
+        assert len(rows) == 8
+
+    def test_failures_come_first(self) -> None:
+        order = ["pass", "fail", "unsure"]
+        targets = [
+            {"verdict": one, "target": one, "system": "s", "value": 1.0, "wanted": "at least 2"} for one in order
+        ]
+        assert [row.outcome for row in verdicts_of({"gate": {"targets": targets}})] == ["fail", "unsure", "pass"]
+
+    def test_a_difference_beyond_chance_is_good_or_bad_by_the_measure(self) -> None:
+        queries = [f"q{number}" for number in range(40)]
+        gold = {query: {"a": 1} for query in queries}
+        runs = {"old": {query: ["b", "a"] for query in queries}, "new": {query: ["a", "b"] for query in queries}}
+        form = karat.compare(gold, runs, ["rr", "unjudged@2", "unjudged@1"]).as_json()
+        cells = {label: row.cells[place] for row in headline_of(form, ["rr", "unjudged@1"]).rows if row.system == "new"
+                 for place, label in enumerate(["rr", "unjudged@1"])}  # fmt: skip
+        assert cells["rr"].sign == "better"
+        assert cells["unjudged@1"].difference.startswith("−")
+
+
+class TestExamples:
+    def test_five_that_went_best_and_five_that_went_worst(self, movies: Outcome) -> None:
+        details, label = Details.of(movies.report), movies.report.headline[0]
+        for system, best, worst in cases_of(details, label, lower=False):
+            values = np.sort(movies.report.systems[system][label])
+            assert [float(case.score) for case in best] == pytest.approx(values[::-1][:5].tolist(), abs=6e-4)
+            assert [float(case.score) for case in worst] == pytest.approx(values[:5].tolist(), abs=6e-4)
+            assert not {case.id for case in best} & {case.id for case in worst}
+
+    def test_what_was_missed_is_relevant_and_did_not_come(self, movies: Outcome) -> None:
+        details, label = Details.of(movies.report), movies.report.headline[0]
+        answers = movies.report.answers
+        assert answers is not None
+        (system, _, worst), *_ = cases_of(details, label, lower=False)
+        row = details.ids.index(worst[0].id)
+        came = {item for item, _, _ in answers.systems[system].of(row)}
+        wanted = [item for item, _, grade in answers.golds["overall"].of(row) if grade > 0 and item not in came]
+        assert [one.name for one in worst[0].missed] == [movies.report.names[item] for item in wanted]
+
+    def test_few_queries_are_never_both(self) -> None:
+        details = Details(["a", "b", "c"], [None] * 3, {"s": {"rr": np.array([1.0, nan, 0.5])}})
+        ((_, best, worst),) = cases_of(details, "rr", lower=False)
+        assert ([case.id for case in best], [case.id for case in worst]) == (["a"], ["c"])
+
+
+@pytest.fixture(scope="module")
+def hostile() -> Report:
+    made = small(tuple(HOSTILE[:3]), tuple(HOSTILE[3:5]), prefix="<b>'\"&")
+    queries = [str(query) for query in next(iter(made.systems.values())).queries]
+    texts = {query: HOSTILE[place % len(HOSTILE)] for place, query in enumerate(queries)}
+    return replace(
+        made,
+        query_names=texts,
+        warnings=tuple(HOSTILE),
+        provenance={"name": HOSTILE[0], "meta": {HOSTILE[1]: HOSTILE[2]}},
+    )
+
+
+class TestHostile:
+    def test_it_is_shown_as_text(self, hostile: Report) -> None:
+        page = to_html(hostile)
+        elements = Elements(page)
+        assert {tag for tag, _ in elements.found} <= ALLOWED
+        assert not any(name.startswith("on") for _, attributes in elements.found for name in attributes)
+        text = "".join(elements.texts)
+        assert "<script>alert('1')</script>" in text
+        assert "\x00" not in page
+        assert shown("null\x00byte") == "null␀byte"
+
+    def test_nothing_ends_the_data(self) -> None:
+        text = embedded({"a": "</script><!--<script>"})
+        assert "<" not in text
+        assert ">" not in text
+
+    def test_what_was_packed_is_as_it_was_given(self, hostile: Report) -> None:
+        table = pieces(to_html(hostile))["table"]
+        assert table["ids"] == [str(query) for query in next(iter(hostile.systems.values())).queries]
+        assert [text for text in table["texts"] if text and len(text) < 300] == [
+            text for text in hostile.query_names.values() if len(text) < 300
+        ]
+
+
+ALLOWED = {
+    *(
+        "html",
+        "head",
+        "meta",
+        "title",
+        "link",
+        "style",
+        "script",
+        "body",
+        "a",
+        "header",
+        "div",
+        "h1",
+        "h2",
+        "h3",
+        "p",
+        "nav",
+    ),
+    *(
+        "ul",
+        "ol",
+        "li",
+        "main",
+        "noscript",
+        "section",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "span",
+        "bdi",
+        "br",
+        "code",
+    ),
+    *(
+        "details",
+        "summary",
+        "figure",
+        "figcaption",
+        "label",
+        "select",
+        "option",
+        "input",
+        "button",
+        "kbd",
+        "dialog",
+        "dl",
+        "dt",
+    ),
+    *(
+        "dd",
+        "form",
+        "footer",
+        "svg",
+        "g",
+        "path",
+        "text",
+        "tspan",
+        "desc",
+        "circle",
+        "rect",
+        "line",
+        "polyline",
+        "polygon",
+    ),
+}

@@ -1,0 +1,107 @@
+"""Gold and rankings side by side: the items that judging ranks first, with the gold's grades."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from karat.answers import Answers, listed_gold, listed_ranking
+from karat.intake import as_gold, as_ranking
+
+GOLD = {"q2": {"a": 1, "b": 3, "c": 0}, "q1": {"x": 2}, "q3": {"y": 1}}
+RUN = {"q1": {"z": 0.5, "x": 0.5, "w": 0.1}, "q2": {"c": 3.0, "b": 2.0, "other": 1.0}, "q9": {"x": 1.0}}
+
+names = st.sampled_from("abcdef")
+queries = st.sampled_from(["q1", "q2", "q3", "q4"])
+
+
+def answers(gold: dict[str, dict[str, float]], run: dict[str, dict[str, float]], k: int = 2) -> Answers:
+    truth = as_gold(gold)
+    asked = truth.sorted_queries
+    return Answers(
+        asked.cast(pl.String),
+        {"": listed_gold(truth, asked, k)},
+        {"run": listed_ranking(as_ranking(run), asked, k, truth)},
+        {"run": ""},
+    )
+
+
+class TestLists:
+    def test_the_first_come_with_scores_and_grades(self) -> None:
+        found = answers(GOLD, RUN).systems["run"]
+        assert found.of(0) == [("x", 0.5, 2.0), ("z", 0.5, pytest.approx(float("nan"), nan_ok=True))]
+        assert found.of(1) == [("c", 3.0, 0.0), ("b", 2.0, 3.0)]
+        assert found.of(2) == []
+        assert found.total.tolist() == [3, 3, 0]
+
+    def test_a_gold_has_its_best_first_and_says_how_many_there_are(self) -> None:
+        found = answers(GOLD, RUN).golds[""]
+        assert [[item for item, _, _ in found.of(row)] for row in range(3)] == [["x"], ["b", "a"], ["y"]]
+        assert found.total.tolist() == [1, 3, 1]
+
+    def test_an_order_alone_has_no_scores(self) -> None:
+        truth = as_gold(GOLD)
+        found = listed_ranking(as_ranking({"q1": ["z", "x"]}), truth.sorted_queries, 5, truth)
+        assert found.scores is None
+        assert found.histogram() is None
+        assert [item for item, _, _ in found.of(0)] == ["z", "x"]
+
+    def test_whole_number_ids_are_text(self) -> None:
+        truth = as_gold(pl.DataFrame({"query_id": [10, 9], "item_id": [1, 2], "grade": [1, 1]}))
+        run = as_ranking(pl.DataFrame({"query_id": [9, 10], "item_id": [2, 3], "score": [1.0, 1.0]}))
+        found = listed_ranking(run, truth.sorted_queries, 5, truth)
+        in_order = truth.sorted_queries.cast(pl.String).to_list()
+        assert found.of(in_order.index("9")) == [("2", 1.0, 1.0)]
+
+    @settings(deadline=None)
+    @given(
+        st.dictionaries(queries, st.dictionaries(names, st.integers(0, 3), min_size=1), min_size=1),
+        st.dictionaries(queries, st.dictionaries(names, st.floats(-5, 5).map(lambda one: round(one, 1)), min_size=1)),
+        st.integers(1, 5),
+    )
+    def test_they_are_what_plain_python_finds(
+        self, gold: dict[str, dict[str, float]], run: dict[str, dict[str, float]], k: int
+    ) -> None:
+        if not run:
+            return
+        found = answers(gold, run, k)
+        for row, query in enumerate(sorted(gold)):
+            wanted = sorted(run.get(query, {}).items(), key=lambda one: (-one[1], one[0]))[:k]
+            assert [(item, score) for item, score, _ in found.systems["run"].of(row)] == wanted
+            for item, _, grade in found.systems["run"].of(row):
+                assert grade == gold[query].get(item) or (np.isnan(grade) and item not in gold[query])
+            best = sorted(gold[query].items(), key=lambda one: (-one[1], one[0]))[:k]
+            assert [(item, grade) for item, _, grade in found.golds[""].of(row)] == best
+
+
+class TestFrames:
+    def test_they_come_back_from_their_frames(self) -> None:
+        found = answers(GOLD, RUN)
+        again = Answers.from_frames(
+            found.queries, ["run"], [""], found.gold_of, found.rankings_frame(), found.golds_frame()
+        )
+        for ours, theirs in ((found.systems["run"], again.systems["run"]), (found.golds[""], again.golds[""])):
+            assert ours.tuples() == theirs.tuples()
+            np.testing.assert_array_equal(ours.grades, theirs.grades)
+            held = np.diff(ours.starts) > 0  # of a query without rows nothing is known
+            np.testing.assert_array_equal(ours.total[held], theirs.total[held])
+        np.testing.assert_array_equal(found.systems["run"].scores, again.systems["run"].scores)
+
+    def test_rows_stand_by_query_and_rank(self) -> None:
+        frame = answers(GOLD, RUN).rankings_frame()
+        assert frame.columns == ["query_id", "system", "rank", "item_id", "score", "grade", "of"]
+        assert frame.select("query_id", "rank", "item_id").rows() == [
+            ("q1", 1, "x"), ("q1", 2, "z"), ("q2", 1, "c"), ("q2", 2, "b"),
+        ]  # fmt: skip
+
+    def test_golds_can_be_called_otherwise(self) -> None:
+        found = answers(GOLD, RUN).called({"run": "overall"})
+        assert list(found.golds) == ["overall"]
+        assert found.gold_of == {"run": "overall"}
+
+    def test_a_histogram_counts_every_score(self) -> None:
+        found = answers(GOLD, RUN).systems["run"].histogram(bins=5)
+        assert found is not None
+        assert sum(found["counts"]) == 4
+        assert (found["edges"][0], found["edges"][-1]) == (0.5, 3.0)
