@@ -1,6 +1,6 @@
 """The archive: a folder of runs that only ever gains whole ones."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from karat.archive.baselines import baselines_in, set_baseline, unset_baseline
 from karat.archive.durable import locked, told
 from karat.archive.finding import find_archive, find_run, of_plan
-from karat.archive.naming import HASH_SHOWN, order_of
+from karat.archive.naming import HASH_SHOWN, order_of, plain, run_name
 from karat.archive.origin import Origin
 from karat.archive.pruning import to_prune
-from karat.archive.run import Run
+from karat.archive.run import PAGE, Run
 from karat.archive.running import remove_stale, running_in
 from karat.archive.storing import RUNS, leftovers, put_away, remove_leftovers, write_run
 from karat.errors import DataError, KaratError, UnknownName, UsageError
@@ -69,6 +69,19 @@ class Archive:
         known = self._known.get(name)
         return known if known is not None else self._known.setdefault(name, Run.open(self.path / RUNS / name))
 
+    def recent(self, plan: str, most: int) -> list[Run]:
+        """The last runs of a plan, oldest first, by the names of their folders: no others are opened."""
+        folder = self.path / RUNS
+        named = sorted((path.name for path in folder.glob(f"[!.]*-{plain(plan)}-*")), reverse=True)
+        found: list[Run] = []
+        for name in named:
+            with suppress(KaratError):
+                run = self._open(name)
+                found += [run] if run.plan == plan else []
+            if len(found) == most:
+                break
+        return sorted(found, key=lambda run: order_of(run.time, run.name))
+
     def find(self, text: str) -> Run:
         """By name, unique beginning, hash, path, ``latest``, ``latest:PLAN``, ``baseline`` or ``baseline:PLAN``."""
         with suppress(KaratError):
@@ -95,11 +108,15 @@ class Archive:
         *,
         gate: "Gate | None" = None,
         files: Mapping[str, str | bytes] | None = None,
+        page: Callable[[Mapping[str, Any], Run], str] | None = None,
         time: datetime | None = None,
     ) -> Run:
-        """Keep a report with all that belongs to it, whole or not at all; ``files`` are kept beside it."""
+        """Keep a report with all that belongs to it, whole or not at all; ``files`` are kept beside it.
+
+        ``page`` makes the report that people open, of the report's form and of the run as it is going to be.
+        """
         from karat.archive.contents import contents_of
-        from karat.archive.manifest import manifest_of
+        from karat.archive.manifest import about_file, manifest_of
 
         moment = time or datetime.now(UTC)
         form = form_of(report, gate, origin)
@@ -111,6 +128,10 @@ class Archive:
             held[name] = content.encode() if isinstance(content, str) else content
         same = self.same_inputs(origin)
         manifest = manifest_of(report, form, origin, moment, held, same.name if same else None)
+        if page is not None:
+            made = Run(self.path / RUNS / run_name(moment, origin.name, origin.digest), manifest)
+            held[PAGE] = page(form, made).encode("utf-8", "replace")
+            manifest["files"][PAGE] = about_file(held[PAGE])
         try:
             path = write_run(self.path, (moment, origin.name, origin.digest), held, manifest)
         except OSError as error:

@@ -13,7 +13,7 @@ from karat.archive.upgrading import SCHEMA
 from karat.archive.versions import versions_of
 from karat.report import Report
 
-__all__ = ["manifest_of"]
+__all__ = ["about_file", "manifest_of"]
 
 
 def manifest_of(
@@ -49,8 +49,13 @@ def manifest_of(
         "summary": _summary(form),
         "results": results_digest(report),
         "answers": answers_form(report.answers),
-        "files": {name: {"bytes": len(held), "sha256": sha256(held).hexdigest()} for name, held in files.items()},
+        "files": {name: about_file(held) for name, held in files.items()},
     }
+
+
+def about_file(held: bytes) -> dict[str, Any]:
+    """What tells whether a file is still as it was stored."""
+    return {"bytes": len(held), "sha256": sha256(held).hexdigest()}
 
 
 def _measures(report: Report) -> dict[str, Any]:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from karat.answers import Answers
     from karat.saved import Saved
 
-__all__ = ["MANIFEST", "Run"]
+__all__ = ["MANIFEST", "PAGE", "Run"]
 
-MANIFEST = "manifest.json"
+MANIFEST, PAGE = "manifest.json", "report.html"
 
 
 @dataclass(frozen=True, eq=False)

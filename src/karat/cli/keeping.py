@@ -1,10 +1,11 @@
 """How karat run keeps what it found: live while it works, and whole in the archive when it is done."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from karat.cli.common import say, warn
 from karat.errors import DataError
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Keeping", "shown_live"]
 
 Steps = Callable[[str, int, int], None]
+_HISTORY = 50
+"""How many earlier runs of a plan its page shows."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Keeping:
         from karat.archive import is_forbidden
 
         try:
-            run = self.begun.keep(self.archive, report, gate, self._files(report, gate))
+            run = self.begun.keep(self.archive, report, gate, partial(self._page, report))
         except DataError as error:
             if is_forbidden(error):
                 warn([f"the run was not kept: {error}"], quiet=quiet)
@@ -54,12 +57,14 @@ class Keeping:
         self._tell_of_the_same(run, quiet=quiet)
         return run, 0
 
-    def _files(self, report: "Report", gate: "Gate | None") -> dict[str, str | bytes]:
-        """What else is kept beside the report: the page that people open."""
-        from karat.reports.html import html_of
+    def _page(self, report: "Report", form: Mapping[str, Any], run: "Run") -> str:
+        """The page that people open, with where the run comes from and the runs of the plan before it."""
+        from karat.reports.html import Details, page_of
+        from karat.view.trends import charts_of
 
-        verdicts = None if gate is None else gate.as_json() | {"report": Path(self.begun.checked.where).name}
-        return {"report.html": html_of(report, verdicts)}
+        runs = [*self.archive.recent(run.plan, _HISTORY), run]
+        history = charts_of(runs, run.headline[0])
+        return page_of(form, Details.of(report), manifest=run.manifest, history=history)
 
     def _tell_of_the_same(self, run: "Run", *, quiet: bool) -> None:
         """Say whether a repetition came to the same."""

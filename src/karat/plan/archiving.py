@@ -1,7 +1,7 @@
 """A plan's run put into the archive: with what it read, as it was when the run began."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,10 +49,14 @@ class Begun:
         )
 
     def keep(
-        self, archive: Archive, report: Report, gate: Gate | None, files: Mapping[str, str | bytes] | None = None
+        self,
+        archive: Archive,
+        report: Report,
+        gate: Gate | None,
+        page: Callable[[Mapping[str, Any], Run], str] | None = None,
     ) -> Run:
-        """Store what came of it; ``files`` are kept beside the report."""
-        return archive.store(report, self.origin(), gate=gate, files=files)
+        """Store what came of it; ``page`` makes the report that people open."""
+        return archive.store(report, self.origin(), gate=gate, page=page)
 
 
 def begin(checked: Checked) -> Begun:
