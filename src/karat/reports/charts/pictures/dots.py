@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from karat.reports.charts.model import Dot, DotPlot, Row
-from karat.reports.charts.pictures.lettering import lettered
+from karat.reports.charts.pictures.lettering import font_width, lettered
 from karat.reports.charts.pictures.paper import DARK, PAPER_WIDTH, SOFT, Paper, colour_of, dress, marker_of, name_axis
 from karat.reports.charts.scales import across_of
 from karat.reports.drawing import POINTS, SMALL, TEXT
@@ -41,8 +41,9 @@ def dots_figure(chart: DotPlot) -> "Figure":
         _draw_row(axes, chart, row, middles[-1])
         y += _height(row)
         axes.axhline(y, color="#EEEEEE", linewidth=0.6, zorder=0)
-    axes.set_yticks(middles, [_label(row) for row in chart.rows], fontsize=TEXT)
-    axes.tick_params(axis="y", length=0)
+    names = [lettered(row.label, _WIDEST_LABEL * PAPER_WIDTH * POINTS, TEXT) for row in chart.rows]
+    axes.set_yticks(middles, names, fontsize=TEXT)
+    axes.tick_params(axis="y", length=0, pad=_draw_notes(axes, chart, middles) + 5)
     return figure
 
 
@@ -50,10 +51,16 @@ def _height(row: Row) -> float:
     return max(_LEAST, len(row.dots) + _BETWEEN)
 
 
-def _label(row: Row) -> str:
-    name = lettered(row.label, _WIDEST_LABEL * PAPER_WIDTH * POINTS, TEXT)
-    note = lettered(row.note, 0.15 * PAPER_WIDTH * POINTS, TEXT)
-    return f"{name}   {note}" if note else name
+def _draw_notes(axes: "Axes", chart: DotPlot, middles: list[float]) -> float:
+    """Beside the names, apart from them, as names may be written from right to left; how wide they are, in points."""
+    notes = [lettered(row.note, 0.15 * PAPER_WIDTH * POINTS, TEXT) for row in chart.rows]
+    for note, y in zip(notes, middles, strict=True):
+        axes.annotate(
+            note, (0.0, y), (-5, 0), textcoords="offset points", xycoords=("axes fraction", "data"), ha="right",
+            va="center", fontsize=TEXT, color=DARK,
+        )  # fmt: skip
+    widest = max((font_width(note, TEXT) for note in notes), default=0.0)
+    return widest + 8.0 if widest else 0.0
 
 
 def _draw_reference(axes: "Axes", at: float, label: str) -> None:

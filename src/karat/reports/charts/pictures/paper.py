@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +103,8 @@ def dress(axes: "Axes", scale: Scale, most: int, *, upright: bool = False) -> No
         (axes.set_yscale if upright else axes.set_xscale)("log")
     (axes.set_ylim if upright else axes.set_xlim)(scale.low, scale.high)
     ticks = scale.ticks(most)
-    axis.set_ticks([value for value, _ in ticks], labels=[name for _, name in ticks])
+    room = 0.3 * _ROOM if upright else 0.85 * _ROOM / max(1, len(ticks))
+    axis.set_ticks([value for value, _ in ticks], labels=[lettered(name, room, SMALL) for _, name in ticks])
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
     axes.tick_params(labelsize=SMALL, length=3, color=GREY)
@@ -112,6 +113,8 @@ def dress(axes: "Axes", scale: Scale, most: int, *, upright: bool = False) -> No
 def name_axis(axes: "Axes", x_label: str, y_label: str = "") -> None:
     """What the axes are about; the upright one's above it, where it is read without turning the head."""
     plain(axes)
-    axes.set_xlabel(lettered(x_label, _ROOM * 0.95, TEXT), fontsize=TEXT)
+    room = _ROOM * 0.62  # the plane's middle may be far from the paper's
+    size = TEXT if font_width(lettered(x_label, inf, TEXT), TEXT) <= room else SMALL
+    axes.set_xlabel(lettered(x_label, room, size), fontsize=size)
     if y_label:
         axes.set_title(lettered(y_label, _ROOM * 0.9, TEXT), loc="left", fontsize=TEXT, color=DARK)
