@@ -221,7 +221,7 @@ EVALUATE = ["evaluate", "gold.qrels", "run.trec"]
         ([*EVALUATE, "--dialect", "trec-eval"], ("unknown dialect 'trec-eval'", "Did you mean trec_eval")),
         ([*EVALUATE, "--format", "jsn"], ("unknown format 'jsn'", "json")),
         ([*EVALUATE, "--gold-format", "xls"], ("unknown format 'xls'",)),
-        ([*EVALUATE, "-o", "report.xls"], ("'report.xls'", ".csv, .json, .md")),
+        ([*EVALUATE, "-o", "report.xls"], ("'report.xls'", ".csv, .html, .json, .md, .png, .svg")),
         ([*EVALUATE, "-o", "report"], ("'report'", "a suffix among")),
         ([*EVALUATE, "--per-query", "scores.md"], ("'scores.md'", ".csv, .jsonl")),
         (["evaluate", "-", "-"], ("standard input was named twice",)),

@@ -36,7 +36,9 @@ def put_plan(top: str = TOP, systems: str = TWO, rest: str = "", name: str = "ka
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """But for the archive."""
+    files = [path for path in folder.rglob("*") if path.is_file() and ".karat" not in path.parts]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def check_faults(outcome: Outcome, code: int, *lines: str) -> None:
@@ -59,17 +61,17 @@ def test_the_plan_of_the_folder(karat: Karat, folder: Path) -> None:
     assert outcome.out.startswith(f"{QUERIES} queries, 2 systems\n")
     assert f"{MEAN:.3f} [" in outcome.out and "0.333" in outcome.out and "\x1b" not in outcome.out
     assert set(files_of(folder)) - before == {"report.json", "scores.csv"}
-    assert outcome.err.splitlines() == [
-        "Wrote report.json, scores.csv",
-        "Next: decide with karat gate targets.toml report.json",
-    ]
+    wrote, kept, next_step = outcome.err.splitlines()
+    assert wrote == "Wrote report.json, scores.csv"
+    assert kept.startswith("Kept as ") and kept.endswith(" in .karat")
+    assert next_step == "Next: decide with karat gate targets.toml report.json"
     saved = json.loads(Path("report.json").read_text())
     assert saved["systems"]["new"]["measures"]["rr"]["mean"] == pytest.approx(MEAN, abs=1e-12)
     assert saved["queries"]["scores"]["new"]["rr"] == pytest.approx([1 / rank for rank in RANKS])
 
 
 def test_the_figures_are_those_of_compare(karat: Karat) -> None:
-    outcome = karat("run", "--json")
+    outcome = karat("run", "--json", "--no-archive")
     assert outcome.err == "Wrote report.json, scores.csv\n"
     planned = report_of(outcome)
     compared = report_of(karat("compare", "g.qrels", "old.trec", "new.trec", "-m", "rr,ap", "--json"))
@@ -85,11 +87,11 @@ def test_the_next_step_works(karat: Karat) -> None:
 
 
 @pytest.mark.parametrize("outputs", ["", '[[output]]\nfile = "r.json"\nform = "retrievers"\nk = 2\n'])
-def test_without_a_report_the_next_step_is_to_keep_one(karat: Karat, outputs: str) -> None:
+def test_without_report_and_archive_the_next_step_is_to_keep_one(karat: Karat, outputs: str) -> None:
     """The form of retrievers is JSON too, but no gate can read it."""
     measures = '["recall@2", "rr@2", "ndcg(gain=exp)@2"]'
     put("karat.toml", f'gold = "g.qrels"\nmeasures = {measures}\n{outputs}[systems]\nnew = "new.trec"\n')
-    line = karat("run").err.splitlines()[-1]
+    line = karat("run", "--no-archive").err.splitlines()[-1]
     assert line == 'Next: keep the results with outputs = ["report.json"] in karat.toml'
 
 
@@ -118,7 +120,7 @@ def test_paths_are_relative_to_the_plan(karat: Karat, folder: Path, monkeypatch:
     monkeypatch.chdir(folder / "elsewhere")
     outcome = karat("run", "../karat.toml")
     assert outcome.code == 0 and "type=fact" in outcome.out
-    assert (folder / "sub/report.md").is_file() and list((folder / "elsewhere").iterdir()) == []
+    assert (folder / "sub/report.md").is_file() and files_of(folder / "elsewhere") == {}
     assert karat("run", "../karat.toml", "-o", "here").code == 0, "the folder of -o is relative to where one stands"
     assert (folder / "elsewhere/here/sub/report.md").is_file()
 

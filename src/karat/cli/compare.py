@@ -29,7 +29,7 @@ _EPILOG = (
     "Examples:\n\n"
     "  karat compare qrels.txt bm25.trec dense.trec\n\n"
     "  karat compare qrels.txt a.trec b.trec c.trec --baseline b -o diff.md\n\n"
-    "  karat compare qrels.txt old.trec new.trec -o diff.html --texts queries.jsonl:text --names items.csv:title\n\n"
+    "  karat compare qrels.txt old.trec new.trec -o diff.html\n\n"
     "  karat compare qrels.txt old.trec new.trec -s queries.csv:type,type*lang\n\n"
     "The first run is the baseline, unless --baseline names another. Same seed, same digits."
 )

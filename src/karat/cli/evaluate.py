@@ -31,7 +31,7 @@ _EPILOG = (
     "  karat evaluate qrels.txt run.trec --per-query scores.csv\n\n"
     "  karat evaluate qrels.txt run.trec -m map --dialect trec_eval --json\n\n"
     "  karat evaluate qrels.txt run.trec --slices queries.csv:type,length\n\n"
-    "  karat evaluate qrels.txt run.trec -o report.html --texts queries.jsonl:text\n\n"
+    "  karat evaluate qrels.txt run.trec -o report.html\n\n"
     "  zcat run.gz | karat evaluate qrels.txt - -o report.md -o report.json\n\n"
     "Reads TREC, JSON, JSONL, CSV, TSV and Parquet, also .gz and .zst; karat metrics lists the measures."
 )

@@ -64,12 +64,14 @@ class OutputTable(Table):
 
     file: str = Field(
         description="Relative to the plan, or to the folder of karat run -o; {system} makes one of each with cutoffs, "
-        "{index} one of each index with evaluation; {date} and {model} are filled in."
+        "{index} one of each index with evaluation, {chart} one of each chart with charts; {date} and {model} are "
+        "filled in."
     )
     form: str | None = Field(
         None,
         description="report, queries (every query's scores), cutoffs (a table by k), retrievers, evaluation (one "
-        "index whole) or recommenders (a page of figures); unset: report.",
+        "index whole), recommenders (a page of figures), charts (a .png or .svg each) or pull-request (short "
+        "Markdown); unset: report.",
     )
     k: Annotated[int, Field(ge=1)] | None = Field(None, description="The cut-off of the form retrievers.")
     system: str | None = Field(
@@ -107,7 +109,7 @@ class Plan(Table):
     texts: str | None = Field(None, description="What queries say, for pages: queries.jsonl:text.")
     targets: str | list[str] = Field([], description='What must hold: "ndcg@10 >= 0.85".')
     target: list[TargetTable] = Field([], description="The same with a slice, a system or a name.")
-    outputs: str | list[str] = Field([], description="Files to write: .json, .csv, .md or .png.")
+    outputs: str | list[str] = Field([], description="Files to write: .html, .json, .csv, .md, .png or .svg.")
     output: list[OutputTable] = Field([], description="The same with a form.")
     agreement: AgreementTable | None = Field(
         None, description="How far similarities agree with those of a reference: correlations and errors."

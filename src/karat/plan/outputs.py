@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from os.path import normpath
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -19,14 +20,17 @@ from karat.reports import form_of
 from karat.reports.evaluation import check_evaluation, file_parts, to_evaluation
 from karat.reports.html import html_of
 from karat.reports.per_cutoff import to_cutoff_csv
+from karat.reports.pull_request import summary_of
 from karat.reports.recommendations_picture import to_recommenders_png
 from karat.reports.retrievers import check_retrievers, to_retrievers
 
 __all__ = ["FORMS", "check_outputs", "reports_among", "write_outputs"]
 
 _USUAL_K = 5
-FORMS = ("report", "queries", "cutoffs", "retrievers", "evaluation", "recommenders")
+_CHARTS, _CHART = "charts", "{chart}"
+FORMS = ("report", "queries", "cutoffs", "retrievers", "evaluation", "recommenders", _CHARTS, "pull-request")
 _EACH = {"cutoffs": "{system}", "evaluation": "{index}"}
+_PICTURES = (".png", ".svg")
 _LATER = ("{date}", "{model}")
 """Known when the report is."""
 
@@ -106,13 +110,18 @@ def _check(output: OutputTable, checked: Checked) -> None:
         _check_suffix(output, ".png")
         if checked.plan.gold.kind != "interactions":  # type: ignore[attr-defined]
             raise UsageError("the form recommenders is of a log", expected="a gold of the kind interactions")
+    elif output.form == "pull-request":
+        _check_suffix(output, ".md")
+    elif output.form == _CHARTS:
+        if Path(output.file).suffix not in _PICTURES or _CHART not in Path(output.file).name:
+            raise UsageError("the form charts is a picture each", expected="a name such as figures/{chart}.png or .svg")
     elif output.form == "retrievers":
         _check_suffix(output, ".json")
         names = [name for name, system in checked.plan.systems.items() if system.ranks]
         check_retrievers(names, [str(one.measure) for one in checked.asked], output.k or _USUAL_K)
     else:
         form_of(Path(output.file))
-        if Path(output.file).suffix == ".png":
+        if Path(output.file).suffix in _PICTURES:
             _check_has_cuts(checked)
 
 
@@ -131,14 +140,19 @@ def _check_has_cuts(checked: Checked) -> None:
 def write_outputs(checked: Checked, report: Report, folder: Path | None = None, gate: Gate | None = None) -> list[Path]:
     """Write into ``folder``, or beside the plan; returns what was written."""
     place = checked.folder if folder is None else folder
-    outputs = outputs_of(checked.plan)
-    paths = [place / _named(output, report) for output in outputs]
-    contents, tables = {}, []
-    for output, path in zip(outputs, paths, strict=True):
+    contents: dict[Path, str | bytes] = {}
+    tables, paths = [], []
+    for output in _of_one_file(checked.plan):
+        paths.append(path := place / _named(output, report))
         if output.form == "queries":
             tables.append(path)
         else:
             contents[path] = _content_of(output, gate)(report)
+    for output in outputs_of(checked.plan):
+        if output.form == _CHARTS:
+            charts = _charts(output, report, gate)
+            paths += [place / name for name in charts]
+            contents |= {place / name: picture for name, picture in charts.items()}
     for path in paths:
         make_folder(path.parent)
     with ExitStack() as stack:
@@ -148,11 +162,29 @@ def write_outputs(checked: Checked, report: Report, folder: Path | None = None, 
     return paths
 
 
+def _of_one_file(plan: Plan) -> list[OutputTable]:
+    """They are written first, and come first among what was."""
+    return [output for output in outputs_of(plan) if output.form != _CHARTS]
+
+
+def _charts(output: OutputTable, report: Report, gate: Gate | None) -> dict[str, bytes]:
+    """Every chart that the report has something for, by the name of its file."""
+    from karat.reports.charts import all_charts, to_picture
+
+    form, name = _with_verdicts(report, gate), _named(output, report)
+    kind = Path(output.file).suffix.removeprefix(".")
+    return {name.replace(_CHART, chart): to_picture(one, kind) for chart, one in all_charts(form).items()}  # type: ignore[arg-type]
+
+
+def _with_verdicts(report: Report, gate: Gate | None) -> dict[str, Any]:
+    return report.as_json() | ({"gate": gate.as_json()} if gate is not None else {})
+
+
 def reports_among(checked: Checked, written: list[Path]) -> list[Path]:
     """Those that karat can read back, for a gate."""
-    outputs = outputs_of(checked.plan)
+    outputs = _of_one_file(checked.plan)
     kept = (
-        path for output, path in zip(outputs, written, strict=True) if output.form in (None, "report", "evaluation")
+        path for output, path in zip(outputs, written, strict=False) if output.form in (None, "report", "evaluation")
     )
     return [path for path in kept if path.suffix == ".json"]
 
@@ -174,6 +206,8 @@ def _content_of(output: OutputTable, gate: Gate | None) -> Callable[[Report], st
         return lambda report: to_retrievers(report, output.k or _USUAL_K)
     if output.form == "recommenders":
         return to_recommenders_png
+    if output.form == "pull-request":
+        return lambda report: summary_of(_with_verdicts(report, gate), names=report.names | report.query_names)
     if Path(output.file).suffix == ".html":
         return lambda report: html_of(report, None if gate is None else gate.as_json())
     return form_of(Path(output.file))

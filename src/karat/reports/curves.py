@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Panel", "bounds_of", "to_figure", "to_png"]
+__all__ = ["Panel", "bounds_of", "to_figure", "to_png", "to_svg"]
 
 _MOST_PANELS = 9
 _PANEL_HEIGHTS = {1: 3.1, 2: 2.0, 3: 1.8}
@@ -46,6 +46,16 @@ def to_png(report: Report, *, dpi: int = 150) -> bytes:
     picture = BytesIO()
     with own_style():
         _drawn(report).savefig(picture, format="png", dpi=dpi, metadata={"Software": None})
+    return picture.getvalue()
+
+
+def to_svg(report: Report) -> bytes:
+    """The same as a drawing that can be scaled."""
+    from matplotlib import rc_context
+
+    picture = BytesIO()
+    with own_style(), rc_context({"svg.hashsalt": "karat", "svg.fonttype": "path"}):
+        _drawn(report).savefig(picture, format="svg", metadata={"Date": None, "Creator": None})
     return picture.getvalue()
 
 

@@ -5,3 +5,4 @@ from karat.reports import FORMS, csv, curves, html, json, markdown
 __all__ = ["csv", "curves", "html", "json", "markdown"]
 
 FORMS.add("png", curves.to_png)
+FORMS.add("svg", curves.to_svg)

@@ -73,6 +73,9 @@ def _found(one: Form) -> str:
     value, ci = one.get("value"), bounds_of(one)
     if value is None:
         return NOTHING
+    if one.get("relative") and str(one.get("wanted") or "").endswith("%"):
+        ends = [f"{100 * end:+.1f}".replace("-", "−") for end in (value, *(ci or ()))]
+        return f"{ends[0]} %" + (f" [{ends[1]}, {ends[2]}]" if ci else "")
     if one.get("relative"):
         return difference_shown(value, ci)
     return f"{value:.6g}" if ci is None else f"{figure_shown(value, decimals_of(ci))} {bounds_shown(ci)}"
