@@ -125,10 +125,10 @@ class TestBytes:
     @pytest.mark.parametrize("chart", PLAIN, ids=IDS)
     def test_equal_whatever_the_user_has_set(self, chart: Chart) -> None:
         for form in ("png", "svg"):
-            first = to_picture(chart, form)  # type: ignore[arg-type]
+            first = to_picture(chart, form)
             with rc_context({"axes.facecolor": "red", "font.size": 30, "svg.hashsalt": "other", "savefig.dpi": 30}):
                 before = dict(rcParams)
-                assert to_picture(chart, form) == first  # type: ignore[arg-type]
+                assert to_picture(chart, form) == first
                 assert dict(rcParams) == before
 
     def test_equal_in_another_process(self) -> None:
@@ -137,7 +137,7 @@ class TestBytes:
             "sys.stdout.buffer.write(b''.join(to_picture(one, form) for one in PLAIN for form in ('png', 'svg')))"
         )
         found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
-        assert found == b"".join(to_picture(one, form) for one in PLAIN for form in ("png", "svg"))  # type: ignore[arg-type]
+        assert found == b"".join(to_picture(one, form) for one in PLAIN for form in ("png", "svg"))
 
     @pytest.mark.parametrize("chart", PLAIN, ids=IDS)
     def test_readable_by_others(self, chart: Chart) -> None:

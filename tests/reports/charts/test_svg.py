@@ -200,7 +200,7 @@ class TestLines:
     @pytest.mark.parametrize("xs", [(), (5.0,)])
     def test_little_or_nothing_to_show(self, xs: tuple[float, ...]) -> None:
         for spacing in ("linear", "log", "time"):
-            chart = LineChart(TITLE, ABOUT, "x", "y", (Line("a", xs, xs, xs, xs),), spacing=spacing)  # type: ignore[arg-type]
+            chart = LineChart(TITLE, ABOUT, "x", "y", (Line("a", xs, xs, xs, xs),), spacing=spacing)
             assert len(dots_of(drawn(chart))) == len(xs)
 
 

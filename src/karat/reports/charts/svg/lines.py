@@ -7,7 +7,7 @@ from karat.reports.charts.arranging import rows_for
 from karat.reports.charts.model import Line, LineChart, place_of
 from karat.reports.charts.scales import across_of, upright_of
 from karat.reports.charts.svg.plot import Plot, height_for
-from karat.reports.charts.svg.sheet import SMALL, Sheet, number
+from karat.reports.charts.svg.sheet import SMALL, Sheet
 from karat.reports.charts.texts import fit, width_of
 
 __all__ = ["draw_lines"]
@@ -97,4 +97,4 @@ def _runs(rows: Sequence[tuple[float | None, ...]]) -> Iterator[list[tuple[float
 
 
 def _through(spots: Sequence[Spot]) -> str:
-    return "M" + "L".join(f"{number(x)} {number(y)}" for x, y in spots)
+    return "M" + "L".join([f"{x:.1f} {y:.1f}" for x, y in spots])
