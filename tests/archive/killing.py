@@ -13,6 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -22,11 +23,28 @@ warnings.simplefilter("ignore")
 from karat.archive import Archive, storing  # noqa: E402
 from karat.cli import run_plan  # noqa: E402
 
+USED = (
+    *(
+        "karat.archive.contents",
+        "karat.archive.manifest",
+        "karat.archive.reading",
+        "karat.assessment",
+        "karat.view.trends",
+    ),
+    *("karat.plan.archiving", "karat.plan.execution", "karat.plan.kinds", "karat.plan.outputs", "karat.reports.gate"),
+    *("karat.reports.console", "karat.reports.html.rendering", "rich.console", "rich.table", "rich.box", "rich.text"),
+    "karat.view.trends",
+)
+
 
 def preload() -> None:
     """What a run imports, and the templates of its page."""
+    for module in USED:
+        import_module(module)
+    from karat.plan.model import plan_model
     from karat.reports.html.rendering import _environment
 
+    plan_model()
     for template in ("base.html", "macros.html", "report.html"):
         _environment().get_template(template)
 

@@ -142,13 +142,14 @@ class Archive:
         """The last run that was asked the same of the same."""
         if not origin.can_be_repeated:
             return None
-        digest, found = origin.digest, []
-        with suppress(OSError):
-            for path in (self.path / RUNS).glob(f"[!.]*-{digest[:HASH_SHOWN]}*"):
-                with suppress(KaratError):
-                    run = self._open(path.name)
-                    found += [run] if run.digest == digest else []
-        return max(found, key=lambda run: order_of(run.time, run.name), default=None)
+        digest = origin.digest
+        named = (path.name for path in (self.path / RUNS).glob(f"[!.]*-{digest[:HASH_SHOWN]}*"))
+        for name in sorted(named, key=lambda name: order_of(name.partition("-")[0], name), reverse=True):
+            with suppress(KaratError):
+                run = self._open(name)
+                if run.digest == digest:
+                    return run
+        return None
 
     @property
     def baselines(self) -> dict[str, str]:

@@ -8,7 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from karat.formats.vectors import ids_beside, split_off_key
+from karat.formats.source import plain_suffix
+from karat.formats.vectors import VECTOR_SUFFIXES, ids_beside, split_off_key
 from karat.functions import is_function_name, looked_for_here
 from karat.interactions.folders import find_beside
 from karat.interactions.loading import is_split
@@ -25,6 +26,7 @@ _NAMES_NO_INPUT = frozenset(
 _WORDS = frozenset(("kind", "engine", "metric", "format", "method", "dtype", "ties", "folder", "separator"))
 """Keys whose values are words, or a place to work in: a folder that is called like one is none that is read."""
 _STANDARD_INPUT = "-"
+_IDS = ", ids"
 
 
 def contents_of(settings: Any, folder: Path) -> dict[str, str]:
@@ -51,7 +53,13 @@ def inputs_of(plan: Mapping[str, Any], folder: Path) -> dict[str, Path | None]:
             found[text] = None
         else:
             found |= dict(_files(text, folder)) or dict(_named_with_more(text, folder))
-    return found
+    return {name: path for name, path in found.items() if not _is_of_no_vectors(name)}
+
+
+def _is_of_no_vectors(name: str) -> bool:
+    """Ids that lie beside a file, but are none of its: only vectors come without."""
+    file, comma, _ = name.rpartition(_IDS)
+    return bool(comma) and plain_suffix(file) not in VECTOR_SUFFIXES
 
 
 def digests_of(inputs: Mapping[str, Path | None]) -> dict[str, str | None]:
@@ -83,7 +91,7 @@ def _files(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
             yield spelling, path
             ids = ids_beside(str(path))
             if ids is not None and _is_file(Path(ids)):
-                yield f"{spelling}, ids", Path(ids)
+                yield f"{spelling}{_IDS}", Path(ids)
             return
     if is_function_name(text):
         module = text.partition(":")[0]

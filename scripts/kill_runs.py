@@ -1,0 +1,82 @@
+"""Kill the real karat run at random moments, and look whether the archive is whole: python scripts/kill_runs.py [KILLS]
+
+``tests/archive/test_kills.py`` does the same with forks of a process that has everything loaded, which is quicker. Here
+every run is a command of its own, from its first import on; a run that was not killed tells how long it takes, and half
+of the kills come in its last third, where the archive is written.
+"""
+
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from karat.archive import Archive, Run
+
+PLAN = """
+name = "killed"
+gold = "gold.qrels"
+measures = ["ndcg@5", "rr"]
+baseline = "old"
+
+[systems]
+old = "old.trec"
+new = "new.trec"
+"""
+QUERIES = 40
+
+
+def put_plan(folder: Path) -> None:
+    chance = random.Random(3)
+    gold = [f"q{query} 0 d{item} {int(item < 3)}" for query in range(QUERIES) for item in range(10)]
+    (folder / "gold.qrels").write_text("\n".join(gold) + "\n")
+    for name in ("old", "new"):
+        lines = []
+        for query in range(QUERIES):
+            items = chance.sample(range(10), 10)
+            lines += [f"q{query} Q0 d{item} {rank} {10 - rank} t" for rank, item in enumerate(items, 1)]
+        (folder / f"{name}.trec").write_text("\n".join(lines) + "\n")
+    (folder / "plan.toml").write_text(PLAN)
+
+
+def start(folder: Path) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "karat", "run", "plan.toml", "--archive", ".karat"]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def check(run: Run) -> None:
+    """Open all that is in it."""
+    assert run.faults() == [], run.faults()
+    assert len(run.scores().collect()) == 2 * QUERIES and run.saved().form["queries"]["ids"]
+    assert run.answers() is not None and run.answer("q1") is not None
+
+
+def main(kills: int) -> None:
+    chance = random.Random(1)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        put_plan(folder)
+        archive = Archive(folder / ".karat")
+        started = time.monotonic()
+        assert start(folder).wait() == 0
+        whole = time.monotonic() - started
+        half = finished = 0
+        for number in range(kills):
+            process = start(folder)
+            time.sleep(chance.uniform(0.66 if number % 2 else 0.0, 1.1) * whole)
+            finished += process.poll() is not None
+            process.kill()
+            process.wait()
+            half += bool(list((archive.path / "runs").glob(".*.part")))
+            for run in archive.runs():
+                check(run)
+            assert archive.troubles == [], archive.troubles
+        assert start(folder).wait() == 0
+        assert archive.leftovers() == [] and archive.running() == []
+        told = f"{kills - finished} killed, {finished} were done before; {half} left something half written"
+        print(f"{told}; {len(archive.runs())} runs are listed, all whole (a run takes {whole:.2f} s)")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)

@@ -1,0 +1,121 @@
+"""What a plan reads, and what of it is kept."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from karat.plan.archiving import _without_secrets, begin, plan_name
+from karat.plan.contents import digests_of, inputs_of
+from karat.plan.reading import read_plan
+
+from .made import PLAN, put_small
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("gold.qrels", "queries.csv", "items.csv", "run", "odd:name.csv", "ids.txt"):
+        (tmp_path / name).write_text(name)
+    np.save(tmp_path / "v.npy", np.eye(2))
+    (tmp_path / "v.ids.txt").write_text("a\nb\n")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "weights.bin").write_text("w")
+    (tmp_path / "model" / "deep").mkdir()
+    (tmp_path / "model" / "deep" / "more.bin").write_text("m")
+    (tmp_path / "log").mkdir()
+    for name in ("ratings.csv", "movies.csv", "report.json"):
+        (tmp_path / "log" / name).write_text(name)
+    (tmp_path / "own_of_inputs.py").write_text("def f(): ...\n")
+    return tmp_path
+
+
+SETTINGS = {
+    "name": "items.csv",
+    "measures": ["run"],
+    "outputs": ["items.csv"],
+    "meta": {"model": "model"},
+    "gold": {"kind": "run", "path": "gold.qrels"},
+    "systems": {
+        "a": {"kind": "vectors", "path": "v.npy", "metric": "model"},
+        "b": {"kind": "texts", "model": "model", "open": {"folder": "log", "call": "own_of_inputs:f"}},
+    },
+    "slices": ["queries.csv:type,length(quantiles=3)", "odd:name.csv:x"],
+    "item_slices": "no/such.csv:x",
+}
+
+
+def test_all_that_is_read_by_its_spelling(folder: Path) -> None:
+    found = inputs_of(SETTINGS, folder)
+    expected = {"gold.qrels", "v.npy", "v.npy, ids", "model", "own_of_inputs", "queries.csv", "odd:name.csv"}
+    assert set(found) == expected
+    assert all(len(digest or "") == 64 for digest in digests_of(found).values())
+
+
+@pytest.mark.parametrize(
+    ("file", "name"), [("gold.qrels", "gold.qrels"), ("v.ids.txt", "v.npy, ids"), ("model/deep/more.bin", "model")]
+)
+def test_any_change_is_one(folder: Path, file: str, name: str) -> None:
+    before = digests_of(inputs_of(SETTINGS, folder))
+    (folder / file).write_bytes((folder / file).read_bytes() + b"#")
+    after = digests_of(inputs_of(SETTINGS, folder))
+    assert {key for key in before if before[key] != after[key]} == {name}
+
+
+def test_a_file_that_moves_within_a_folder_is_a_change(folder: Path) -> None:
+    before = digests_of(inputs_of(SETTINGS, folder))["model"]
+    (folder / "model" / "weights.bin").rename(folder / "model" / "w2.bin")
+    assert digests_of(inputs_of(SETTINGS, folder))["model"] != before
+
+
+@pytest.mark.parametrize("spelling", ["log", "log/", "./log"])
+def test_of_a_folder_with_a_log_only_what_is_read(folder: Path, spelling: str) -> None:
+    found = inputs_of({"gold": {"kind": "interactions", "path": spelling}}, folder)
+    assert set(found) == {f"{spelling.rstrip('/')}/ratings.csv", f"{spelling.rstrip('/')}/movies.csv"}
+
+
+def test_standard_input_is_unknown(folder: Path) -> None:
+    assert digests_of(inputs_of({"gold": "-", "systems": {"a": "gold.qrels"}}, folder))["-"] is None
+
+
+def test_odd_texts_name_nothing(folder: Path) -> None:
+    assert inputs_of({"gold": ["x" * 5000, "a\0b", "", ":", "::", "no_such_module:f"]}, folder) == {}
+
+
+def test_what_vanishes_is_left_out(folder: Path) -> None:
+    found = inputs_of(SETTINGS, folder)
+    (folder / "gold.qrels").unlink()
+    assert "gold.qrels" not in digests_of(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("postgresql://me:hunter2@host/db", "postgresql://me:***@host/db"),
+        ("postgresql://me@host/db", "postgresql://me@host/db"),
+        ("host=x password=hunter2 user=me", "host=x password=*** user=me"),
+        ("host=x PASSWORD = 'hun ter2' user=me", "host=x PASSWORD = *** user=me"),
+        ('dsn = "host=x password=hunter2"', 'dsn = "host=x password=***"'),
+        ('password = "hunter2"', "password = ***"),
+        ("movies.npz:anchor", "movies.npz:anchor"),
+    ],
+)
+def test_secrets_are_not_kept(text: str, kept: str) -> None:
+    assert _without_secrets(text) == kept
+    assert _without_secrets({"a": [text]}) == {"a": [kept]}
+
+
+def test_a_dsn_is_not_kept_in_a_run(tmp_path: Path) -> None:
+    meta = '\n[meta]\nsource = "postgresql://me:hunter2@host/db"\n'
+    origin = begin(read_plan(put_small(tmp_path / "small", PLAN + meta))).origin()
+    assert "hunter2" not in str(origin) and "me:***@host" in str(origin.text)
+    assert origin.plan["meta"]["source"] == "postgresql://me:***@host/db"
+
+
+def test_the_plan_is_kept_as_it_was_written(tmp_path: Path) -> None:
+    checked = read_plan(put_small(tmp_path / "small"))
+    origin = begin(checked).origin()
+    assert origin.text == PLAN and origin.file == "plan.toml" and plan_name(checked) == "small"
+    assert set(origin.plan) == {
+        *("name", "gold", "measures", "headline", "baseline", "slices", "names", "targets", "systems", "statistics")
+    }, "nothing that it leaves unsaid"
