@@ -46,7 +46,7 @@ def view_command(
     port: Annotated[
         int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0 takes one that is free.")
     ] = 0,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in a browser.")] = True,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
     archive: ArchiveOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -63,7 +63,7 @@ def view_command(
         raise UsageError(
             f"cannot listen on port {port}: {error.strerror}", hint="--port 0 takes a free one."
         ) from error
-    serve(server, server.url + _beginning(found), browser=browser and sys.stderr.isatty(), quiet=quiet)
+    serve(server, server.url + _beginning(found), browser=not no_browser and sys.stderr.isatty(), quiet=quiet)
 
 
 def serve(server: "Server", url: str, *, browser: bool, quiet: bool) -> None:

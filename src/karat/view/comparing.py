@@ -1,7 +1,9 @@
 """Two runs side by side: their queries in one table, systems beside their earlier selves, a query with all rankings."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, wait
 from functools import cached_property
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -27,15 +29,27 @@ _COLUMNS_KEPT = 12
 
 
 class Pair:
-    """An earlier and a later run; what is expensive is worked out when it is first wanted."""
+    """An earlier and a later run. To compare many queries takes seconds: it is begun at once, and waited for."""
 
     def __init__(self, before: Opened, after: Opened) -> None:
         self.before = before
         self.after = after
+        self._found: Future[Compared] = Future()
+        Thread(target=self._compare, daemon=True, name="karat-compare").start()
 
-    @cached_property
+    def _compare(self) -> None:
+        try:
+            self._found.set_result(compare_runs(self.before.run, self.after.run))
+        except BaseException as error:
+            self._found.set_exception(error)
+
+    def is_ready(self, seconds: float) -> bool:
+        """Whether it is done within so many seconds."""
+        return bool(wait((self._found,), seconds).done)
+
+    @property
     def compared(self) -> Compared:
-        return compare_runs(self.before.run, self.after.run)
+        return self._found.result()
 
     @cached_property
     def systems(self) -> list[str]:

@@ -1,10 +1,12 @@
 """Which address shows what. A table of routes; nothing is found by a path."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
+from karat.archive import Run
 from karat.reports.html.page import context_of
 from karat.reports.html.rendering import embedded, script, style
 from karat.view.comparing import CHANGED, Beside, Pair
@@ -23,6 +25,8 @@ __all__ = ["Pages"]
 _MOST_OFFSET = 100_000_000
 _RUNS_IN_A_CHART = 100
 _COMPARED_KEPT = 3
+_PAGES_KEPT = 4
+_SECONDS_BEFORE_WAITING = 1.0
 
 
 class Pages:
@@ -30,8 +34,9 @@ class Pages:
 
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
+        self._rendered: Recent[tuple[str, tuple[str, ...]], Response] = Recent(_PAGES_KEPT)
         self._pairs: Recent[tuple[str, str], Pair] = Recent(_COMPARED_KEPT)
-        self._beside_each_other: Recent[tuple[str, str, str], Beside] = Recent(_COMPARED_KEPT)
+        self._beside_each_other: Recent[tuple[Pair, str], Beside] = Recent(_COMPARED_KEPT)
 
     def __call__(self, request: Request) -> Response:
         parts = request.parts
@@ -41,8 +46,7 @@ class Pages:
             case ("history",):
                 return as_page("view_history.html", history_context(self.shelf, request))
             case ("compare",):
-                which = request.text("systems") or CHANGED
-                return as_page("view_compare.html", comparison_context(self._beside(*_two(request), which)))
+                return self._compare(*_two(request), request.text("systems") or CHANGED)
             case ("run", name):
                 return self._run(name)
             case ("static", name) if name in STATIC:
@@ -56,22 +60,38 @@ class Pages:
                 return _of_queries(self._beside(before, after, which), what, request)
         raise Refused(404, "there is nothing at this address")
 
-    def _beside(self, before: str, after: str, which: str) -> Beside:
+    def _compare(self, before: str, after: str, which: str) -> Response:
+        """The page, or one that comes again until the comparison is done."""
+        if self._pair(before, after).is_ready(_SECONDS_BEFORE_WAITING):
+            return as_page("view_compare.html", comparison_context(self._beside(before, after, which)))
+        page = as_page("view_wait.html", {"title": "Two runs are being compared"})
+        return replace(page, headers={"Refresh": "1"})
+
+    def _pair(self, before: str, after: str) -> Pair:
         runs = self.shelf.open(before), self.shelf.open(after)
-        key = (str(runs[0].run.path), str(runs[1].run.path))
-        pair = self._pairs.get(key, lambda: Pair(*runs))
-        return self._beside_each_other.get((*key, which), lambda: Beside(pair, which))
+        return self._pairs.get((str(runs[0].run.path), str(runs[1].run.path)), lambda: Pair(*runs))
+
+    def _beside(self, before: str, after: str, which: str) -> Beside:
+        pair = self._pair(before, after)
+        return self._beside_each_other.get((pair, which), lambda: Beside(pair, which))
 
     def _run(self, name: str) -> Response:
+        """A run does not change, but its plan's history does."""
         opened = self.shelf.open(name)
-        run = opened.run
-        plan = [one for one in self.shelf.runs() if one.plan == run.plan][-_RUNS_IN_A_CHART:]
-        history = charts_of(plan, run.headline[0]) if run.headline else []
-        context = context_of(opened.form, opened.examples(), manifest=run.manifest, history=history)
-        about = context["about"] | {"api": f"/api/run/{quote(run.name)}", "large": opened.lists_no_gold}
-        ways = [("Runs", "/"), (run.plan, f"/?plan={quote(run.plan)}"), ("History", f"/history?plan={quote(run.plan)}")]
-        context |= {"about": embedded(about), "crumbs": ways, "subtitle": f"{context['subtitle']} · {run.name}"}
-        return as_page("report.html", context)
+        plan = [one for one in self.shelf.runs() if one.plan == opened.run.plan][-_RUNS_IN_A_CHART:]
+        key = (str(opened.run.path), tuple(run.name for run in plan))
+        return self._rendered.get(key, lambda: _run_page(opened, plan))
+
+
+def _run_page(opened: Opened, plan: Sequence[Run]) -> Response:
+    """The same page as the file, but that its script asks the server."""
+    run = opened.run
+    history = charts_of(plan, run.headline[0]) if run.headline else []
+    context = context_of(opened.form, opened.examples(), manifest=run.manifest, history=history)
+    about = context["about"] | {"api": f"/api/run/{quote(run.name)}", "large": opened.lists_no_gold}
+    ways = [("Runs", "/"), (run.plan, f"/?plan={quote(run.plan)}"), ("History", f"/history?plan={quote(run.plan)}")]
+    context |= {"about": embedded(about), "crumbs": ways, "subtitle": f"{context['subtitle']} · {run.name}"}
+    return as_page("report.html", context)
 
 
 def _two(request: Request) -> tuple[str, str]:

@@ -1,0 +1,39 @@
+"""Figures have the digits that a report's file packs them with."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from karat.reports.html.packing import _rounded
+from karat.view.rounding import few_digits
+
+NUMBERS = st.floats(allow_nan=True, allow_infinity=True, width=64)
+DECIMALS = st.builds(lambda whole, places: whole / 10**places, st.integers(-(10**7), 10**7), st.integers(0, 9))
+
+
+def packed(values: list[float]) -> list[float | None]:
+    return [None if value is None else float(value) for value in _rounded(np.array(values))]
+
+
+def ours(values: list[float]) -> list[float | None]:
+    return [None if value != value else value for value in few_digits(np.array(values)).tolist()]
+
+
+@given(st.lists(st.one_of(NUMBERS, DECIMALS), min_size=1, max_size=50))
+def test_as_the_file_packs_them(values: list[float]) -> None:
+    assert ours(values) == packed(values)
+
+
+def test_halves_go_as_in_the_file() -> None:
+    halves = [whole / 10**places + 5 / 10 ** (places + 1) for whole in range(1000, 2000) for places in range(3, 8)]
+    assert ours(halves) == packed(halves)
+
+
+def test_a_few_by_hand() -> None:
+    assert ours([0.123456, 1234.56, 12.3456, -0.00012345678, 0.0, 1.0]) == [0.1235, 1235, 12.35, -0.0001235, 0, 1]
+
+
+def test_tables_keep_their_shape() -> None:
+    values = np.array([[0.123456, np.nan], [np.inf, 2.0]])
+    found = few_digits(values)
+    assert found.shape == (2, 2) and found[0, 0] == 0.1235 and np.isnan(found[0, 1]) and np.isnan(found[1, 0])
