@@ -42,9 +42,9 @@ def print_compared(compared: Compared, baselines: Mapping[str, str]) -> None:
             _tell(f"{was} → {now}: {one['target']} {one['wanted']} ({one['system']}{part})")
 
 
-def _tell(text: str) -> None:
+def _tell(text: str, indent: str = "  ") -> None:
     screen = console()
-    for line in wrap(text, screen.width, initial_indent="  ", subsequent_indent="    "):
+    for line in wrap(text, screen.width, initial_indent=indent, subsequent_indent=f"{indent}  "):
         screen.print(line)
 
 
@@ -64,7 +64,7 @@ def _print_comparisons(compared: Compared) -> None:
         f" ({', '.join(beside)})" if beside else ""
     )
     if compared.comparisons:
-        print(f"paired over {over} · p: sign-flip test, Holm's correction")
+        _tell(f"paired over {over} · p: sign-flip test, Holm's correction", indent="")
     for line in compared.not_compared:
         _tell(line)
 

@@ -1,0 +1,25 @@
+"""Make the run that every later karat must open: python -m tests.archive.make_data
+
+Only for a new version of the form of runs: it goes beside those that are there, which are never made again.
+"""
+
+import tempfile
+from pathlib import Path
+from shutil import copytree
+
+from karat.archive import Archive
+from karat.archive.upgrading import CURRENT
+
+from .made import kept, put_small
+
+DATA = Path(__file__).parent / "data"
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        run = kept(Archive(Path(name) / ".karat"), put_small(Path(name) / "small"))
+        copytree(run.path, DATA / f"version-{CURRENT}" / "runs" / run.name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""karat history: figures over runs, steps in words, and files."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from karat.archive import Archive
+from tests.archive.made import PLAN, kept, put_small
+
+from .archives import stepped
+from .conftest import Karat
+from .support import check_failure, check_width
+
+
+@pytest.fixture(autouse=True)
+def nobodys_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KARAT_ARCHIVE", raising=False)
+
+
+def test_a_table_a_chart_and_the_step_in_words(karat: Karat, folder: Path) -> None:
+    runs = stepped(folder)
+    Archive(folder / ".karat").set_baseline(runs[2])
+    outcome = karat("history", "--system", "new")
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert lines[0] == "small: 12 runs" and lines[2] == "rr of new"
+    rows = [line.split() for line in lines if line.startswith("2026-01-") or line.startswith("01-")]
+    assert len(rows) == 12 and rows[0][0].endswith("01-01") and "[0.400," in rows[0]
+    assert [place for place, row in enumerate(rows) if "step" in row] == [8] and "+0.100" in rows[8]
+    assert [place for place, row in enumerate(rows) if "baseline" in row] == [2]
+    chart = [line for line in lines if "┤" in line]
+    assert len(chart) == 7 and sum(line.count("●") for line in chart) == 12
+    below = lines[lines.index(chart[-1]) + 1]
+    assert below.strip() == "▲" and below.index("▲") == chart[0].index("┤") + 1 + 2 * 8
+    head = lines.index(f"step at 2026-01-09 06:30 ({runs[8].digest[:8]}): 0.500 → 0.600, beyond the errors")
+    assert lines[head + 1] == "  input new.trec has other contents"
+    check_width(outcome.out)
+
+
+def test_other_measures_and_systems(karat: Karat, folder: Path) -> None:
+    stepped(folder, runs=3, at=9)
+    outcome = karat("history", "small", "-m", "rr(missing=zero),ndcg@3", "-m", "precision@3")
+    titles = [line for line in outcome.out.splitlines() if " of " in line]
+    expected = [f"{measure} of {system}" for measure in ("rr", "ndcg@3", "precision@3") for system in ("old", "new")]
+    assert titles == expected and outcome.code == 0
+    check_width(outcome.out)
+
+
+def test_only_the_last(karat: Karat, folder: Path) -> None:
+    stepped(folder)
+    outcome = karat("history", "--last", "3", "--system", "new", "--json")
+    form = json.loads(outcome.out)
+    assert len(form["runs"]) == 3 and [len(one["points"]) for one in form["series"]] == [3]
+    assert form["series"][0]["steps"] == [], "what was before is not looked at"
+
+
+def test_json_has_every_digit(karat: Karat, folder: Path) -> None:
+    runs = stepped(folder)
+    form = json.loads(karat("history", "--json", "--system", "new").out)
+    assert form["schema"] == "karat.history/1" and form["plan"] == "small" and form["baseline"] is None
+    assert [one["run"] for one in form["runs"]] == [run.name for run in runs]
+    (series,) = form["series"]
+    assert [point["mean"] for point in series["points"]] == [0.5] * 8 + [0.6] * 4
+    (step,) = series["steps"]
+    assert (step["run"], step["run_before"], step["beyond"]) == (runs[8].name, runs[7].name, True)
+    assert [one["what"] for one in step["changed"]] == ["new.trec"]
+
+
+def test_files(karat: Karat, folder: Path) -> None:
+    stepped(folder)
+    outcome = karat("history", "--system", "new", "-o", "h.csv", "-o", "h.json", "-o", "h.png", "-o", "h.svg")
+    assert outcome.code == 0 and outcome.err.endswith("Wrote h.csv, h.json, h.png, h.svg\n")
+    with Path("h.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 12 and [row["step"] for row in rows] == ["0"] * 8 + ["1"] + ["0"] * 3
+    assert [float(row["mean"]) for row in rows] == [0.5] * 8 + [0.6] * 4 and rows[0]["difference"] == ""
+    assert json.loads(Path("h.json").read_text()) == json.loads(karat("history", "--system", "new", "--json").out)
+    assert Path("h.png").read_bytes().startswith(b"\x89PNG") and "<svg" in Path("h.svg").read_text()
+
+
+def test_long_histories_show_their_end(karat: Karat, folder: Path) -> None:
+    stepped(folder, runs=25, at=20)
+    out = karat("history", "--system", "new").out
+    assert "… 5 earlier: --last 25 shows them" in out and out.count("\n2026-01-") == 20
+    assert karat("history", "--system", "new", "--last", "25").out.count("\n2026-01-") == 25
+    assert karat("history").out.count("\n2026-01-") == 16, "of several systems fewer"
+
+
+def test_which_plan(karat: Karat, folder: Path) -> None:
+    stepped(folder, runs=2)
+    other = put_small(folder / "other", PLAN.replace('"small"', '"another"'))
+    kept(Archive(folder / ".karat"), other, 99)
+    outcome = karat("history")
+    assert outcome.out.startswith("another: 1 run\n") and "also kept: small" in outcome.err
+    assert karat("history", "small").out.startswith("small: 2 runs\n")
+    assert karat("history", "plan.toml").out.startswith("small: 2 runs\n")
+    assert karat("history", "other/plan.toml").out.startswith("another: 1 run\n")
+    check_failure(karat("history", "smal"), 2, "unknown plan in the archive: 'smal'", "Did you mean small?")
+
+
+def test_requests_that_make_no_sense(karat: Karat, folder: Path) -> None:
+    check_failure(karat("history"), 3, ".karat: the archive has no run", "karat run keeps one")
+    stepped(folder, runs=2)
+    check_failure(karat("history", "--system", "nwe"), 2, "Did you mean new?")
+    check_failure(karat("history", "-m", "ndcg@33"), 2, "unknown measure in these runs: 'ndcg@33'", "ndcg@3")
+    check_failure(karat("history", "-o", "h.xls"), 2, ".png, .svg, .csv, .json")
+    check_failure(karat("history", "-o", "no/h.csv"), 3, "no such folder")
+    assert karat("history", "--last", "0").code == 2
+
+
+def test_a_run_that_cannot_be_read_is_warned_of(karat: Karat, folder: Path) -> None:
+    runs = stepped(folder, runs=3)
+    (runs[1].path / "manifest.json").write_text("{")
+    outcome = karat("history", "--system", "new")
+    assert outcome.code == 0 and outcome.out.startswith("small: 2 runs\n")
+    assert len(outcome.warnings) == 1 and runs[1].name in outcome.warnings[0]
+    for run in (runs[0], runs[2]):
+        (run.path / "manifest.json").unlink()
+    check_failure(karat("history"), 3, "no run of the archive can be read")
