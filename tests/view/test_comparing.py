@@ -26,7 +26,7 @@ def pair(shelf: Shelf, names: list[str]) -> Pair:
 
 def test_only_what_changed_is_shown_at_first(pair: Pair) -> None:
     assert pair.changed == ["combined"] and "denseanchor" in pair.systems and "random" not in pair.systems
-    assert Beside(pair).systems == ["combined (a)", "combined (b)"] and Beside(pair).bases == [-1, 0]
+    assert Beside(pair).systems == ["a: combined", "b: combined"] and Beside(pair).bases == [-1, 0]
     assert len(Beside(pair, ALL).systems) == 2 * len(pair.systems)
     assert Beside(pair, "system densevibe").names == ["densevibe"]
 
@@ -89,8 +89,8 @@ def test_a_query_has_both_rankings_and_one_gold(pair: Pair) -> None:
             assert side is not None
             items = {one["name"]: one["items"] for one in side["systems"]}
             for name in pair.systems:
-                assert found["systems"][beside.systems.index(f"{name} ({'ab'[at]})")]["items"] == items[name]
-                assert found["scores"][f"{name} ({'ab'[at]})"] == side["scores"][name]
+                assert found["systems"][beside.systems.index(f"{'ab'[at]}: {name}")]["items"] == items[name]
+                assert found["scores"][f"{'ab'[at]}: {name}"] == side["scores"][name]
     assert beside.query("none") is None
 
 
@@ -112,8 +112,8 @@ def test_queries_and_golds_that_only_one_run_has(tmp_path: Path) -> None:
     assert rows["q99"][0] is None and rows["q99"][1] is not None
     assert rows["q03"][1] is None and rows["q03"][0] is not None
     names = lambda id_: [gold["name"] for gold in (beside.query(id_) or {})["golds"]]  # noqa: E731
-    assert names("q00") == [""] and names("q01") == ["", "(b)"]
-    assert [one["name"] for one in (beside.query("q03") or {})["systems"]] == ["old (a)", "new (a)"]
+    assert names("q00") == [""] and names("q01") == ["", "b"]
+    assert [one["name"] for one in (beside.query("q03") or {})["systems"]] == ["a: old", "a: new"]
     last = beside.table.rows(Asked("rr", "loss", limit=50))["rows"]
     assert {row["id"] for row in last[-2:]} == {"q03", "q99"}, "what is undefined comes last"
 

@@ -156,8 +156,8 @@ class Beside:
 
 
 def sided(name: str, side: str) -> str:
-    """``dense (a)``"""
-    return f"{name} ({side})"
+    """``a: dense``: of a long name the end may not be seen."""
+    return f"{side}: {name}" if name else side
 
 
 def _placed(
@@ -168,7 +168,7 @@ def _placed(
     place = next((place for place, other in enumerate(golds) if _judged(other) == _judged(gold)), len(golds))
     if place == len(golds):
         taken = gold["name"] in (other["name"] for other in golds)
-        golds.append(gold | {"called": gold["name"]} | ({"name": sided(gold["name"], side).strip()} if taken else {}))
+        golds.append(gold | {"called": gold["name"]} | ({"name": sided(gold["name"], side)} if taken else {}))
     return system | {"gold": place}
 
 

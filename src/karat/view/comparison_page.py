@@ -1,7 +1,7 @@
 """What the page of two runs shows: what changed, verdicts that are others now, and every system beside itself."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -65,7 +65,7 @@ def comparison_context(beside: Beside) -> dict[str, Any]:
     plans = list(dict.fromkeys(run.plan for run in runs))
     asked = compared.asked
     return {
-        "title": f"{' and '.join(plans)}: two runs compared",
+        "title": " and ".join(plans),
         "subtitle": _asked_told(asked, one, many),
         "crumbs": [("Runs", "/"), *((plan, f"/?{urlencode({'plan': plan})}") for plan in plans)],
         "verdict": None,
@@ -120,7 +120,10 @@ def _chart(beside: Beside) -> Drawn | None:
     comparisons = [one.as_json() for one in beside.compared.comparisons if one.system in beside.names]
     form = beside.after.form | {"comparisons": comparisons, "baseline": "run a"}
     chart = charts.differences_chart(form)
-    return None if chart is None else Drawn(Markup(charts.to_svg(chart, "differences")), chart.title, chart.footnote)
+    if chart is None:
+        return None
+    named = replace(chart, reference_label="as in run a")
+    return Drawn(Markup(charts.to_svg(named, "differences")), chart.title, chart.footnote)
 
 
 def _about(beside: Beside, one: str, many: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from karat.archive import Run
 from karat.reports.html.page import context_of
@@ -78,18 +78,31 @@ class Pages:
     def _run(self, name: str) -> Response:
         """A run does not change, but its plan's history does."""
         opened = self.shelf.open(name)
-        plan = [one for one in self.shelf.runs() if one.plan == opened.run.plan][-_RUNS_IN_A_CHART:]
-        key = (str(opened.run.path), tuple(run.name for run in plan))
-        return self._rendered.get(key, lambda: _run_page(opened, plan))
+        every = [one for one in self.shelf.runs() if one.plan == opened.run.plan]
+        plan = every[-_RUNS_IN_A_CHART:]
+        other = _other(opened.run, every, self.shelf.baselines().get(opened.run.plan))
+        key = (str(opened.run.path), (*(run.name for run in plan), *other))
+        return self._rendered.get(key, lambda: _run_page(opened, plan, other))
 
 
-def _run_page(opened: Opened, plan: Sequence[Run]) -> Response:
+def _other(run: Run, plan: Sequence[Run], baseline: str | None) -> tuple[str, ...]:
+    """What it can be compared with: what that is, and its name."""
+    names = [one.name for one in plan]
+    if baseline in names and baseline != run.name:
+        return "the baseline", baseline
+    before = names[: names.index(run.name)] if run.name in names else []
+    return ("the run before", before[-1]) if before else ()
+
+
+def _run_page(opened: Opened, plan: Sequence[Run], other: tuple[str, ...]) -> Response:
     """The same page as the file, but that its script asks the server."""
     run = opened.run
     history = charts_of(plan, run.headline[0]) if run.headline else []
     context = context_of(opened.form, opened.examples(), manifest=run.manifest, history=history)
     about = context["about"] | {"api": f"/api/run/{quote(run.name)}", "large": opened.lists_no_gold}
     ways = [("Runs", "/"), (run.plan, f"/?plan={quote(run.plan)}"), ("History", f"/history?plan={quote(run.plan)}")]
+    if other:
+        ways.append((f"Compare with {other[0]}", f"/compare?{urlencode({'a': other[1], 'b': run.name})}"))
     context |= {"about": embedded(about), "crumbs": ways, "subtitle": f"{context['subtitle']} · {run.name}"}
     return as_page("report.html", context)
 
