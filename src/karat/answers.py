@@ -48,7 +48,8 @@ class Listed:
         if not len(known):
             return None
         low, high = float(known.min()), float(known.max())
-        counts, edges = np.histogram(known, bins=bins if high > low else 1, range=(low, high))
+        apart = (high - low) / bins > np.spacing(max(abs(low), abs(high)))  # else bins would have no width
+        counts, edges = np.histogram(known, bins=bins if apart else 1, range=(low, high))
         return {"edges": edges.tolist(), "counts": counts.tolist()}
 
     def tuples(self) -> tuple[tuple[str, ...], ...]:

@@ -100,7 +100,7 @@ def test_the_call_of_the_protocol(karat: Karat) -> None:
     for title in ("Spearman ρ", "Kendall τ", "Pearson r", "MAE", "RMSE"):
         assert title in outcome.out
     assert re.search(r"^tuned over base: NDCG@10 [+−]\d+\.\d % \[.+\], (not )?shown", outcome.out, re.MULTILINE)
-    names = ["report.json", "metrics_vs_k.png", "queries.parquet", "base_results.csv", "tuned_results.csv"]
+    names = ["report.html", "report.json", "metrics_vs_k.png", "queries.parquet", "base_results.csv", "tuned_results.csv"]
     assert f"Wrote {', '.join(f'results/{name}' for name in names)}" in outcome.err
     assert sorted(path.name for path in Path("results").iterdir()) == sorted(names)
 
@@ -492,7 +492,7 @@ def test_threads_change_nothing(folder: Path) -> None:
         ended = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", env=environment)
         assert ended.returncode == 0, ended.stderr
         found.append((ended.stdout, tree(folder / threads)))
-    assert found[0] == found[1] and len(found[0][1]) == 4
+    assert found[0] == found[1] and len(found[0][1]) == 5
 
 
 # --- what is written and said -------------------------------------------------------------------------------------

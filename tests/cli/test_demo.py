@@ -15,7 +15,13 @@ from .support import check_failure, check_width, put
 
 PAPERS = ["candidate.npz", "karat.schema.json", "karat.toml", "papers.jsonl", "reference.npz"]
 SYSTEMS = ["wordllama", "first-64", "int8", "binary"]
-RESULTS = ["metrics_vs_k.png", "queries.parquet", "report.json", *(f"{name}_results.csv" for name in SYSTEMS)]
+RESULTS = [
+    "metrics_vs_k.png",
+    "queries.parquet",
+    "report.html",
+    "report.json",
+    *(f"{name}_results.csv" for name in SYSTEMS),
+]
 
 
 def test_the_demo_prints_a_table_and_a_next_step(karat: Karat, folder: Path) -> None:
@@ -29,7 +35,9 @@ def test_the_demo_prints_a_table_and_a_next_step(karat: Karat, folder: Path) -> 
         )
     assert re.search(r"^type=keyword +10 ", outcome.out, re.MULTILINE)
     assert outcome.err.splitlines()[-1].startswith("Next: karat demo --keep")
-    assert sorted(folder.iterdir()) == before, "without --keep nothing is written"
+    page = folder / "karat-demo/helpdesk.html"
+    assert set(folder.iterdir()) - set(before) == {page.parent}, "without --keep nothing but the page is written"
+    assert "how to cancle plus subscribtion" in page.read_text("utf-8")
 
 
 def test_quiet(karat: Karat) -> None:
@@ -146,7 +154,13 @@ def test_matrices_of_ones_own(karat: Karat, folder: Path) -> None:
     assert outcome.out.startswith("agreement with z_reference: 60 queries, 3 systems\n")
     names = ["small", "small-128", "small-int8"]
     assert all(f"\n{name}:\n" in outcome.out for name in names)
-    written = {"report.json", "metrics_vs_k.png", "queries.parquet", *(f"{name}_results.csv" for name in names)}
+    written = {
+        "report.html",
+        "report.json",
+        "metrics_vs_k.png",
+        "queries.parquet",
+        *(f"{name}_results.csv" for name in names),
+    }
     assert {path.name for path in Path("out").iterdir()} == written
     assert tree(Path("mine")) == before
 

@@ -13,7 +13,7 @@ from .support import check_failure
 
 SAMPLE = Path(str(files("karat") / "samples" / "driving"))
 JAAD = Path(__file__).parents[2].parent / "shared/data/driving/jaad_clips.csv"
-REPORTS = ["clips.json", "clips.md", "report.json", "report.md"]
+REPORTS = ["clips.html", "clips.json", "clips.md", "report.html", "report.json", "report.md"]
 KEPT = ["clips.csv", "clips.toml", "karat.schema.json", "karat.toml", "queries.jsonl", "synonyms.toml", "vectors.npz"]
 
 
@@ -64,7 +64,7 @@ OWN = ["demo", "driving", "--data", "mine.tsv", "--id", "name", "--separator", "
 def test_an_own_table_with_vectors(karat: Karat, own: Path) -> None:
     grouped = ["--group", "object=what", "--group", "act=does", "--select", "object"]
     outcome = karat(*OWN, *grouped, "--vectors", "mine.npz", "-o", "out")
-    assert outcome.code == 0 and "4 queries, 2 systems" in outcome.out and names("out") == ["report.json", "report.md"]
+    assert outcome.code == 0 and "4 queries, 2 systems" in outcome.out and names("out") == REPORTS[3:]
     report = json.loads(Path("out/report.json").read_text("utf-8"))
     assert report["keywords"]["groups"] == ["object"] and report["keywords"]["vocabulary"] == 2
 

@@ -18,7 +18,7 @@ from .support import check_failure, report_of
 
 SAMPLE = Path(str(files("karat") / "samples" / "movielens"))
 DATA = ["karat.schema.json", "karat.toml", "movies.csv", "ratings.csv", "users.csv"]
-RESULTS = ["recommenders.png", "report.json", "report.md"]
+RESULTS = ["recommenders.png", "report.html", "report.json", "report.md"]
 REAL = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
 USERS, ITEMS = 24, 30
 TITLES = {item: f"Film, the {item}th ({1990 + item % 9})" for item in range(1, ITEMS + 1)}
@@ -97,7 +97,7 @@ def test_everything_at_once(karat: Karat, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("COLUMNS", "130")
     outcome = karat("demo", "movielens", "-o", "out")
     assert outcome.code == 0, outcome.err
-    assert names_in("out") == RESULTS and "Wrote out/report.json" in outcome.err
+    assert names_in("out") == RESULTS and "Wrote out/report.html, out/report.json" in outcome.err
     saved = json.loads(Path("out/report.json").read_text("utf-8"))
     plan = (SAMPLE / "karat.toml").read_text("utf-8")
     wanted = re.findall(r"^\[systems\.([\w-]+)\]", plan, re.MULTILINE)

@@ -16,7 +16,7 @@ from .support import Outcome, check_failure, put
 from .terminal import in_terminal
 
 DATA = ["gold.json", "karat.schema.json", "karat.toml", "movies.jsonl", "vectors.npz"]
-RESULTS = ["karat.json", "report.json", "scores.csv"]
+RESULTS = ["karat.json", "report.html", "report.json", "scores.csv"]
 SYSTEMS = ["denseanchor", "densecontent", "densevibe", "combined", "random"]
 
 
@@ -47,7 +47,7 @@ def check_next_steps(karat: Karat, outcome: Outcome) -> None:
         assert followed.code == 0, (step, followed.err)
 
 
-def test_the_demo_shows_the_table_and_writes_nothing(karat: Karat, folder: Path) -> None:
+def test_the_demo_shows_the_table_and_writes_a_page(karat: Karat, folder: Path) -> None:
     before = sorted(folder.rglob("*"))
     outcome = karat("demo", "movies")
     assert outcome.code == 0 and "\x1b" not in outcome.out
@@ -57,7 +57,11 @@ def test_the_demo_shows_the_table_and_writes_nothing(karat: Karat, folder: Path)
         assert re.search(rf"^{system} +0\.\d{{3,4}} ", outcome.out, re.MULTILINE), system
     for part in ("ndcg(gain=exp)@5", "cluster=horror", "largest losses", "hub skew"):
         assert part in outcome.out
-    assert "Wrote" not in outcome.err and sorted(folder.rglob("*")) == before
+    page = folder / "karat-demo/movies.html"
+    assert "Wrote karat-demo/movies.html (offline, " in outcome.err
+    assert set(folder.rglob("*")) - set(before) == {page.parent, page} and "The Princess Bride" in page.read_text(
+        "utf-8"
+    )
     check_next_steps(karat, outcome)
 
 
@@ -65,7 +69,7 @@ def test_the_results_are_those_on_the_screen(karat: Karat) -> None:
     """What the screen rounds, the files hold; ids on the screen are titles."""
     outcome = karat("demo", "movies", "-o", "out")
     assert (outcome.code, names_in("out")) == (0, RESULTS)
-    assert "Wrote out/karat.json, out/scores.csv, out/report.json" in outcome.err
+    assert "Wrote out/report.html, out/karat.json, out/scores.csv, out/report.json" in outcome.err
     saved = json.loads(Path("out/karat.json").read_text(encoding="utf-8"))
     assert list(saved["systems"]) == SYSTEMS
     for name in SYSTEMS[:4]:

@@ -112,7 +112,7 @@ class TestRuns:
         outcome = run(tmp_path)
         checked = read_plan(tmp_path / "karat.toml")
         written = write_outputs(checked, outcome.report)
-        assert sorted(path.name for path in written) == ["recommenders.png", "report.json", "report.md"]
+        assert sorted(path.name for path in written) == ["recommenders.png", "report.html", "report.json", "report.md"]
 
     def test_a_run_of_recommendations_beside_the_log_is_held_against_it(self, tmp_path: Path) -> None:
         recs = "".join(

@@ -24,7 +24,7 @@ _EPILOG = (
 _USUAL_KS = "1,3,5,10"
 _USUAL_PAIRS = 20_000
 _OUTPUTS: dict[str, Any] = {
-    "outputs": ["report.json", "metrics_vs_k.png"],
+    "outputs": ["report.html", "report.json", "metrics_vs_k.png"],
     "output": [{"file": "queries.parquet", "form": "queries"}, {"file": "{system}_results.csv", "form": "cutoffs"}],
 }
 _NO_IDS_INSIDE = ".npy"

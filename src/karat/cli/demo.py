@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 
 from karat.cli.common import QuietOption, say, warn
 from karat.cli.grouping import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, Table, groups_of
-from karat.errors import UsageError
+from karat.errors import DataError, UsageError
 
 __all__ = ["add_to"]
 
@@ -27,8 +28,8 @@ _EPILOG = (
     "  karat demo movielens --data ml-1m\n\n"
     "  karat demo driving --data clips.csv --select object_type\n\n"
     "  karat demo movies --keep karat-movies\n\n"
-    "Without --keep and -o nothing is written, save what driving and movielens report, which goes to karat-driving and "
-    "karat-movielens."
+    "Without --keep and -o a page to look at is written to karat-demo, and what driving and movielens report to "
+    "karat-driving and karat-movielens."
 )
 _FILES = {
     "helpdesk": ("qrels.trec", "bm25.trec", "dense.trec", "queries.jsonl", "documents.jsonl"),
@@ -47,6 +48,8 @@ _NEXT = {
     "fashion": ("sweep", "reports/eval_*_hnsw.json"),
 }
 """What to try on the files, and the report to hold against targets."""
+_PAGES = Path("karat-demo")
+_PAGE = "report.html"
 _VERDICTS = (4, 5)
 _CUTS = [1, 3, 5, 10, 20, 50]
 _FEWEST_FILES = 2
@@ -158,20 +161,30 @@ def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
     from karat.cli.options import Scoring
     from karat.cli.scoring import assess_files
 
-    scoring = Scoring(slices=[f"{folder / 'queries.jsonl'}:type"], quiet=quiet)
+    scoring = Scoring(
+        slices=[f"{folder / 'queries.jsonl'}:type"],
+        names=f"{folder / 'documents.jsonl'}:title",
+        texts=f"{folder / 'queries.jsonl'}:text",
+        quiet=quiet,
+    )
     runs = [str(folder / "bm25.trec"), str(folder / "dense.trec")]
     gold = str(folder / "qrels.trec")
-    report = assess_files(gold, runs, None, scoring.resampling(), scoring, lambda names: names[0])
+    report = assess_files(gold, runs, None, scoring.resampling(), scoring, lambda names: names[0], [Path(_PAGE)])
+    report = replace(report, provenance={"name": "40 questions to a help desk"})
     print("40 questions to a help desk of 90 articles, graded 0 to 3:\n")
-    show_comparison(report)
+    show_comparison(replace(report, names={}))
     warn(report.warnings, quiet=quiet)
+    if keep is None:
+        from karat.reports.html import html_of
+
+        _put_page(html_of(report, None), Sample.helpdesk, quiet=quiet)
     place = keep or Path("karat-demo")
     again = "" if keep else "karat demo --keep karat-demo, then "
     say(f"Next: {again}karat compare {place}/qrels.trec {place}/bm25.trec {place}/dense.trec", quiet=quiet)
 
 
 def _run_plan(folder: Path, sample: Sample, output: Path | None, keep: Path | None, *, quiet: bool) -> None:
-    """Run the sample's plan; the results go where they are asked for, or nowhere."""
+    """Run the sample's plan; the results go where they are asked for, or nowhere but for the page."""
     from tempfile import TemporaryDirectory
 
     from karat.cli.run_plan import carry_out
@@ -179,16 +192,31 @@ def _run_plan(folder: Path, sample: Sample, output: Path | None, keep: Path | No
     plan = str((keep or folder) / "karat.toml")
     if output is None and keep is None:
         with TemporaryDirectory() as nowhere:
-            next_step = f"Next: karat demo {sample} --keep karat-{sample}, then change its karat.toml"
             with _whatever_the_gate_says():
                 carry_out(
-                    plan, Path(nowhere), strict=False, as_json=False, quiet=quiet, next_step=next_step, tell_files=False
+                    plan, Path(nowhere), strict=False, as_json=False, quiet=quiet, next_step=None, tell_files=False
                 )
+            _put_page((Path(nowhere) / _PAGE).read_text(encoding="utf-8"), sample, quiet=quiet)
+        say(f"Next: karat demo {sample} --keep karat-{sample}, then change its karat.toml", quiet=quiet)
         return
     again, report = _NEXT[sample.value]
     next_step = f"Next: karat {again} {plan}" if keep else f"Next: karat gate targets.toml {output}/{report}"
     with _whatever_the_gate_says():
         carry_out(plan, output or keep, strict=False, as_json=False, quiet=quiet, next_step=next_step)
+
+
+def _put_page(page: str, sample: Sample, *, quiet: bool) -> None:
+    """The report that people open; a folder that cannot be written to takes nothing else from a demonstration."""
+    from karat.formats.atomic import make_folder, write_text
+
+    path = _PAGES / f"{sample}.html"
+    try:
+        make_folder(_PAGES)
+        write_text(path, page)
+    except DataError as error:
+        warn([f"the page was not written: {error}"], quiet=quiet)
+    else:
+        say(f"Wrote {path} (offline, {len(page.encode()) / 1000:.0f} KB): open it in a browser", quiet=quiet)
 
 
 @contextmanager
@@ -205,7 +233,6 @@ def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
     """The same job on the matrices of a folder: one that is called a reference's, and the others."""
     from karat.cli.agree import agreement_plan
     from karat.cli.run_plan import carry_out_content
-    from karat.errors import DataError
     from karat.formats.vectors import read_vectors
     from karat.plan.looking import look
 

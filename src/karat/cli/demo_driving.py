@@ -68,7 +68,7 @@ def _plan(table: Table, vectors: str, *, write: bool) -> dict[str, Any]:
         "cutoffs": _CUTS,
         "headline": [*(f"Recall@{k}" for k in _CUTS), "Precision@5", "NDCG@5", "MAP@5"],
         "conventions": {"dialect": "alfa"},
-        "outputs": ["report.json", "report.md"] if write else [],
+        "outputs": ["report.html", "report.json", "report.md"] if write else [],
     }
 
 

@@ -59,7 +59,7 @@ def own_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
             **({"users": users} if users else {}),
         },
         "systems": {name: {"kind": "recommender", "model": name, **more} for name, more in _MODELS.items()},
-        "outputs": ["report.json", "report.md"],
+        "outputs": ["report.html", "report.json", "report.md"],
         "output": [{"file": _PICTURE, "form": "recommenders"}],
     }
     place = output or DEMO_FOLDER

@@ -15,7 +15,7 @@ def _runs(found: Found) -> list[str]:
     runs = {name_of(path, taken): path for path in found.runs or ["bm25.trec", "dense.trec"]}
     measures = ["ndcg@10", "ap", "rr", "recall@100", "precision@10"]
     baseline = next(iter(runs)) if len(runs) > 1 else None
-    lines = top(measures, [], baseline, found, ["report.json", "report.md"])
+    lines = top(measures, [], baseline, found, ["report.html", "report.json", "report.md"])
     lines += ["", "[gold]", 'kind = "labels"', f"path = {text_of(next(iter(found.golds), 'qrels.txt'))}"]
     lines.append("# relevant_from = 2        # the grade from which an item is relevant")
     for name, path in runs.items():
@@ -68,7 +68,7 @@ def _reference(found: Found) -> list[str]:
     candidates = {name_of(path, taken): path for path in vectors if path != reference} or {"candidate": "candidate.npy"}
     measures = measures_for()
     baseline = next(iter(candidates)) if len(candidates) > 1 else None
-    lines = top(measures, [10, 1, 3, 5], baseline, found, ["report.json", "metrics_vs_k.png"])
+    lines = top(measures, [10, 1, 3, 5], baseline, found, ["report.html", "report.json", "metrics_vs_k.png"])
     lines += ["", "[[output]]", 'file = "{system}_results.csv"', 'form = "cutoffs"         # a row for each k']
     lines += ["", "[[output]]", 'file = "queries.parquet"', 'form = "queries"         # every query\'s scores']
     lines += ["", "[gold]", 'kind = "reference"', f"path = {text_of(reference)}"]
@@ -98,7 +98,7 @@ def _search(found: Found) -> list[str]:
     queries = next(iter(found.query_vectors), "queries.npz")
     measures = ["ndcg(gain=exp)@10", "recall(rel=2)@10", "precision(rel=2)@10", "rr(rel=2)@10"]
     baseline = next(iter(spaces)) if len(spaces) > 1 else None
-    lines = top(measures, [], baseline, found, ["report.json", "scores.csv"])
+    lines = top(measures, [], baseline, found, ["report.html", "report.json", "scores.csv"])
     lines += ["", "[gold]", 'kind = "labels"', f"path = {text_of(next(iter(found.golds), 'labels.jsonl'))}"]
     for name, path in spaces.items():
         lines += [
@@ -126,7 +126,7 @@ def _keywords(found: Found) -> list[str]:
     off = "" if asks else "# "
     measures = ["Recall", "Precision", "NDCG", "MAP"]
     bare = replace(found, tables={}, item_tables={}, names=None)
-    lines = top(measures, [5, 1, 3], None, bare, ["report.json", "report.md"])
+    lines = top(measures, [5, 1, 3], None, bare, ["report.html", "report.json", "report.md"])
     lines += [
         'conventions.dialect = "alfa"   # Recall divides by K, Precision by all that is relevant',
         "",
@@ -168,7 +168,7 @@ def _recommenders(found: Found) -> list[str]:
         f"measures = [{', '.join(map(text_of, [*accuracy, *beyond]))}]{liked}",
         "cutoffs = [5, 10, 20]           # of measures that have none",
         f"headline = [{', '.join(head)}]",
-        'outputs = ["report.json", "report.md"]',
+        'outputs = ["report.html", "report.json", "report.md"]',
         "",
         "[[output]]",
         'file = "recommenders.png"',

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from karat.errors import UsageError
+from karat.formats.atomic import make_folder, writing_files
 from karat.reports.charts.from_form import all_charts
 from karat.reports.charts.model import Chart, DotPlot, Histogram, LineChart
 from karat.reports.charts.pictures.bars import bars_figure
@@ -51,15 +52,13 @@ def _drawn(chart: Chart) -> "Figure":
 
 
 def write_pictures(form: Mapping[str, Any], folder: str | Path, suffix: str = ".png") -> list[Path]:
-    """All charts that a report's form has something for, a file each: ``slices-ndcg-10.png``; the files written."""
+    """All charts that a report's form has something for, a file each: ``slices-ndcg-10.png``; all files or none."""
     kind = suffix.lower().lstrip(".")
     if kind not in PICTURE_FORMS:
         raise UsageError(f"pictures as {suffix!r}", expected=" or ".join(f".{one}" for one in PICTURE_FORMS))
     home = Path(folder)
-    home.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, chart in all_charts(form).items():
-        path = home / f"{name}.{kind}"
-        path.write_bytes(to_picture(chart, kind))  # type: ignore[arg-type]
-        written.append(path)
-    return written
+    pictures = {home / f"{name}.{kind}": to_picture(chart, kind) for name, chart in all_charts(form).items()}  # type: ignore[arg-type]
+    make_folder(home)
+    with writing_files(pictures):
+        pass
+    return list(pictures)
