@@ -205,13 +205,25 @@ def history_to_csv(history: History) -> str:
     return file.getvalue()
 
 
+@dataclass(frozen=True)
+class _Line:
+    """A series as a legend calls it."""
+
+    name: str
+    points: Sequence[Point]
+
+
 def history_to_picture(history: History, form: Literal["png", "svg"]) -> bytes:
-    """All series in one chart."""
+    """All series in one chart, with a mark where any of them steps."""
     from karat.reports.charts import history_chart
     from karat.reports.charts.pictures import to_picture
 
     measures = list(dict.fromkeys(series.measure for series, _ in history.series))
+    lines = [_Line(one.system if len(measures) == 1 else one.name, one.points) for one, _ in history.series]
+    stepped: dict[str, list[str]] = {}
+    for line, (_, steps) in zip(lines, history.series, strict=True):
+        for one in steps:
+            stepped.setdefault(one.after.time, []).append(line.name)
+    marks = [(time, f"step: {', '.join(names)}") for time, names in stepped.items()]
     title = f"{history.plan}: {', '.join(measures)}"
-    marks = [(one.after.time, f"step: {series.system}") for series, steps in history.series for one in steps]
-    chart = history_chart([series for series, _ in history.series], marks, title, ", ".join(measures))
-    return to_picture(chart, form)
+    return to_picture(history_chart(lines, marks, title, ", ".join(measures)), form)
