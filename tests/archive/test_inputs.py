@@ -82,6 +82,14 @@ def test_odd_texts_name_nothing(folder: Path) -> None:
     assert inputs_of({"gold": ["x" * 5000, "a\0b", "", ":", "::", "no_such_module:f"]}, folder) == {}
 
 
+def test_words_and_the_plans_own_folder_are_none(folder: Path) -> None:
+    words = {"kind": "run", "no_value": ["-", ".", "model"], "select": ["run"], "separator": "/", "path": "gold.qrels"}
+    assert set(inputs_of({"gold": words}, folder)) == {"gold.qrels"}
+    assert inputs_of({"gold": {"path": "."}}, folder) == inputs_of({"gold": {"path": ".."}}, folder) == {}
+    assert set(inputs_of({"gold": {"path": "."}}, folder / "log")) == {"./ratings.csv", "./movies.csv"}
+    assert set(inputs_of({"systems": {"of": {"path": "run"}}}, folder)) == {"run"}, "a system may be called anything"
+
+
 def test_what_vanishes_is_left_out(folder: Path) -> None:
     found = inputs_of(SETTINGS, folder)
     (folder / "gold.qrels").unlink()

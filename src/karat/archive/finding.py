@@ -20,14 +20,29 @@ def find_archive(start: Path | None = None, given: Path | None = None) -> Path:
     named = given if given is not None else Path(os.environ[ENVIRONMENT]) if os.environ.get(ENVIRONMENT) else None
     if named is not None:
         inner = named / FOLDER
-        return inner if inner.is_dir() and not (named / "runs").is_dir() else named
+        return inner if _is_folder(inner) and not _is_folder(named / "runs") else named
     here = (start or Path.cwd()).absolute()
     for folder in (here, *here.parents):
-        if (folder / FOLDER).is_dir():
+        if _is_folder(folder / FOLDER):
             return folder / FOLDER if start or folder != here else Path(FOLDER)
-        if (folder / ".git").exists() or folder == _home():
+        if _is_there(folder / ".git") or folder == _home():
             break
     return start / FOLDER if start else Path(FOLDER)
+
+
+def _is_folder(path: Path) -> bool:
+    """Where one may not look there is none."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _home() -> Path | None:

@@ -11,7 +11,7 @@ from secrets import token_hex
 from shutil import rmtree
 from typing import Any
 
-from karat.archive.durable import as_bytes, lock_folder, locked, sync_folder, write_new
+from karat.archive.durable import as_bytes, lock_folder, locked, replace_file, sync_folder, write_new
 from karat.archive.naming import run_name
 from karat.archive.processes import is_alive
 from karat.archive.run import MANIFEST
@@ -30,8 +30,7 @@ def make_archive(archive: Path) -> Path:
     runs.mkdir(parents=True, exist_ok=True)
     ignoring = archive / ".gitignore"
     if not ignoring.exists():
-        with suppress(FileExistsError):
-            write_new(ignoring, b"*\n")
+        replace_file(ignoring, b"*\n")
     return runs
 
 

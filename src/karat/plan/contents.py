@@ -23,8 +23,13 @@ _NAMES_NO_INPUT = frozenset(
     )
 )
 """Keys of a plan under which nothing stands that a run reads."""
-_WORDS = frozenset(("kind", "engine", "metric", "format", "method", "dtype", "ties", "folder", "separator"))
-"""Keys whose values are words, or a place to work in: a folder that is called like one is none that is read."""
+_WORDS = frozenset(
+    (
+        *("kind", "engine", "metric", "format", "method", "dtype", "ties", "match", "of", "folder"),
+        *("separator", "no_value", "select", "show", "filter", "id", "user", "item", "value", "time", "query_text"),
+    )
+)
+"""Keys whose values are words, columns, or a place to work in: what is called like one is none that is read."""
 _STANDARD_INPUT = "-"
 _IDS = ", ids"
 
@@ -76,7 +81,7 @@ def _texts(settings: Any, words: Collection[str] = ()) -> Iterator[str]:
         yield settings
     elif isinstance(settings, Mapping):
         for key, value in settings.items():
-            if not (key in words and isinstance(value, str)):
+            if key not in words or isinstance(value, Mapping):
                 yield from _texts(value, words)
     elif isinstance(settings, list | tuple):
         for value in settings:
@@ -108,6 +113,8 @@ def _named_with_more(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
         if _is_file(path):
             yield spelling, path
             return
+        if _is_folder(path) and find_beside(path, "log") is None and folder.resolve().is_relative_to(path.resolve()):
+            return  # the plan's own folder, or one that it is in: what the plan writes would count as well
         if _is_folder(path):
             # Of a folder with a log only the files that are read: there may be others, such as those a run writes.
             of_log = [find_beside(path, kind) for kind in ("log", "items", "users")]
