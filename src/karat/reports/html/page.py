@@ -22,7 +22,7 @@ __all__ = ["Drawn", "context_of", "page_of"]
 
 _ROOM = 1_480_000
 """Bytes that a page may have in all; the rest of the megabyte and a half is for what grows beside queries."""
-_FOR_SLICE_CHARTS = 36_000
+_FOR_SLICE_CHARTS = 30_000
 """Bytes after which no further chart of slices is drawn."""
 _MOST_SLICE_ROWS = 200
 _MOST_NAMED = 3
