@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from karat.errors import DataError, UsageError
+from karat.markup import visible
 
 __all__ = [
     "Duplicates",
@@ -75,7 +76,7 @@ def check_folder(path: Path) -> None:
 def say(message: str, *, quiet: bool = False) -> None:
     """A line for the person, on standard error."""
     if not quiet:
-        print(message, file=sys.stderr)
+        print(visible(message), file=sys.stderr)
 
 
 def warn(messages: Iterable[str], *, quiet: bool = False) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from karat.markup import visible
 from karat.report import Report
 from karat.reports.comparison import (
     changes_table,
@@ -207,9 +208,9 @@ def _table(
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True, header_style="bold")
     for position, name in enumerate(header):
         side = "left" if position in text else "right"
-        table.add_column(name, justify=side, no_wrap=position not in folding, overflow="fold")  # type: ignore[arg-type]
+        table.add_column(visible(name), justify=side, no_wrap=position not in folding, overflow="fold")  # type: ignore[arg-type]
     for number, row in enumerate(rows):
-        table.add_row(*(Text(cell, (styles or {}).get((number, place), "")) for place, cell in enumerate(row)))
+        table.add_row(*(Text(visible(cell), (styles or {}).get((number, place), "")) for place, cell in enumerate(row)))
     return table
 
 

@@ -14,20 +14,19 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from karat._version import __version__
+from karat.markup import visible
 from karat.reports.charts import CHART_CSS
 
 __all__ = ["SCRIPT", "embedded", "rendered", "script", "shown", "style"]
 
 _HERE = files(__package__ or __name__)
 SCRIPT = "assets/page.js"
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _BROKEN = re.compile("[\ud800-\udfff]")
 
 
 def shown(text: object) -> str:
     """Nothing invisible: control characters as symbols of theirs, halves of characters as the sign for the unknown."""
-    visible = _CONTROL.sub(lambda found: "\u2421" if found[0] == "\x7f" else chr(0x2400 + ord(found[0])), str(text))
-    return _BROKEN.sub("\ufffd", visible)
+    return _BROKEN.sub("\ufffd", visible(str(text)))
 
 
 def embedded(form: Any) -> Markup:

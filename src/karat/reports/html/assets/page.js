@@ -18,8 +18,8 @@
 
   // Control characters as symbols of theirs, so that nothing is invisible.
   const visible = (text) =>
-    String(text).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, (one) =>
-      one === "\u007f" ? "\u2421" : String.fromCharCode(0x2400 + one.charCodeAt(0)));
+    String(text).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, (one) =>
+      one < " " ? String.fromCharCode(0x2400 + one.charCodeAt(0)) : "\u2421");
   const named = (text, kind = "name") => make("bdi", { class: kind }, visible(text));
 
   const number = (value, digits = 3) => {
@@ -76,7 +76,8 @@
   const keys = new Map();
   addEventListener("keydown", (event) => {
     if (!plain(event) || (help && help.open)) return;
-    if (event.key === "Escape" && typing(event)) { event.target.blur(); return; }
+    // A field of a search is emptied by Escape, but the page would not be told: it would go on filtering.
+    if (event.key === "Escape" && typing(event)) { event.preventDefault(); event.target.blur(); return; }
     if (typing(event)) return;
     const act = keys.get(event.key);
     if (act && act(event) !== false) event.preventDefault();
