@@ -127,6 +127,7 @@ class Opened:
         return details.query(0) | {"row": row}
 
     def _scores_of(self, id_: str) -> dict[str, dict[str, Floats]]:
+        """By system and measure, with the digits of the table: the same figure must not be another elsewhere."""
         frame = self.run.scores().filter(pl.col(QUERY) == id_).collect()
         held = {row["system"]: row for row in frame.iter_rows(named=True)}
         return {
@@ -171,4 +172,4 @@ def _listed(answers: Answers) -> list[Any]:
 
 
 def _one(value: float | None) -> Floats:
-    return np.array([np.nan if value is None else value])
+    return few_digits(np.array([np.nan if value is None else value]))

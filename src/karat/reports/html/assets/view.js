@@ -118,10 +118,11 @@
       waiting = setTimeout(narrow, 120);
     });
     runs.addEventListener("keydown", (event) => {
-      if (event.target.id !== "filter" || event.key !== "Enter") return;
+      if (event.target.id !== "filter" || (event.key !== "Enter" && event.key !== "Escape")) return;
       event.preventDefault();
       clearTimeout(waiting);
-      narrow().then(() => { at = 0; mark(); });
+      if (event.key === "Enter") narrow().then(() => { at = 0; mark(); });
+      else if (event.target.value) { event.target.value = ""; narrow(); }
     });
     runs.addEventListener("change", (event) => { if (event.target.id === "plan") narrow(); });
     runs.addEventListener("click", (event) => {
