@@ -49,17 +49,24 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Told:
-    """A step in words."""
+class Moved:
+    """A system at a step."""
 
     system: str
-    run: str
-    run_before: str
-    time: str
     levels: str
     change: str
     sign: str
     sure: str
+
+
+@dataclass(frozen=True)
+class Told:
+    """What stepped between two runs, in words, and what changed there."""
+
+    run: str
+    run_before: str
+    time: str
+    moved: tuple[Moved, ...]
     causes: tuple[str, ...]
     more: int
 
@@ -94,7 +101,7 @@ def history_context(shelf: Shelf, request: Request) -> dict[str, Any]:
         "verdicts": any(row.verdict for row in rows),
         "commits": any(row.commit for row in rows),
         "left_out": max(0, len(runs) - _MOST_ROWS),
-        "steps": [_told(series, step, lower) for series, steps in found for step in reversed(steps)],
+        "steps": _told(found, lower),
     }
 
 
@@ -137,7 +144,9 @@ def _chart(found: Sequence[tuple[Series, Sequence[Stepped]]], title: str, measur
     for series, steps in found:
         for step in steps:
             marks.setdefault(step.after.time, []).append(series.system)
-    named = [(time, f"step: {', '.join(systems)}") for time, systems in marks.items()]
+    named = [
+        (time, f"step: {names[0] if len(names) == 1 else f'{len(names)} systems'}") for time, names in marks.items()
+    ]
     return charts.history_chart([_Named(series.system, series.points) for series, _ in found], named, title, measure)
 
 
@@ -192,19 +201,28 @@ def _sign(step: Stepped, lower: bool) -> str:
     return "better" if (step.step.difference > 0) != lower else "worse"
 
 
-def _told(series: Series, one: Stepped, lower: bool) -> Told:
+def _told(found: Sequence[tuple[Series, Sequence[Stepped]]], lower: bool) -> list[Told]:
+    """The newest first; what stepped at the same run stands together."""
+    held: dict[tuple[str, str, str], list[tuple[str, Stepped]]] = {}
+    for series, steps in found:
+        for one in steps:
+            held.setdefault((one.after.time, one.after.name, one.before.name), []).append((series.system, one))
+    return [
+        Told(
+            run,
+            before,
+            shown_time(time),
+            tuple(_moved(system, one, lower) for system, one in own),
+            tuple(map(str, own[0][1].changed[:_CAUSES_SHOWN])),
+            max(0, len(own[0][1].changed) - _CAUSES_SHOWN),
+        )
+        for (time, run, before), own in sorted(held.items(), reverse=True)
+    ]
+
+
+def _moved(system: str, one: Stepped, lower: bool) -> Moved:
     step = one.step
     ends = decimals_of((min(step.before, step.after), max(step.before, step.after)))
+    levels = " → ".join(figure_shown(level, ends) for level in (step.before, step.after))
     sure = {True: "beyond the errors", False: "within the errors", None: ""}[step.beyond]
-    return Told(
-        series.system,
-        one.after.name,
-        one.before.name,
-        shown_time(one.after.time),
-        " → ".join(figure_shown(level, ends) for level in (step.before, step.after)),
-        difference_shown(step.difference, None, decimals=ends),
-        _sign(one, lower),
-        sure,
-        tuple(map(str, one.changed[:_CAUSES_SHOWN])),
-        max(0, len(one.changed) - _CAUSES_SHOWN),
-    )
+    return Moved(system, levels, difference_shown(step.difference, None, decimals=ends), _sign(one, lower), sure)
