@@ -196,17 +196,20 @@ def test_two_runs_side_by_side(page: "Page", home: str, archive: Archive, names:
     assert page.locator("#query .column:not(.gold) h3").all_inner_texts() == ["a: combined", "b: combined"]
     before, after = (archive.find(name).answer(str(query)) for name in names[:2])
     assert before is not None and after is not None
-    ranks = {item: rank for rank, item in enumerate(before.systems["combined"].items.to_list(), 1)}
-    moves = [moved(ranks.get(item), rank) for rank, item in enumerate(after.systems["combined"].items.to_list(), 1)]
+    ours, theirs = after.systems["combined"], before.systems["combined"]
+    ranks = dict(zip(theirs.items, theirs.ranks.tolist(), strict=True))
+    depth = int(theirs.first.sum())
+    assert depth < theirs.total[0]
+    moves = [moved(ranks.get(item), rank, depth) for item, rank in zip(ours.items, ours.ranks.tolist(), strict=True)]
     assert page.locator("#query .column:last-child .move").all_inner_texts() == moves
     assert set(moves) - {"="}, "something moved"
     page.keyboard.press("Escape")
     page.wait_for_selector("#query", state="hidden")
 
 
-def moved(before: int | None, after: int) -> str:
+def moved(before: int | None, after: int, depth: int) -> str:
     if before is None:
-        return "new"
+        return f">{depth}"
     return "=" if before == after else f"{'▲' if before > after else '▼'}{abs(before - after)}"
 
 

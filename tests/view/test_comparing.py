@@ -73,7 +73,7 @@ def test_rows_hold_both_runs(pair: Pair) -> None:
     gains = []
     for row in found["rows"]:
         assert row["values"] == [before[row["row"]], after[row["row"]]]
-        gains.append(row["values"][1] - row["values"][0])
+        gains.append(round(row["values"][1] - row["values"][0], 9))
     assert gains == sorted(gains) and gains[0] < 0 < gains[-1]
 
 

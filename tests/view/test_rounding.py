@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat.reports.html.packing import _rounded
+from karat.reports.html.table import _rounded
 from karat.view.rounding import few_digits
 
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True, width=64)

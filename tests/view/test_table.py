@@ -1,6 +1,9 @@
 """The table answers as the script of a report's file does."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cmp_to_key
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -33,23 +36,25 @@ def table_of(ids: list[str], texts: list[str | None], values: list[list[float | 
 
 
 def as_the_script_does(
-    ids: list[str], texts: list[str | None], values: list[list[float | None]], asked: Asked
+    ids: list[str], texts: list[str | None], values: list[list[float | None]], asked: Asked, idle: Sequence[int]
 ) -> dict[str, Any]:
     """page.js, ``fromFile``, put into Python line by line."""
 
-    def gain(system: int, row: int) -> float | None:
+    def difference(system: int, row: int) -> float | None:
         before, after = values[0][row], values[system][row]
-        if before is None or after is None:
-            return None
-        return before - after if LABELS[asked.label] else after - before
+        return None if before is None or after is None else floor((after - before) * 1e9 + 0.5) / 1e9
+
+    def gain(system: int, row: int) -> float | None:
+        change = difference(system, row)
+        return change if change is None or not LABELS[asked.label] else -change
 
     def key(row: int) -> float | None:
         kind, _, system = asked.sort.partition(":")
         if kind in ("loss", "gain"):
-            found = [one for one in (gain(1, row), gain(2, row)) if one is not None]
+            found = [one for one in (gain(system, row) for system in (1, 2) if system not in idle) if one is not None]
             return (min if kind == "loss" else max)(found) if found else None
         if kind == "difference":
-            return gain(int(system), row)
+            return difference(int(system), row)
         return values[int(system)][row] if kind == "score" else row
 
     def order(one: int, other: int) -> float:
@@ -66,9 +71,13 @@ def as_the_script_does(
     wanted = asked.text.strip().lower()
     rows = [row for row in rows if wanted in f"{ids[row]}\n{texts[row] or ''}".lower()]
     rows = [row for row in rows if asked.slice is None or row in SLICES[asked.slice]]
-    shown = rows[asked.offset : asked.offset + asked.limit]
+    offset = asked.offset
+    if asked.find and asked.find in ids and ids.index(asked.find) in rows and asked.limit:
+        place = rows.index(ids.index(asked.find))
+        offset = place - place % asked.limit
+    shown = rows[offset : offset + asked.limit]
     listed = [{"row": row, "id": ids[row], "text": texts[row], "values": [one[row] for one in values]} for row in shown]
-    return {"total": len(rows), "rows": listed}
+    return {"total": len(rows), "offset": offset, "rows": listed}
 
 
 @given(st.data(), st.integers(1, 9))
@@ -86,8 +95,11 @@ def test_any_order_and_any_filter(data: st.DataObject, n: int) -> None:
         data.draw(st.sampled_from([None, 0, 1, 2])),
         data.draw(st.integers(0, 4)),
         data.draw(st.integers(0, 9)),
+        data.draw(st.sampled_from(["", "nobody asked this", *ids])),
     )
-    assert table_of(ids, texts, values).rows(asked) == as_the_script_does(ids, texts, values, asked)
+    idle = data.draw(st.sampled_from([(), (1,), (2,)]))
+    found = replace(table_of(ids, texts, values), idle=idle).rows(asked)
+    assert found == as_the_script_does(ids, texts, values, asked, idle)
 
 
 def test_long_texts_are_cut_as_in_the_file() -> None:

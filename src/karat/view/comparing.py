@@ -1,7 +1,7 @@
 """Two runs side by side: their queries in one table, systems beside their earlier selves, a query with all rankings."""
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cached_property
 from threading import Thread
 from typing import Any
@@ -84,8 +84,8 @@ class Beside:
 
     @cached_property
     def labels(self) -> list[str]:
-        """The measures that are compared."""
-        return list(dict.fromkeys(one.measure for one in self.compared.comparisons))
+        """The measures that are compared and of single queries."""
+        return list(dict.fromkeys(one.measure for one in self.compared.comparisons if not one.whole))
 
     @cached_property
     def systems(self) -> list[str]:
@@ -135,7 +135,10 @@ class Beside:
         row = self.table.row_of(id_)
         if row is None:
             return None
-        found = [side.query(id_) for side in (self.before, self.after)]
+        with ThreadPoolExecutor(len(SIDES)) as threads:
+            found: list[dict[str, Any] | None] = list(
+                threads.map(lambda side: side.query(id_), (self.before, self.after))
+            )
         known = [one for one in found if one is not None]
         golds: list[dict[str, Any]] = []
         listed: dict[str, dict[str, Any]] = {}

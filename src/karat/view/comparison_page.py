@@ -11,6 +11,7 @@ from markupsafe import Markup
 from karat.archive import Run
 from karat.archive.naming import shown_time
 from karat.reports import charts
+from karat.reports.charts.from_form.reading import relevant_from
 from karat.reports.html.figures import NOTHING, cell_of
 from karat.reports.html.page import Drawn
 from karat.reports.html.rendering import embedded
@@ -86,6 +87,7 @@ def comparison_context(beside: Beside) -> dict[str, Any]:
         "many": many,
         "sections": [("changed", "What changed"), ("measures", "Measures"), ("queries", many.capitalize())],
         "about": embedded(_about(beside, one, many)),
+        "about_labels": beside.labels,
         "packed": None,
     }
 
@@ -140,6 +142,8 @@ def _about(beside: Beside, one: str, many: str) -> dict[str, Any]:
         "bases": beside.bases,
         "against": "run a",
         "compared": beside.table.compared,
+        "idle": [],
+        "rel": relevant_from(beside.after.form, beside.labels[0]) if beside.labels else None,
         "slices": beside.after.slices,
         "golds": [],
         "ranking": [],

@@ -12,7 +12,7 @@ from karat.archive import Run
 from karat.archive.contents import GOLDS, RANKINGS
 from karat.columns import QUERY
 from karat.errors import UsageError
-from karat.reports.charts.from_form.reading import labels_of, less_is_better
+from karat.reports.charts.from_form.reading import idle_systems, is_of_queries, labels_of, less_is_better
 from karat.reports.html.cases import cases_of
 from karat.reports.html.details import Details, keywords_of
 from karat.reports.html.sections import headline_labels
@@ -40,8 +40,8 @@ class Opened:
 
     @cached_property
     def labels(self) -> list[str]:
-        """All measures."""
-        return labels_of(self.form)
+        """The measures of single queries; coverage, for one, is a figure over all."""
+        return [label for label in labels_of(self.form) if is_of_queries(self.form, label)]
 
     @cached_property
     def slices(self) -> list[str]:
@@ -50,8 +50,13 @@ class Opened:
 
     @cached_property
     def asked(self) -> pl.DataFrame:
-        """query_id, text and slices, in the order of scores."""
-        return self.run.queries().collect()
+        """query_id and text, in the order of scores."""
+        return self.run.queries().select(QUERY, "text").collect()
+
+    @cached_property
+    def _slices_of(self) -> pl.Series:
+        """Of every query the names of the slices that it is in."""
+        return self.run.queries().select("slices").collect()["slices"]
 
     @cached_property
     def table(self) -> Table:
@@ -66,18 +71,26 @@ class Opened:
             {label: less_is_better(self.form, label) for label in self.labels},
             self.rounded,
             self.members,
+            [place for place, name in enumerate(self.systems) if name in idle_systems(self.form)],
         )
 
     @cached_property
     def _places(self) -> list[Ints]:
-        """Of every system where its queries stand in the file of scores; −1 where one has none."""
-        ids = self.asked.select(QUERY)
+        """Of every system where its queries stand in the file of scores; −1 where one has none.
+
+        The file is in the order of ids, and of each the systems are in the report's order. As no pair stands there
+        twice, it suffices to know how many rows there are to know that all systems have all queries.
+        """
+        ids, many = self.asked.select(QUERY), len(self.systems)
+        held = self.run.scores().select("system").collect()["system"]
+        if len(held) == len(ids) * many and held.head(many).to_list() == self.systems:
+            first = np.empty(len(ids), dtype=np.int64)
+            first[ids[QUERY].arg_sort().to_numpy()] = np.arange(0, len(held), many)
+            return [first + place for place in range(many)]
         frame = self.run.scores().select(QUERY, "system").with_row_index("at").collect()
         found = []
         for name in self.systems:
-            own = frame.filter(pl.col("system") == name)
-            if not own[QUERY].equals(ids[QUERY]):
-                own = ids.join(own, on=QUERY, how="left", maintain_order="left")
+            own = ids.join(frame.filter(pl.col("system") == name), on=QUERY, how="left", maintain_order="left")
             found.append(own["at"].cast(pl.Int64).fill_null(-1).to_numpy())
         return found
 
@@ -93,7 +106,7 @@ class Opened:
 
     @cached_property
     def _members(self) -> dict[str, Ints]:
-        rows = self.asked.with_row_index("row").select("row", "slices").explode("slices").drop_nulls("slices")
+        rows = self._slices_of.to_frame().with_row_index("row").explode("slices").drop_nulls("slices")
         grouped = rows.group_by("slices", maintain_order=True).agg("row")
         return {name: own.to_numpy() for name, own in zip(grouped["slices"], grouped["row"], strict=True)}
 
@@ -119,7 +132,7 @@ class Opened:
             [id_],
             [self.table.texts[row]],
             self._scores_of(id_),
-            {name: [0] for name in self.asked["slices"][row]},
+            {name: [0] for name in self._slices_of[row]},
             self.run.names(ids) if ids else {},
             answers,
             self.keywords,
@@ -131,20 +144,27 @@ class Opened:
         frame = self.run.scores().filter(pl.col(QUERY) == id_).collect()
         held = {row["system"]: row for row in frame.iter_rows(named=True)}
         return {
-            name: {label: _one(held.get(name, {}).get(label)) for label in system["measures"]}
+            name: {label: _one(held.get(name, {}).get(label)) for label in self.labels if label in system["measures"]}
             for name, system in self.form["systems"].items()
         }
 
     def examples(self) -> Details:
         """Enough for a page's examples: their answers alone, and the scores of the first measure."""
-        label = headline_labels(self.form)[0]
-        columns = zip(self.systems, self.scores(label), strict=True)
-        known = {name: {label: own} for name, own in columns if label in self.form["systems"][name]["measures"]}
+        shown = [label for label in headline_labels(self.form) if label in self.labels][:1]
+        known: dict[str, dict[str, Floats]] = {name: {} for name in self.systems}
+        for label in shown:
+            for name, own in zip(self.systems, self.scores(label), strict=True):
+                if label in self.form["systems"][name]["measures"]:
+                    known[name][label] = own
         slices: dict[str, Sequence[int]] = dict.fromkeys(self.slices, ())
         ids, texts = cast("Sequence[str]", self.table.ids), cast("Sequence[str | None]", self.table.texts)
         bare = Details(ids, texts, known, slices)
-        cases = cases_of(bare, label, lower=less_is_better(self.form, label))
-        chosen = {case.id for _, best, worst in cases for case in (*best, *worst)}
+        chosen = {
+            case.id
+            for label in shown
+            for _, best, worst in cases_of(bare, label, lower=less_is_better(self.form, label))
+            for case in (*best, *worst)
+        }
         answers = self._answers_to(sorted(chosen))
         items = () if answers is None else {item for one in _listed(answers) for item in one.items}
         return Details(ids, texts, known, slices, self.run.names(items) if items else {}, answers)

@@ -137,6 +137,7 @@ def _asked(request: Request) -> Asked:
         request.number("slice", 0, _MOST_OFFSET) if request.text("slice") else None,
         request.number("offset", 0, _MOST_OFFSET),
         request.number("limit", 20, MOST_ROWS),
+        request.text("find"),
     )
 
 

@@ -15,7 +15,7 @@ _NEARLY_HALF = 1e-6
 def few_digits(values: Floats) -> Floats:
     """To four significant digits, whole numbers to the unit; what is not finite becomes NaN.
 
-    The same numbers as ``karat.reports.html.packing`` makes one by one: a whole number divided by a power of ten is the
+    The same numbers as ``karat.reports.html.table`` makes one by one: a whole number divided by a power of ten is the
     double that is nearest to the decimal. Where a product may have been rounded over a half, Python decides.
     """
     known = np.isfinite(values)

@@ -34,6 +34,8 @@ class Asked:
     slice: int | None = None
     offset: int = 0
     limit: int = 20
+    find: str = ""
+    """A query: the page that it stands on, whatever the offset."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,8 @@ class Table:
     """Of a measure the scores, systems × queries, rounded as they are shown."""
     members: Callable[[int], Ints]
     """The rows of the queries in a slice, by its place."""
+    idle: Sequence[int] = ()
+    """The places of systems that nobody asks about, such as a random one."""
     _orders: Recent[tuple[str, bool, str], Ints] = field(default_factory=lambda: Recent(_ORDERS_KEPT))
 
     def rows(self, asked: Asked) -> dict[str, Any]:
@@ -61,11 +65,19 @@ class Table:
         order = self._orders.get((asked.sort, asked.down, asked.label), lambda: self._order(asked))
         kept = self._kept(asked)
         found = order if kept is None else order[kept[order]]
-        shown = found[asked.offset : asked.offset + min(asked.limit, MOST_ROWS)]
+        limit = min(asked.limit, MOST_ROWS)
+        offset = self._offset(asked, found, limit)
+        shown = found[offset : offset + limit]
         values = self.column(asked.label)[:, shown].T
         listed = zip(shown.tolist(), self.ids.gather(shown), self.texts.gather(shown), values.tolist(), strict=True)
         rows = [{"row": row, "id": id_, "text": text, "values": _plain(own)} for row, id_, text, own in listed]
-        return {"total": len(found), "rows": rows}
+        return {"total": len(found), "offset": offset, "rows": rows}
+
+    def _offset(self, asked: Asked, found: Ints, limit: int) -> int:
+        """Where the page begins: that of the query that is to be found, where it is among these."""
+        row = self.row_of(asked.find) if asked.find and limit else None
+        places = np.flatnonzero(found == (-1 if row is None else row))
+        return int(places[0]) // limit * limit if len(places) else asked.offset
 
     def row_of(self, id_: str) -> int | None:
         """Where a query stands."""
@@ -112,12 +124,13 @@ class Table:
         values = self.column(label)
         if kind in ("loss", "gain") and not place and self.compared:
             pick = np.fmin if kind == "loss" else np.fmax
-            return np.asarray(pick.reduce([self._gain(values, system, label) for system in self.compared]))
+            busy = [system for system in self.compared if system not in self.idle] or self.compared
+            return np.asarray(pick.reduce([self._gain(values, system, label) for system in busy]))
         system = int(place) if place.isascii() and place.isdigit() and len(place) < 6 else -1
         if kind == "score" and 0 <= system < len(self.systems):
             return np.asarray(values[system])
         if kind == "difference" and system in self.compared:
-            return self._gain(values, system, label)
+            return self._difference(values, system)
         raise UsageError(f"cannot sort by {sort!r}", expected="loss, gain, difference:i, score:i or row")
 
     @cached_property
@@ -125,9 +138,13 @@ class Table:
         """The places of the systems that are held against another."""
         return [system for system, base in enumerate(self.bases) if base >= 0]
 
+    def _difference(self, values: Floats, system: int) -> Floats:
+        """Equal ones are equal, whatever the last digits of a subtraction say; halves go up, as in a script."""
+        return np.asarray(np.floor((values[system] - values[self.bases[system]]) * 1e9 + 0.5) / 1e9)
+
     def _gain(self, values: Floats, system: int, label: str) -> Floats:
-        before, after = values[self.bases[system]], values[system]
-        return np.asarray(before - after if self.lower[label] else after - before)
+        change = self._difference(values, system)
+        return -change if self.lower[label] else change
 
 
 def _plain(values: list[float]) -> list[float | None]:
