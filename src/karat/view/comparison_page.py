@@ -149,7 +149,7 @@ def _about(beside: Beside, one: str, many: str) -> dict[str, Any]:
         "ranking": [],
         "gold_of": [],
         "queries": len(beside.table.ids),
-        "answers": True,
+        "answers": any(side.run.manifest.get("answers") for side in (beside.before, beside.after)),
         "notes": [],
         "large": beside.after.lists_no_gold,
         "api": f"/api/compare/{'/'.join(names)}/{quote(beside.which, safe='')}",

@@ -177,8 +177,8 @@ class Opened:
             return None
         wanted = pl.col(QUERY).is_in(list(ids))
         rankings, golds = (pl.scan_parquet(path, glob=False).filter(wanted).collect() for path in paths if path)
-        systems, gold_of = about["systems"], about["gold_of"]
-        return Answers.from_frames(self.asked[QUERY], systems, about["golds"], gold_of, rankings, golds)
+        known = about["systems"], about["golds"], about["gold_of"]
+        return Answers.from_frames(self.asked[QUERY], *known, rankings, golds, about.get("depth"))
 
     @property
     def lists_no_gold(self) -> bool:
