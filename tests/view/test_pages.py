@@ -14,8 +14,10 @@ from karat.archive.history import series_of, steps_in
 from karat.view import Server, Shelf
 from karat.view.listing import PAGE
 from tests.archive.made import START, carried_out, put_small
+from tests.archive.make_data import DATA
 
 from .asking import get, served
+from .conftest import tree_of
 
 
 def listed(text: str) -> list[str]:
@@ -158,3 +160,19 @@ def test_a_run_from_elsewhere_can_be_named(tmp_path: Path, archive: Archive, nam
     with served(Shelf(Archive(tmp_path / "empty"), [run])) as server:
         assert listed(get(server, "/").text) == [names[0]]
         assert get(server, f"/run/{names[0]}").status == 200
+
+
+@pytest.mark.parametrize("version", sorted(path.name for path in DATA.iterdir()))
+def test_runs_of_earlier_versions_open_for_ever(version: str) -> None:
+    shelf = Shelf(Archive(DATA / version))
+    (run,) = shelf.runs()
+    before = tree_of(DATA / version)
+    with served(shelf) as server:
+        assert listed(get(server, "/").text) == [run.name]
+        page = get(server, f"/run/{run.name}")
+        assert page.status == 200 and 'id="queries"' in page.text
+        rows = get(server, f"/api/run/{run.name}/rows?label={quote(run.headline[0])}&sort=score:0&limit=1").json
+        found = get(server, f"/api/run/{run.name}/query?id={quote(rows['rows'][0]['id'])}").json
+        assert found["held"] and found["systems"][0]["items"]
+        assert get(server, f"/compare?a={run.name}&b={run.name}").status == 200
+    assert tree_of(DATA / version) == before
