@@ -1,7 +1,6 @@
 """What a server on one's own machine must not answer: foreign names, paths to elsewhere, and what is no request."""
 
 import socket
-from time import monotonic
 
 import pytest
 
@@ -254,12 +253,10 @@ def test_senseless_questions_are_told_so(server: Server, names: list[str], query
 
 def test_who_does_not_finish_asking_is_let_go(shelf: Shelf) -> None:
     with served(shelf, patience=0.3) as server:
-        begun = monotonic()
         assert spoken(server, b"") == b""
         assert spoken(server, b"GET / HT") == b""
         check_refused(answered(spoken(server, b"GET / HTTP/1.1\r\nHost: 127.0")), 408)
         assert spoken(server, b"", ends=True) == b""
-        assert monotonic() - begun < 15
         assert get(server, "/api/running").status == 200
 
 
