@@ -19,25 +19,22 @@ queries = st.sampled_from(["q1", "q2", "q3", "q4"])
 def answers(gold: dict[str, dict[str, float]], run: dict[str, dict[str, float]], k: int = 2) -> Answers:
     truth = as_gold(gold)
     asked = truth.sorted_queries
-    return Answers(
-        asked.cast(pl.String),
-        {"": listed_gold(truth, asked, k)},
-        {"run": listed_ranking(as_ranking(run), asked, k, truth)},
-        {"run": ""},
-    )
+    judged = listed_gold(truth, asked, k)
+    ranking = listed_ranking(as_ranking(run), asked, k, truth, judged)
+    return Answers(asked.cast(pl.String), {"": judged}, {"run": ranking}, {"run": ""})
 
 
 class TestLists:
     def test_the_first_come_with_scores_and_grades(self) -> None:
         found = answers(GOLD, RUN).systems["run"]
-        assert found.of(0) == [("x", 0.5, 2.0), ("z", 0.5, pytest.approx(float("nan"), nan_ok=True))]
-        assert found.of(1) == [("c", 3.0, 0.0), ("b", 2.0, 3.0)]
+        assert found.of(0) == [(1, "x", 0.5, 2.0), (2, "z", 0.5, pytest.approx(float("nan"), nan_ok=True))]
+        assert found.of(1) == [(1, "c", 3.0, 0.0), (2, "b", 2.0, 3.0)]
         assert found.of(2) == []
         assert found.total.tolist() == [3, 3, 0]
 
     def test_a_gold_has_its_best_first_and_says_how_many_there_are(self) -> None:
         found = answers(GOLD, RUN).golds[""]
-        assert [[item for item, _, _ in found.of(row)] for row in range(3)] == [["x"], ["b", "a"], ["y"]]
+        assert [[one.item for one in found.of(row)] for row in range(3)] == [["x"], ["b", "a"], ["y"]]
         assert found.total.tolist() == [1, 3, 1]
 
     def test_an_order_alone_has_no_scores(self) -> None:
@@ -45,14 +42,14 @@ class TestLists:
         found = listed_ranking(as_ranking({"q1": ["z", "x"]}), truth.sorted_queries, 5, truth)
         assert found.scores is None
         assert found.histogram() is None
-        assert [item for item, _, _ in found.of(0)] == ["z", "x"]
+        assert [one.item for one in found.of(0)] == ["z", "x"]
 
     def test_whole_number_ids_are_text(self) -> None:
         truth = as_gold(pl.DataFrame({"query_id": [10, 9], "item_id": [1, 2], "grade": [1, 1]}))
         run = as_ranking(pl.DataFrame({"query_id": [9, 10], "item_id": [2, 3], "score": [1.0, 1.0]}))
         found = listed_ranking(run, truth.sorted_queries, 5, truth)
         in_order = truth.sorted_queries.cast(pl.String).to_list()
-        assert found.of(in_order.index("9")) == [("2", 1.0, 1.0)]
+        assert found.of(in_order.index("9")) == [(1, "2", 1.0, 1.0)]
 
     @settings(deadline=None)
     @given(
@@ -67,12 +64,23 @@ class TestLists:
             return
         found = answers(gold, run, k)
         for row, query in enumerate(sorted(gold)):
-            wanted = sorted(run.get(query, {}).items(), key=lambda one: (-one[1], one[0]))[:k]
-            assert [(item, score) for item, score, _ in found.systems["run"].of(row)] == wanted
-            for item, _, grade in found.systems["run"].of(row):
-                assert grade == gold[query].get(item) or (np.isnan(grade) and item not in gold[query])
+            ordered = sorted(run.get(query, {}).items(), key=lambda one: (-one[1], one[0]))
             best = sorted(gold[query].items(), key=lambda one: (-one[1], one[0]))[:k]
-            assert [(item, grade) for item, _, grade in found.golds[""].of(row)] == best
+            assert [(one.item, one.grade) for one in found.golds[""].of(row)] == best
+            further = [(rank, item, score) for rank, (item, score) in enumerate(ordered, 1)
+                       if rank <= k or item in dict(best)]  # fmt: skip
+            assert [one[:3] for one in found.systems["run"].of(row)] == further
+            assert found.systems["run"].tuples(k)[row] == tuple(item for item, _ in ordered[:k])
+            for one in found.systems["run"].of(row):
+                assert one.grade == gold[query].get(one.item) or (np.isnan(one.grade) and one.item not in gold[query])
+
+    def test_judged_ones_further_down_have_their_ranks(self) -> None:
+        gold = {"q": {"a": 1, "b": 2, "c": 0}}
+        found = answers(gold, {"q": ["x", "y", "b", "z", "c", "a"]}).systems["run"]
+        assert [(one.rank, one.item) for one in found.of(0)] == [(1, "x"), (2, "y"), (3, "b"), (6, "a")]
+        assert found.tuples() == (("x", "y", "b"),)  # b follows without a gap
+        assert found.tuples(2) == (("x", "y"),)
+        assert found.total.tolist() == [6]
 
 
 class TestFrames:
@@ -83,6 +91,7 @@ class TestFrames:
         )
         for ours, theirs in ((found.systems["run"], again.systems["run"]), (found.golds[""], again.golds[""])):
             assert ours.tuples() == theirs.tuples()
+            np.testing.assert_array_equal(ours.ranks, theirs.ranks)
             np.testing.assert_array_equal(ours.grades, theirs.grades)
             held = np.diff(ours.starts) > 0  # of a query without rows nothing is known
             np.testing.assert_array_equal(ours.total[held], theirs.total[held])

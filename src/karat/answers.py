@@ -2,27 +2,41 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from math import nan
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from karat.columns import GRADE, ITEM, QUERY, SCORE
+from karat.columns import GRADE, ITEM, QUERY, RANK, SCORE
 from karat.tops import first_rows
-from karat.types import Floats, Gold, Ints, Ranking, freeze, places_in, segments_within
+from karat.types import Bools, Floats, Gold, Ints, Ranking, freeze, places_in, segments_within
 
-__all__ = ["GOLD_SHOWN", "Answers", "Listed", "listed_gold", "listed_ranking"]
+__all__ = ["GOLD_SHOWN", "Answers", "Entry", "Listed", "listed_gold", "listed_ranking"]
 
 GOLD_SHOWN = 20
 """How many judged items of a query are kept, where more are not asked for."""
 _BINS = 30
-SYSTEM, RANK, IN_ALL, WHICH = "system", "rank", "of", "gold"
+SYSTEM, IN_ALL, WHICH = "system", "of", "gold"
+
+
+class Entry(NamedTuple):
+    """An item in a list; NaN where it has no score or no grade."""
+
+    rank: int
+    item: str
+    score: float
+    grade: float
 
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """Some items of every query, in order (CSR: those of the i-th query are ``starts[i]:starts[i + 1]``)."""
+    """Some items of every query, in order (CSR: those of the i-th query are ``starts[i]:starts[i + 1]``).
+
+    Of a ranking the first few, and, with their ranks, judged ones that stand further down.
+    """
 
     starts: Ints
     items: pl.Series
@@ -31,20 +45,28 @@ class Listed:
     scores: Floats | None
     """None where only an order is known, and of a gold."""
     total: Ints
-    """By query, how many there are in all: these are the first of them."""
+    """By query, how many there are in all."""
+    ranks: Ints
+    """From 1."""
 
     def __post_init__(self) -> None:
         freeze(self)
 
-    def of(self, row: int) -> list[tuple[str, float, float]]:
-        """Of one query: item, score and grade, NaN where there is none."""
+    def of(self, row: int) -> list[Entry]:
+        """Of one query."""
         first, last = int(self.starts[row]), int(self.starts[row + 1])
         scores = [nan] * (last - first) if self.scores is None else self.scores[first:last].tolist()
-        return list(zip(self.items[first:last], scores, self.grades[first:last].tolist(), strict=True))
+        ranks, grades = self.ranks[first:last].tolist(), self.grades[first:last].tolist()
+        return [Entry(*one) for one in zip(ranks, self.items[first:last], scores, grades, strict=True)]
+
+    @cached_property
+    def first(self) -> Bools:
+        """Which are the first of their query, without a gap above them."""
+        return np.asarray(self.ranks == segments_within(self.starts) + 1)
 
     def histogram(self, bins: int = _BINS) -> dict[str, list[float]] | None:
         """How many of the scores fall where; None where none is known."""
-        known = np.empty(0) if self.scores is None else self.scores[np.isfinite(self.scores)]
+        known = np.empty(0) if self.scores is None else self.scores[self.first & np.isfinite(self.scores)]
         if not len(known):
             return None
         low, high = float(known.min()), float(known.max())
@@ -52,9 +74,11 @@ class Listed:
         counts, edges = np.histogram(known, bins=bins if apart else 1, range=(low, high))
         return {"edges": edges.tolist(), "counts": counts.tolist()}
 
-    def tuples(self) -> tuple[tuple[str, ...], ...]:
-        """The items alone, query by query."""
-        items, starts = self.items.to_list(), self.starts.tolist()
+    def tuples(self, depth: int | None = None) -> tuple[tuple[str, ...], ...]:
+        """The first items alone, query by query; at most ``depth`` of them."""
+        kept = self.first if depth is None else self.first & (self.ranks <= depth)
+        items = self.items.filter(kept).to_list()
+        starts = np.concatenate(([0], np.cumsum(kept)))[self.starts].tolist()
         return tuple(tuple(items[first:last]) for first, last in pairwise(starts))
 
 
@@ -70,6 +94,8 @@ class Answers:
     """By system; a random order has none."""
     gold_of: Mapping[str, str]
     """By system, the gold that it is held against."""
+    depth: int | None = None
+    """How many of the first items are kept; what stands further down is there because it is judged."""
 
     def only(self, system: str) -> "Answers":
         """Of one system."""
@@ -85,19 +111,17 @@ class Answers:
 
     def rankings_frame(self) -> pl.DataFrame:
         """A row an item: query_id, system, rank, item_id, score, grade, of; by query, system and rank."""
-        return self._frame(self.systems, SYSTEM).rename({"place": RANK})
+        return self._frame(self.systems, SYSTEM)
 
     def golds_frame(self) -> pl.DataFrame:
         """A row a judged item: query_id, gold, item_id, grade, of; by query, gold and place."""
-        return self._frame(self.golds, WHICH).drop("place", SCORE)
+        return self._frame(self.golds, WHICH).drop(RANK, SCORE)
 
     def _frame(self, listed: Mapping[str, Listed], kind: str) -> pl.DataFrame:
         frames = [_rows(one, name, kind, number) for number, (name, one) in enumerate(listed.items())]
         whole = pl.concat(frames) if frames else _rows(_NOTHING, "", kind, 0)
         ordered = whole.sort("row", "number", maintain_order=True)
-        return ordered.select(
-            self.queries.gather(ordered["row"]).alias(QUERY), kind, "place", ITEM, SCORE, GRADE, IN_ALL
-        )
+        return ordered.select(self.queries.gather(ordered["row"]).alias(QUERY), kind, RANK, ITEM, SCORE, GRADE, IN_ALL)
 
     @classmethod
     def from_frames(
@@ -108,6 +132,7 @@ class Answers:
         gold_of: Mapping[str, str],
         rankings: pl.DataFrame,
         judged: pl.DataFrame,
+        depth: int | None = None,
     ) -> "Answers":
         """What the two frames hold, in the order of ``queries``, for these systems and golds."""
         judged = judged.with_columns(pl.lit(None, dtype=pl.Float64).alias(SCORE))
@@ -116,15 +141,28 @@ class Answers:
             {name: _listed(judged.filter(pl.col(WHICH) == name), queries) for name in golds},
             {name: _listed(rankings.filter(pl.col(SYSTEM) == name), queries) for name in systems},
             dict(gold_of),
+            depth,
         )
 
 
-_NOTHING = Listed(np.zeros(1, dtype=np.int64), pl.Series([], dtype=pl.String), np.empty(0), None, np.empty(0, np.int64))
+_NOTHING = Listed(
+    np.zeros(1, np.int64),
+    pl.Series([], dtype=pl.String),
+    np.empty(0),
+    None,
+    np.empty(0, np.int64),
+    np.empty(0, np.int64),
+)
 
 
-def listed_ranking(ranking: Ranking, queries: pl.Series, k: int, gold: Gold) -> Listed:
-    """The first k of each query, by score, then by id, with the grades that the gold gives them."""
-    rows = first_rows(ranking, queries, k)
+def listed_ranking(ranking: Ranking, queries: pl.Series, k: int, gold: Gold, shown: Listed | None = None) -> Listed:
+    """The first k of each query, by score, then by id, with the grades that the gold gives them.
+
+    With them those further down that are ``shown`` of the gold.
+    """
+    rows = first_rows(ranking, queries, None)
+    rows = rows.with_columns(pl.int_range(1, pl.len() + 1).over(QUERY).alias(RANK))
+    rows = pl.concat([rows.filter(pl.col(RANK) <= k), _further_down(rows, k, queries, shown)]).sort(QUERY, RANK)
     graded = gold.against(ranking).frame().select(pl.col(QUERY, ITEM).cast(pl.String), GRADE)
     graded = graded.unique([QUERY, ITEM], keep="first", maintain_order=True)
     rows = rows.join(graded, on=[QUERY, ITEM], how="left", maintain_order="left")
@@ -134,6 +172,15 @@ def listed_ranking(ranking: Ranking, queries: pl.Series, k: int, gold: Gold) -> 
     names = queries.cast(pl.String)
     total = pl.DataFrame({QUERY: names, IN_ALL: [lengths.get(name, 0) for name in names]})
     return _listed(rows.join(total, on=QUERY, how="left", maintain_order="left"), names, total[IN_ALL].to_numpy())
+
+
+def _further_down(rows: pl.DataFrame, k: int, queries: pl.Series, shown: Listed | None) -> pl.DataFrame:
+    """Rows below the first k whose items are shown of the gold."""
+    if shown is None:
+        return rows.clear()
+    asked = np.repeat(np.arange(len(shown.total)), np.diff(shown.starts))
+    wanted = pl.DataFrame({QUERY: queries.cast(pl.String).gather(asked), ITEM: shown.items})
+    return rows.filter(pl.col(RANK) > k).join(wanted, on=[QUERY, ITEM], how="semi")
 
 
 def listed_gold(gold: Gold, queries: pl.Series, k: int) -> Listed:
@@ -158,7 +205,8 @@ def _listed(rows: pl.DataFrame, queries: pl.Series, total: Ints | None = None) -
         total = np.zeros(len(queries), dtype=np.int64)
         total[place[order]] = rows[IN_ALL].to_numpy()
     scores = None if rows[SCORE].null_count() == len(rows) else rows[SCORE].fill_null(np.nan).to_numpy()
-    return Listed(starts, rows[ITEM], rows[GRADE].fill_null(np.nan).to_numpy(), scores, total)
+    ranks = rows[RANK].cast(pl.Int64).to_numpy() if RANK in rows.columns else segments_within(starts) + 1
+    return Listed(starts, rows[ITEM], rows[GRADE].fill_null(np.nan).to_numpy(), scores, total, ranks)
 
 
 def _rows(one: Listed, name: str, kind: str, number: int) -> pl.DataFrame:
@@ -169,7 +217,7 @@ def _rows(one: Listed, name: str, kind: str, number: int) -> pl.DataFrame:
             "row": row,
             "number": np.full(len(row), number),
             kind: pl.repeat(name, len(row), dtype=pl.String, eager=True),
-            "place": (segments_within(one.starts) + 1).astype(np.int32),
+            RANK: one.ranks.astype(np.int32),
             ITEM: one.items,
             SCORE: pl.Series(scores).fill_nan(None),
             GRADE: pl.Series(one.grades).fill_nan(None),

@@ -89,11 +89,12 @@ def assess(
     for some in restricted.values():
         _check_names([group.name for group in (*groups, *(group for group, _ in some))])
     item_groups = list({group.name: group for some in restricted.values() for group, _ in some}.values())
+    judged = _judged(golds, gold.sorted_queries, keep_top) if keep_top else {}
     systems = {}
     for name, load in rankings.items():
         parts = {group.name: part for group, part in restricted[id(golds[name])]}
         systems[name] = _score(
-            golds[name], load(), asked, parts, duplicates, baseline is not None, keep_top, background
+            golds[name], load(), asked, parts, duplicates, baseline is not None, background, (keep_top, judged)
         )
     progress("Resampling", 0, 1)
     scores = {name: system.scores for name, system in systems.items()}
@@ -102,7 +103,7 @@ def assess(
         if system.by_chance:  # exact: nothing was drawn that an interval could be about
             estimates[name] = {label: replace(one, ci=None) for label, one in estimates[name].items()}
     by_chance = frozenset(name for name, system in systems.items() if system.by_chance)
-    answers = _answers(systems, golds, gold.sorted_queries, keep_top) if keep_top else None
+    answers = _answers(systems, golds, gold.sorted_queries, judged, keep_top) if keep_top else None
     report = Report(scores, estimates, how, baseline, answers=answers, by_chance=by_chance)
     warnings = [f"{name}: {warning}" for name, one in scores.items() for warning in one.warnings] + notes
     sliced = _sliced(systems, groups, item_groups, crossings)
@@ -147,15 +148,27 @@ def _check_request(golds: Mapping[str, Gold], rankings: Rankings, how: Resamplin
             )
 
 
-def _answers(systems: Mapping[str, _System], golds: Mapping[str, Gold], queries: pl.Series, keep_top: int) -> Answers:
+def _judged(golds: Mapping[str, Gold], queries: pl.Series, keep_top: int) -> dict[int, Listed]:
+    """By gold, what is shown of it."""
+    return {id(one): listed_gold(one, queries, max(keep_top, GOLD_SHOWN)) for one in golds.values()}
+
+
+def _answers(
+    systems: Mapping[str, _System],
+    golds: Mapping[str, Gold],
+    queries: pl.Series,
+    judged: Mapping[int, Listed],
+    keep_top: int,
+) -> Answers:
     """Golds are called by their source where there are several."""
     several = list({id(one): one for one in golds.values()}.values())
     names = dict(zip(map(id, several), _told_apart([one.source for one in several]), strict=True))
     return Answers(
         queries.cast(pl.String),
-        {names[id(one)]: listed_gold(one, queries, max(keep_top, GOLD_SHOWN)) for one in several},
+        {names[id(one)]: judged[id(one)] for one in several},
         {name: system.first for name, system in systems.items() if system.first is not None},
         {name: names[id(golds[name])] for name in systems},
+        keep_top,
     )
 
 
@@ -195,9 +208,10 @@ def _score(
     restricted: Mapping[str, Bools],
     duplicates: DuplicateRule,
     traced: bool,
-    keep_top: int,
     background: Background | None,
+    kept: tuple[int, Mapping[int, Listed]],
 ) -> _System:
+    """``kept``: how many items of every query are to be kept, and what is shown of the golds."""
     if isinstance(ranking, Chance):
         of_gold = [one for one in asked if not one.measure.metric.of_lists]
         of_items = {
@@ -212,6 +226,10 @@ def _score(
         traces = {one.label: Trace(evaluation.judged(one.measure), evaluation.bench.gold) for one in of_gold}
     scores = evaluation.scores(asked)
     labels = [one.label for one in of_gold]
+    keep_top, judged = kept
+    first = None
+    if keep_top:
+        first = listed_ranking(ranking, evaluation.bench.queries, keep_top, evaluation.bench.gold, judged[id(gold)])
     return _System(
         scores,
         traces,
@@ -222,7 +240,7 @@ def _score(
             else _against(evaluation, gold, ranking, kept, duplicates).scores(of_gold)
             for group, kept in restricted.items()
         },
-        listed_ranking(ranking, evaluation.bench.queries, keep_top, evaluation.bench.gold) if keep_top else None,
+        first,
     )
 
 

@@ -104,7 +104,8 @@ class Report:
     @cached_property
     def top(self) -> dict[str, tuple[tuple[str, ...], ...]]:
         """By system, the first items of every query, where they were kept."""
-        return {} if self.answers is None else {name: one.tuples() for name, one in self.answers.systems.items()}
+        answers = self.answers
+        return {} if answers is None else {name: one.tuples(answers.depth) for name, one in answers.systems.items()}
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -100,7 +100,14 @@ def test_the_call_of_the_protocol(karat: Karat) -> None:
     for title in ("Spearman ρ", "Kendall τ", "Pearson r", "MAE", "RMSE"):
         assert title in outcome.out
     assert re.search(r"^tuned over base: NDCG@10 [+−]\d+\.\d % \[.+\], (not )?shown", outcome.out, re.MULTILINE)
-    names = ["report.html", "report.json", "metrics_vs_k.png", "queries.parquet", "base_results.csv", "tuned_results.csv"]
+    names = [
+        "report.html",
+        "report.json",
+        "metrics_vs_k.png",
+        "queries.parquet",
+        "base_results.csv",
+        "tuned_results.csv",
+    ]
     assert f"Wrote {', '.join(f'results/{name}' for name in names)}" in outcome.err
     assert sorted(path.name for path in Path("results").iterdir()) == sorted(names)
 

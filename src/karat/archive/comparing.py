@@ -208,12 +208,12 @@ def _losses(pair: Paired, scores: _Scores) -> Iterator[Change]:
 
 
 def _moves(system: str, sides: Sequence[Answers | None]) -> list[Move]:
-    """The ranks of the judged items of a query, as far down as rankings were kept."""
+    """The ranks of the judged items of a query that were kept."""
     grades: dict[str, float] = {}
     ranks: list[dict[str, int]] = []
     for side in sides:
         listed = None if side is None else side.systems.get(system)
-        ranks.append({} if listed is None else {item: rank for rank, item in enumerate(listed.items.to_list(), 1)})
+        ranks.append({} if listed is None else dict(zip(listed.items, listed.ranks.tolist(), strict=True)))
         if side is not None and system in side.gold_of:
             gold = side.golds[side.gold_of[system]]
             for one in (gold, listed):

@@ -77,7 +77,12 @@ def answers_form(answers: Answers | None) -> dict[str, Any] | None:
     """What the frames do not tell of the answers: which systems and golds there are, in their order."""
     if answers is None:
         return None
-    return {"systems": list(answers.systems), "golds": list(answers.golds), "gold_of": dict(answers.gold_of)}
+    return {
+        "systems": list(answers.systems),
+        "golds": list(answers.golds),
+        "gold_of": dict(answers.gold_of),
+        "depth": answers.depth,
+    }
 
 
 def _by_query(frame: pl.DataFrame) -> pl.DataFrame:

@@ -34,7 +34,8 @@ def answers_of(run: Run, query: str | None) -> Answers | None:
         queries = pl.Series(QUERY, [query], dtype=pl.String)
         if not any(map(len, frames)) and not _is_asked(run, query):
             raise UnknownName("query", query, (), where=run.name)
-    return Answers.from_frames(queries, about["systems"], about["golds"], about["gold_of"], frames[0], frames[1])
+    known = about["systems"], about["golds"], about["gold_of"]
+    return Answers.from_frames(queries, *known, frames[0], frames[1], about.get("depth"))
 
 
 def _is_asked(run: Run, query: str) -> bool:
@@ -64,7 +65,9 @@ def saved_of(run: Run) -> Saved:
     queries: dict[str, Any] = {"ids": ids[QUERY].to_list(), "scores": by_system, "slices": _slices(run, asked)}
     answers = run.answers()
     if answers is not None and answers.systems:
-        queries["top"] = {name: [list(items) for items in one.tuples()] for name, one in answers.systems.items()}
+        queries["top"] = {
+            name: [list(items) for items in one.tuples(answers.depth)] for name, one in answers.systems.items()
+        }
     return Saved(run.form | {"queries": queries}, run.name)
 
 

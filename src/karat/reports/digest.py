@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from karat.reports.charts.from_form.reading import Form, labels_of, less_is_better, level_of
+from karat.reports.charts.from_form.reading import Form, idle_systems, labels_of, less_is_better, level_of
 from karat.reports.html.sections import headline_labels, headline_of, slices_of, verdicts_of, who_of
 from karat.reports.table import Table
 from karat.wording import count, difference_shown, percent
@@ -79,7 +79,7 @@ def slices_table(form: Form, label: str, *, losing: bool = False) -> Table:
     """
     same = {(part["slice"], one["system"]) for part in form.get("slices") or () for one in part.get("comparisons") or ()
             if one["measure"] == label and one["n"] == one.get("equal")}  # fmt: skip
-    idle = _by_chance(form)
+    idle = idle_systems(form)
     found = [row for row in slices_of(form, label) if (row.slice, row.system) not in same and row.system not in idle]
     compared = any(row.cell.difference for row in found)
     several = len({row.system for row in found}) > 1
@@ -96,20 +96,10 @@ def slices_table(form: Form, label: str, *, losing: bool = False) -> Table:
     return ["slice", *(["system"] if several else ()), "n", *figures], rows
 
 
-def _by_chance(form: Form) -> set[str]:
-    """Systems of which nobody asks where they fail; none, where there are no others."""
-    found = {
-        name
-        for name, one in form["systems"].items()
-        if one.get("by_chance") or (one.get("facts") or {}).get("model") == "random"
-    }
-    return found if len(found) < len(form["systems"]) else set()
-
-
 def losses_table(form: Form, label: str, most: int, names: Mapping[str, str]) -> Table:
     """The queries that lost most under a measure, with where their relevant items went; users have no names."""
     sign = -1.0 if less_is_better(form, label) else 1.0
-    idle = _by_chance(form)
+    idle = idle_systems(form)
     lost = [
         one
         for one in form.get("changes") or ()

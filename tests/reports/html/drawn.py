@@ -5,6 +5,7 @@ import polars as pl
 
 from karat.answers import Answers, Listed
 from karat.reports.html import Details
+from karat.types import segments_within
 
 LABELS = ("ndcg@10", "rr@10", "recall@10")
 
@@ -15,12 +16,14 @@ def listed(rng: np.random.Generator, queries: int, items: int, depth: int, *, sc
     chosen = [rng.choice(items, length, replace=False) for length in lengths]
     codes = np.concatenate([*chosen, np.empty(0, dtype=np.int64)]).astype(int)
     values = [np.sort(rng.normal(0, 10.0 ** rng.integers(-3, 4), length))[::-1] for length in lengths]
+    starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     return Listed(
-        np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+        starts,
         pl.Series([f"item {code}" for code in codes], dtype=pl.String),
         np.where(rng.random(len(codes)) < 0.5, rng.integers(0, 4, len(codes)).astype(float), np.nan),
         np.concatenate([*values, np.empty(0)]) if scores else None,
         (lengths + rng.integers(0, 5, queries)).astype(np.int64),
+        segments_within(starts) + 1 + rng.integers(0, 2, len(codes)) * rng.integers(0, 500, len(codes)),
     )
 
 

@@ -34,7 +34,7 @@ def rows_held(packed: Packed) -> list[int]:
 
 def check(found: Details, packed: Packed) -> None:
     page = opened(packed)
-    for row, query in enumerate(rows_held(packed)):
+    for row, query in enumerate(rows_held(packed)[: packed.held]):
         whole = row < packed.whole
         depth = None if whole or packed.fineness is None else packed.fineness.depth
         lists, wanted = lists_of(page, row), found.query(query)
@@ -43,6 +43,7 @@ def check(found: Details, packed: Packed) -> None:
                 items = theirs["items"][:depth]
                 assert ours["items"] == [one["id"] for one in items]
                 assert ours["grades"] == [one["grade"] for one in items]
+                assert ours["ranks"] == [one["rank"] for one in items]
                 assert ours["total"] == theirs["total"]
                 assert all(name in (one["name"], None) for name, one in zip(ours["names"], items, strict=True))
                 if ours["scores"] is not None:
@@ -62,9 +63,30 @@ class TestPlanes:
         assert all(letter.isprintable() and letter not in '"\\' for letter in LETTERS)
 
     def test_each_segment_has_digits_of_its_own(self) -> None:
-        decimals, found = scaled(np.array([1234.567, 0.1, 0.00123456, np.nan]), np.array([0, 2, 2, 4]))
+        decimals, found = scaled(np.array([1234.567, 123.4, 0.00123456, np.nan]), np.array([0, 2, 2, 4]))
         assert decimals.tolist() == [0, 3, 6]
-        assert found.tolist() == [1235, 0, 1235, 0]
+        assert found.tolist() == [1235, 123, 1235, 0]
+
+    def test_what_is_small_beside_the_large_keeps_two_digits(self) -> None:
+        decimals, found = scaled(np.array([50_000.0, 0.912]), np.array([0, 2]))
+        assert decimals.tolist() == [2]
+        assert found.tolist() == [5_000_000, 91]
+
+    @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=8))
+    def test_whatever_a_score_is_it_can_be_written(self, given_: list[float]) -> None:
+        values, starts = np.array(given_), np.array([0, len(given_)])
+        (decimals,), found = scaled(values, starts)
+        largest = max((abs(value) for value in given_ if np.isfinite(value)), default=0.0)
+        for value, number in zip(given_, found.tolist(), strict=True):
+            if np.isfinite(value):
+                assert abs(number) <= 10**14
+                assert number / 10.0 ** float(decimals) == pytest.approx(value, abs=largest * 0.6e-3 + 1e-15)
+        falls = np.concatenate((found[:1], -np.diff(found)))
+        assert numbers(planes_of(falls - falls.min())) == (falls - falls.min()).tolist()
+
+    def test_numbers_below_zero_are_refused(self) -> None:
+        with pytest.raises(ValueError, match="-1 among numbers"):
+            planes_of(np.array([3, -1]))
 
 
 class TestAll:
@@ -113,15 +135,15 @@ class TestLittleRoom:
         whole = pack(found, LABELS, "system 0", (), ROOMY)
         smaller = pack(found, LABELS, "system 0", (), whole.size * 9 // 10)
         assert smaller.queries == 1_200
-        assert 0 < smaller.whole < 1_200
+        assert 0 < smaller.whole < smaller.held == 1_200
         assert smaller.whole % BLOCK == 0
         assert smaller.fineness != whole.fineness
 
     def test_names_of_items_go_with_the_queries_that_matter_less(self) -> None:
         found = details(9, 1_200, 2, 30_000, 12)
-        smaller = pack(found, LABELS, "system 0", (), pack(found, LABELS, "system 0", (), ROOMY).size // 2)
+        smaller = pack(found, LABELS, "system 0", (), pack(found, LABELS, "system 0", (), ROOMY).size * 9 // 10)
         page = opened(smaller)
-        first, last = lists_of(page, 0), lists_of(page, 1_199)
+        first, last = lists_of(page, 0), lists_of(page, smaller.held - 1)
         assert 0 < smaller.named < 1
         known = [any(name is not None for one in some["systems"] for name in one["names"]) for some in (first, last)]
         assert known == [True, False]

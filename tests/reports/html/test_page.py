@@ -188,11 +188,12 @@ class TestExamples:
         details, label = Details.of(movies.report), movies.report.headline[0]
         answers = movies.report.answers
         assert answers is not None
-        (system, _, worst), *_ = cases_of(details, label, lower=False)
+        (system, _, worst), *_ = cases_of(details, label, lower=False, k=5)
         row = details.ids.index(worst[0].id)
-        came = {item for item, _, _ in answers.systems[system].of(row)}
-        wanted = [item for item, _, grade in answers.golds["overall"].of(row) if grade > 0 and item not in came]
-        assert [one.name for one in worst[0].missed] == [movies.report.names[item] for item in wanted]
+        came = {one.item: one.rank for one in answers.systems[system].of(row)}
+        gold = [one.item for one in answers.golds["overall"].of(row) if one.grade > 0]
+        wanted = [(movies.report.names[item], f"{came[item]}") for item in gold if came[item] > 5]
+        assert [(one.name, one.rank) for one in worst[0].missed] == wanted
 
     def test_few_queries_are_never_both(self) -> None:
         details = Details(["a", "b", "c"], [None] * 3, {"s": {"rr": np.array([1.0, nan, 0.5])}})

@@ -52,12 +52,13 @@ def _list(
     lengths = numbers(part["lengths"])
     first = sum(lengths[:place])
     at = range(first, first + lengths[place])
-    places, held = numbers(part["places"]), numbers(part["grades"])
+    places, held, gaps = numbers(part["places"]), numbers(part["grades"]), numbers(part["gaps"])
     return {
         "total": numbers(part["total"])[place],
         "items": [page["items"][union[places[one]]] for one in at],
         "names": [_names(page).get(union[places[one]]) for one in at],
         "grades": [grades[held[one]] for one in at],
+        "ranks": [place + 1 + gaps[one] for place, one in enumerate(at)],
         "scores": _scores(part["scores"], at, place),
     }
 
@@ -76,8 +77,8 @@ def _scores(packed: dict[str, Any] | None, at: range, place: int) -> list[float 
     if packed is None:
         return None
     falls = [fall + packed["lowest"] for fall in numbers(packed["falls"])]
-    decimals, value, found = numbers(packed["decimals"])[place], 0, []
+    decimals, value, found = numbers(packed["decimals"])[place] - 400, 0, []
     for number, one in enumerate(at):
         value = falls[one] if number == 0 else value - falls[one]
-        found.append(None if one in packed["unknown"] else round(value / 10**decimals, decimals))
+        found.append(None if one in packed["unknown"] else value / 10.0**decimals)
     return found

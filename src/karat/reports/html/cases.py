@@ -1,6 +1,7 @@
 """The queries that went best and worst, with what they found and missed, for a page."""
 
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 
@@ -20,6 +21,8 @@ class Item:
     name: str
     grade: str
     relevant: bool
+    rank: str = ""
+    """Of one that came too late."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,13 @@ class Case:
     missed: tuple[Item, ...]
 
 
-def cases_of(details: Details, label: str, *, lower: bool) -> list[tuple[str, list[Case], list[Case]]]:
-    """Of each system five successes and five failures under a measure; equal scores go by id, and none is both."""
+def cases_of(
+    details: Details, label: str, *, lower: bool, rel: float | None = None, k: int | None = None
+) -> list[tuple[str, list[Case], list[Case]]]:
+    """Of each system five successes and five failures under a measure; equal scores go by id, and none is both.
+
+    ``rel`` is the grade from which an item is relevant, ``k`` how deep the measure looks.
+    """
     found = []
     for system in list(details.scores)[:_MOST_SYSTEMS]:
         values = details.scores[system].get(label)
@@ -46,32 +54,48 @@ def cases_of(details: Details, label: str, *, lower: bool) -> list[tuple[str, li
         half = min(_MOST, (len(best) + 1) // 2)
         rest = np.sort(best[half:])
         worst = rest[np.argsort(good[rest], kind="stable")][:_MOST]
+        looked = _Looked(details, system, rel, k)
         if len(known):
-            rows = ([_case(details, system, row, float(values[row])) for row in some.tolist()]
-                    for some in (best[:half], worst))  # fmt: skip
-            successes, failures = rows
+            successes, failures = (
+                [looked.case(row, float(values[row])) for row in rows.tolist()] for rows in (best[:half], worst)
+            )
             found.append((system, successes, failures))
     return found
 
 
-def _case(details: Details, system: str, row: int, score: float) -> Case:
-    answers = details.answers
-    found, missed = ((), ()) if answers is None else _items(details, answers, system, row)
-    return Case(details.ids[row], details.texts[row], figure_shown(score, 3), found, missed)
+@dataclass(frozen=True, eq=False)
+class _Looked:
+    """How a system's queries are looked at."""
 
+    details: Details
+    system: str
+    rel: float | None
+    k: int | None
 
-def _items(details: Details, answers: Answers, system: str, row: int) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
-    """The first that came, and the best that did not."""
-    ours, gold = answers.systems[system], answers.golds[answers.gold_of[system]]
-    came = [(item, grade) for item, _, grade in ours.of(row)]
-    ids = {item for item, _ in came}
-    lacking = [(item, grade) for item, _, grade in gold.of(row) if grade > 0 and item not in ids]
-    return (
-        tuple(_item(details, item, grade) for item, grade in came[:_ITEMS]),
-        tuple(_item(details, item, grade) for item, grade in lacking[:_ITEMS]),
-    )
+    def case(self, row: int, score: float) -> Case:
+        answers, details = self.details.answers, self.details
+        found, missed = ((), ()) if answers is None else self._items(answers, row)
+        return Case(details.ids[row], details.texts[row], figure_shown(score, 3), found, missed)
 
+    def _items(self, answers: Answers, row: int) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+        """The first that came, and the best that the measure did not see."""
+        ours, gold = answers.systems[self.system], answers.golds[answers.gold_of[self.system]]
+        came = ours.of(row)
+        ranks = {one.item: one.rank for one in came}
+        lacking = [one for one in gold.of(row) if self._is_relevant(one.grade) and not self._seen(ranks.get(one.item))]
+        return (
+            tuple(self._item(one.item, one.grade) for one in came[:_ITEMS] if one.rank <= _ITEMS),
+            tuple(self._item(one.item, one.grade, ranks.get(one.item)) for one in lacking[:_ITEMS]),
+        )
 
-def _item(details: Details, item: str, grade: float) -> Item:
-    name = shortened(details.names.get(item)) or item
-    return Item(name, "" if grade != grade else f"{grade:g}", grade > 0)
+    def _seen(self, rank: int | None) -> bool:
+        return rank is not None and (self.k is None or rank <= self.k)
+
+    def _is_relevant(self, grade: float) -> bool:
+        return grade > 0 if self.rel is None else grade >= self.rel
+
+    def _item(self, item: str, grade: float, rank: int | None = None) -> Item:
+        name = shortened(self.details.names.get(item)) or item
+        return Item(
+            name, "" if isnan(grade) else f"{grade:g}", self._is_relevant(grade), "" if rank is None else f"{rank:,}"
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isnan
+from math import isfinite
 from typing import Any
 
 from karat.answers import Answers, Listed
@@ -42,7 +42,7 @@ class Details:
         return cls(
             ids,
             [shortened(report.query_names.get(id_) or named.get(id_)) for id_ in ids],
-            {name: {label: one[label] for label in one.labels} for name, one in report.systems.items()},
+            {name: {label: one[label] for label in one.by_query.labels} for name, one in report.systems.items()},
             {part.name: list(part.rows) for part in report.slices if part.of == "queries"},
             report.names,
             report.answers,
@@ -88,17 +88,15 @@ class Details:
         return {name: frozenset(rows) for name, rows in self.slices.items()}
 
     def _items(self, one: Listed, row: int) -> list[dict[str, Any]]:
-        first, last = int(one.starts[row]), int(one.starts[row + 1])
-        scores = [None] * (last - first) if one.scores is None else one.scores[first:last].tolist()
-        listed = zip(one.items[first:last], scores, one.grades[first:last].tolist(), strict=True)
         return [
             {
                 "id": item,
                 "name": shortened(self.names.get(item)),
-                "score": None if score is None else none_for_nan(score),
+                "rank": rank,
+                "score": none_for_nan(score),
                 "grade": none_for_nan(grade),
             }
-            for item, score, grade in listed
+            for rank, item, score, grade in one.of(row)
         ]
 
     def _keywords(self, system: str, query: str) -> dict[str, Any]:
@@ -127,4 +125,4 @@ def shortened(text: str | None) -> str | None:
 
 
 def none_for_nan(value: float) -> float | None:
-    return None if isnan(value) else value
+    return value if isfinite(value) else None

@@ -8,11 +8,17 @@ from typing import Any
 from markupsafe import Markup
 
 from karat.reports import charts
-from karat.reports.charts.from_form.reading import labels_of, less_is_better
+from karat.reports.charts.from_form.reading import (
+    cutoff_of,
+    idle_systems,
+    is_of_queries,
+    labels_of,
+    less_is_better,
+    relevant_from,
+)
 from karat.reports.html import sections
-from karat.reports.html.blocks import Fineness
-from karat.reports.html.cases import cases_of
-from karat.reports.html.details import Details
+from karat.reports.html.cases import Case, cases_of
+from karat.reports.html.details import LONGEST_TEXT, Details
 from karat.reports.html.figures import Form
 from karat.reports.html.packing import Packed, pack
 from karat.reports.html.rendering import embedded, rendered
@@ -44,6 +50,8 @@ class Sliced:
     charts: tuple[Drawn, ...]
     label: str
     rows: tuple[sections.SliceRow, ...]
+    all: int
+    """How many rows there are."""
 
 
 def page_of(
@@ -51,43 +59,54 @@ def page_of(
 ) -> str:
     """One HTML file; ``history`` are charts of earlier runs."""
     context = context_of(form, details, manifest=manifest, history=history)
-    labels, about = context["headline"].labels, context["about"]
+    about = context["about"]
     bare = rendered("report.html", context | {"about": embedded(about), "packed": None}, inline=True)
-    if details is None:
+    if details is None or not about["labels"]:
         return bare
-    baseline = form.get("baseline")
-    lower = [label for label in labels if less_is_better(form, label)]
-    packed = pack(details, labels, baseline, lower, max(_ROOM - len(bare.encode()), 0))
-    told = about | _held(packed, labels, about)
+    labels = about["labels"]
+    lower = [label for label, less in zip(labels, about["lower"], strict=True) if less]
+    room = max(_ROOM - len(bare.encode()), 0)
+    packed = pack(details, labels, form.get("baseline"), lower, room, idle_systems(form))
+    told = about | _held(packed, about)
     return rendered("report.html", context | {"about": embedded(told), "packed": packed}, inline=True)
 
 
-def _held(packed: Packed, labels: Sequence[str], about: Mapping[str, Any]) -> dict[str, Any]:
+def _held(packed: Packed, about: Mapping[str, Any]) -> dict[str, Any]:
     """What the script is to know of how queries were packed."""
-    kept = [place for place, label in enumerate(labels) if label in packed.labels]
-    fineness = packed.fineness
     return {
         "labels": list(packed.labels),
-        "lower": [about["lower"][place] for place in kept],
+        "lower": about["lower"][: len(packed.labels)],
         "slices": list(packed.slices),
         "queries": packed.queries,
         "answers": bool(packed.blocks),
-        "notes": list(_left_out(packed, fineness, about)),
+        "notes": list(_left_out(packed, about)),
     }
 
 
-def _left_out(packed: Packed, fineness: Fineness | None, about: Mapping[str, Any]) -> Iterator[str]:
+def _left_out(packed: Packed, about: Mapping[str, Any]) -> Iterator[str]:
     """What there was no room for."""
+    many, fineness = about["many"], packed.fineness
     if packed.queries < about["queries"]:
-        yield f"the {packed.queries:,} of {about['queries']:,} {about['many']} that matter most"
-    if fineness is None or packed.whole == packed.queries:
+        yield f"the {packed.queries:,} of {about['queries']:,} {many} that matter most"
+    if len(packed.labels) < len(about["labels"]):
+        yield f"{len(packed.labels)} of {len(about['labels'])} measures"
+    if packed.longest < LONGEST_TEXT:
+        yield f"{packed.longest} letters of a text"
+    if len(packed.slices) < len(about["slices"]):
+        yield f"{len(packed.slices):,} of {len(about['slices']):,} slices to filter by"
+    if about["answers"] and not packed.blocks:
+        yield "no rankings"
+    if fineness is None:
         return
     less = [f"the first {fineness.depth} items"] if fineness.depth is not None else []
     less += ["no scores of items"] if not fineness.scores else []
-    if less:
-        yield f"of all but the {packed.whole:,} {about['many']} that matter most {' and '.join(less)}"
+    if less and packed.whole < packed.held:
+        rest = "the others" if packed.held == packed.queries else f"the next {packed.held - packed.whole:,}"
+        yield f"{packed.whole:,} {many} whole, of {rest} {' and '.join(less)}"
+    if packed.held < packed.queries:
+        yield f"rankings of {packed.held:,} {many}"
     if packed.named < 1:
-        yield "of items that matter less the ids alone"
+        yield "names of the items that matter most"
 
 
 def context_of(
@@ -101,7 +120,8 @@ def context_of(
     number = len(details.ids) if details is not None else _queries(form)
     told = [count(number, one, many), count(len(form["systems"]), "system", "systems")]
     sliced = _sliced(form, labels)
-    cases = [] if details is None else cases_of(details, labels[0], lower=less_is_better(form, labels[0]))
+    shown = [label for label in labels if is_of_queries(form, label)]
+    cases = [] if details is None or not shown else _cases(form, details, shown[0])
     lost = sections.lost_keywords(form)
     drawn = list(_chart_sections(form, history))
     return {
@@ -118,7 +138,8 @@ def context_of(
         "p_legend": sections.p_legend(form),
         "slices": sliced,
         "examples": cases,
-        "example_label": labels[0],
+        "example_label": shown[0] if shown else "",
+        "about_labels": shown,
         "lost": lost,
         "chart_sections": drawn,
         "conventions": sections.conventions_of(form),
@@ -126,15 +147,22 @@ def context_of(
         "warnings": form.get("warnings") or [],
         "many": many,
         "sections": list(_contents(sliced, many, cases, lost, drawn)),
-        "about": _about(form, details, labels, (one, many)),
+        "about": _about(form, details, shown, (one, many)),
         "packed": None,
     }
+
+
+def _cases(form: Form, details: Details, label: str) -> list[tuple[str, list[Case], list[Case]]]:
+    how = {"lower": less_is_better(form, label), "rel": relevant_from(form, label), "k": cutoff_of(form, label)}
+    return cases_of(details, label, **how)  # type: ignore[arg-type]
 
 
 def _title(form: Form) -> str:
     """Of a report that no plan made: who was held against what."""
     gold = (form.get("provenance") or {}).get("gold")
-    names = named(form["systems"], _MOST_NAMED)
+    names = named(
+        (f"\u2068{name}\u2069" for name in form["systems"]), _MOST_NAMED
+    )  # each by itself, whatever way it runs
     return f"{names} against {Path(gold).name}" if isinstance(gold, str) else names
 
 
@@ -177,6 +205,8 @@ def _about(form: Form, details: Details | None, labels: Sequence[str], who: tupl
         "lower": [less_is_better(form, label) for label in labels],
         "baseline": systems.index(baseline) if baseline in systems else -1,
         "compared": [place for place, name in enumerate(systems) if name in compared],
+        "idle": [place for place, name in enumerate(systems) if name in idle_systems(form)],
+        "rel": relevant_from(form, labels[0]) if labels else None,
         "slices": [] if details is None else list(details.slices),
         "golds": golds,
         "ranking": [] if answers is None else list(answers.systems),
@@ -201,17 +231,18 @@ def _headline_charts(form: Form, labels: Sequence[str]) -> Iterator[Drawn]:
 def _sliced(form: Form, labels: Sequence[str]) -> Sliced | None:
     if not form.get("slices"):
         return None
-    compared = list(dict.fromkeys(one["system"] for one in form.get("comparisons") or ()))
-    wanted = [(label, system) for label in labels for system in compared or form["systems"]]
+    compared = dict.fromkeys(one["system"] for one in form.get("comparisons") or ())
+    systems = [name for name in compared or form["systems"] if name not in idle_systems(form)]
     found: list[Drawn] = []
-    for label, system in wanted:
+    for label, system in ((label, system) for label in labels for system in systems):
         if sum(len(one.svg) for one in found) > _FOR_SLICE_CHARTS:
             break
         chart = charts.slices_chart(form, label, system)
         if chart is not None:
             found.append(_drawn(chart, f"slices-{len(found)}", f"{system}, {label}"))
     label = next((label for label in labels if sections.slices_of(form, label)), labels[0])
-    return Sliced(tuple(found), label, tuple(sections.slices_of(form, label)[:_MOST_SLICE_ROWS]))
+    rows = [row for row in sections.slices_of(form, label) if row.system not in idle_systems(form)]
+    return Sliced(tuple(found), label, tuple(rows[:_MOST_SLICE_ROWS]), len(rows))
 
 
 def _chart_sections(form: Form, history: Sequence[charts.Chart]) -> Iterator[tuple[str, str, list[Drawn]]]:

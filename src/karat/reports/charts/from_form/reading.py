@@ -15,9 +15,12 @@ __all__ = [
     "Form",
     "bars_told",
     "bounds_in",
+    "cutoff_of",
     "difference_dot",
     "headline_of",
+    "idle_systems",
     "interval_told",
+    "is_of_queries",
     "labels_of",
     "less_is_better",
     "level_of",
@@ -25,6 +28,7 @@ __all__ = [
     "number_in",
     "places_of",
     "queries_named",
+    "relevant_from",
     "systems_of",
     "tone_of",
 ]
@@ -59,18 +63,52 @@ def level_of(form: Form) -> float:
 
 def less_is_better(form: Form, label: str) -> bool:
     """As the measure's convention has it; of a measure that nobody knows any more, more is taken to be better."""
-    for one in systems_of(form).values():
-        if entry := (one.get("measures") or {}).get(label):
-            return _is_lower_better(entry.get("convention") or label)
-    return _is_lower_better(label)
+    measure = _measure_of(form, label)
+    return measure is not None and measure.metric.lower_is_better
+
+
+def relevant_from(form: Form, label: str) -> float | None:
+    """The grade from which a measure counts an item as relevant; None: any above 0."""
+    measure = _measure_of(form, label)
+    found = None if measure is None else measure["rel"]
+    return float(found) if isinstance(found, int | float) else None
+
+
+def cutoff_of(form: Form, label: str) -> int | None:
+    """How deep a measure looks; None: all the way."""
+    measure = _measure_of(form, label)
+    return None if measure is None else measure.k
+
+
+def is_of_queries(form: Form, label: str) -> bool:
+    """Whether every query has a figure of its own under a measure; coverage, for one, is a figure over all."""
+    measure = _measure_of(form, label)
+    return measure is None or not measure.metric.whole
+
+
+def _measure_of(form: Form, label: str) -> Measure | None:
+    """None where nobody knows it any more."""
+    entries = ((one.get("measures") or {}).get(label) for one in systems_of(form).values())
+    found: Form = next((entry for entry in entries if entry), {})
+    return _parsed(found.get("convention") or label)
 
 
 @lru_cache(maxsize=256)
-def _is_lower_better(spelling: str) -> bool:
+def _parsed(spelling: str) -> Measure | None:
     try:
-        return Measure.parse(spelling).metric.lower_is_better
+        return Measure.parse(spelling)
     except KaratError:
-        return False
+        return None
+
+
+def idle_systems(form: Form) -> frozenset[str]:
+    """Random orders, of which nobody asks where they fail; none, where there are no others."""
+    found = {
+        name
+        for name, one in systems_of(form).items()
+        if one.get("by_chance") or (one.get("facts") or {}).get("model") == "random"
+    }
+    return frozenset(found) if len(found) < len(systems_of(form)) else frozenset()
 
 
 def number_in(value: Any) -> float | None:

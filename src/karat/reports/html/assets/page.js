@@ -142,20 +142,25 @@
       }
       return { ids, names };
     });
-    const gain = (system, label, row) => {
+    const difference = (system, label, row) => {
       const [before, after] = [table.scores[baseOf(system)][label][row], table.scores[system][label][row]];
-      if (before === null || after === null) return null;
-      return about.lower[label] ? before - after : after - before;
+      return before === null || after === null ? null : Math.round((after - before) * 1e9) / 1e9;
     };
+    const gain = (system, label, row) => {
+      const change = difference(system, label, row);
+      return change === null || !about.lower[label] ? change : -change;
+    };
+    const busy = about.compared.filter((system) => !(about.idle ?? []).includes(system));
+    const asked = busy.length ? busy : about.compared;
     const worst = (label, row, pick) => {
-      const found = about.compared.map((system) => gain(system, label, row)).filter((one) => one !== null);
+      const found = asked.map((system) => gain(system, label, row)).filter((one) => one !== null);
       return found.length ? pick(...found) : null;
     };
     const keyOf = (sort, label) => {
       const [kind, system] = sort.split(":");
       if (kind === "loss") return (row) => worst(label, row, Math.min);
       if (kind === "gain") return (row) => worst(label, row, Math.max);
-      if (kind === "difference") return (row) => gain(Number(system), label, row);
+      if (kind === "difference") return (row) => difference(Number(system), label, row);
       if (kind === "score") return (row) => table.scores[Number(system)][label][row];
       return (row) => (table.order ? table.order[row] : row);
     };
@@ -190,8 +195,13 @@
     return {
       async rows(asked) {
         const found = await listed(asked);
-        const shown = found.slice(asked.offset, asked.offset + asked.limit);
-        return { total: found.length, rows: shown.map((row) => rowOf(row, asked.label)) };
+        let offset = asked.offset;
+        if (asked.find) {
+          const place = found.indexOf(table.row.get(asked.find));
+          if (place >= 0) offset = place - (place % asked.limit);
+        }
+        const shown = found.slice(offset, offset + asked.limit);
+        return { total: found.length, offset, rows: shown.map((row) => rowOf(row, asked.label)) };
       },
       async query(id) {
         await ready;
@@ -225,14 +235,17 @@
     let scores = null;
     if (part.scores) {
       scores = numbers(part.scores.falls).map((fall) => fall + part.scores.lowest);
-      numbers(part.scores.decimals).forEach((decimals, query) => {
+      numbers(part.scores.decimals).map((one) => one - 400).forEach((decimals, query) => {
         const [first, end] = [starts[query], starts[query] + lengths[query]];
         for (let at = first + 1; at < end; at += 1) scores[at] = scores[at - 1] - scores[at];
-        for (let at = first; at < end; at += 1) scores[at] = Number((scores[at] / 10 ** decimals).toFixed(decimals));
+        for (let at = first; at < end; at += 1) {
+          scores[at] = decimals > 0 ? Number((scores[at] / 10 ** decimals).toFixed(decimals)) : scores[at] * 10 ** -decimals;
+        }
       });
       for (const at of part.scores.unknown) scores[at] = null;
     }
-    return { lengths, starts, scores, places: numbers(part.places), total: numbers(part.total), grades: numbers(part.grades) };
+    const read = (name) => numbers(part[name]);
+    return { lengths, starts, scores, places: read("places"), total: read("total"), grades: read("grades"), gaps: read("gaps") };
   };
   const decoded = (block) => {
     const sizes = numbers(block.sizes);
@@ -248,7 +261,7 @@
       for (let at = first; at < first + part.lengths[place]; at += 1) {
         const item = block.union[block.starts[place] + part.places[at]];
         listed.push({
-          id: items.ids[item], name: items.names.get(item) ?? null,
+          id: items.ids[item], name: items.names.get(item) ?? null, rank: at - first + 1 + part.gaps[at],
           score: part.scores ? part.scores[at] : null, grade: block.grades[part.grades[at]],
         });
       }
@@ -304,7 +317,7 @@
   const heading = (text, sort, title) => {
     const isAt = state.sort === sort;
     const button = make("button", { type: "button", "data-sort": sort, title },
-      typeof text === "string" ? text : text, isAt ? (state.down ? " ▼" : " ▲") : "");
+      text, isAt ? (state.down ? " ▼" : " ▲") : "");
     return [button, isAt ? (state.down ? "descending" : "ascending") : null];
   };
   const drawHead = () => {
@@ -329,10 +342,14 @@
     const value = make("span", {}, number(values[at]));
     if (!about.compared.includes(at)) return make("td", { class: "number" }, value);
     const [before, after] = [values[baseOf(at)], values[at]];
-    const difference = before === null || after === null ? null : after - before;
-    const better = difference === null || Math.abs(difference) < 1e-9 ? "" :
-      (difference > 0) !== about.lower[state.label] ? "better" : "worse";
-    return make("td", { class: "number" }, value, " ", make("span", { class: `small difference ${better}` }, signed(difference)));
+    return make("td", { class: "number" }, value, " ", change(before, after, state.label));
+  };
+  // How much better or worse, in a colour of its own where the shown figure is not 0.
+  const change = (before, after, label) => {
+    if (before === null || after === null) return null;
+    const text = signed(after - before);
+    const kind = text === "0" ? "" : (after > before) !== about.lower[label] ? "better" : "worse";
+    return make("span", { class: `small difference ${kind}` }, text);
   };
   const link = (id) => `#query=${encodeURIComponent(wellFormed(id))}`;
   const wellFormed = (text) => (text.toWellFormed ? text.toWellFormed() : text);
@@ -350,7 +367,7 @@
       const back = button.dataset.page === "first" || button.dataset.page === "back";
       button.disabled = back ? state.offset === 0 : last >= state.total;
     }
-    $("#pager").hidden = state.total <= state.limit && state.offset === 0 && state.total > 0;
+    for (const button of $$("#pager button")) button.hidden = state.total <= state.limit;
     mark();
   };
   const mark = () => {
@@ -363,12 +380,12 @@
     body.replaceChildren(make("tr", {}, make("td", { colspan: about.systems.length + 1 },
       `The ${many} cannot be shown: ${error.message}. A newer browser may help.`)));
   };
-  const load = async (changes = {}) => {
+  const load = async (changes = {}, find = null) => {
     Object.assign(state, changes);
     const mine = (asking += 1);
     try {
       const { sort, down, label, text, slice, offset, limit } = state;
-      const found = await source.rows({ sort, down, label, text, slice, offset, limit });
+      const found = await source.rows({ sort, down, label, text, slice, offset, limit, ...(find ? { find } : {}) });
       if (mine !== asking) return;
       Object.assign(state, found);
       drawHead();
@@ -381,7 +398,7 @@
     const button = event.target.closest("button[data-sort]");
     if (!button) return;
     const sort = button.dataset.sort;
-    const down = state.sort === sort ? !state.down : false;
+    const down = state.sort === sort ? !state.down : sort !== "row" && about.lower[state.label]; // the worst first
     $("#order").value = "";
     load({ sort, down, offset: 0, at: -1 }).then(() => $(`button[data-sort="${sort}"]`, head)?.focus());
   });
@@ -389,14 +406,18 @@
     const row = event.target.closest("tr[data-query]");
     if (row && !event.target.closest("a")) location.hash = link(row.dataset.query).slice(1);
   });
-  $("#order").addEventListener("change", (event) => {
-    const [sort, which] = event.target.value.split(" ");
-    if (!sort) return;
-    const lower = about.lower[state.label];
-    const down = sort === "gain" || (which === "best" && !lower) || (which === "worst" && lower);
-    load({ sort, down, offset: 0, at: -1 });
+  // What the order that is chosen means under a measure; nothing where a heading was clicked.
+  const ordered = (label) => {
+    const [sort, which] = $("#order").value.split(" ");
+    if (!sort) return {};
+    const lower = about.lower[label];
+    return { sort, down: sort === "gain" || (which === "best" && !lower) || (which === "worst" && lower) };
+  };
+  $("#order").addEventListener("change", () => load({ ...ordered(state.label), offset: 0, at: -1 }));
+  $("#measure").addEventListener("change", (event) => {
+    const label = Number(event.target.value);
+    load({ label, ...ordered(label), offset: 0, at: -1 });
   });
-  $("#measure").addEventListener("change", (event) => load({ label: Number(event.target.value), offset: 0, at: -1 }));
   $("#slice").addEventListener("change", (event) => load({ slice: event.target.value, offset: 0, at: -1 }));
   let waiting = null;
   $("#filter").addEventListener("input", (event) => {
@@ -416,7 +437,7 @@
   const pane = $("#query");
   const report = $("#report");
   const nav = $("nav.sections");
-  let scrolled = 0;
+  let scrolled = null;
   const isOpen = () => !pane.hidden;
 
   const move = async (by) => {
@@ -436,14 +457,21 @@
     else { row.scrollIntoView({ block: "nearest" }); $("a", row).focus({ preventScroll: true }); }
   };
 
-  const grade = (value, total) => {
+  const from = about.rel ?? null;
+  const relevant = (grade) => grade !== null && (from === null ? grade > 0 : grade >= from);
+  const grade = (value) => {
     if (value === null) return make("span", { class: "grade unjudged", title: "not judged" }, "–");
-    return make("span", { class: `grade ${value > 0 ? "relevant" : "other"}`, title: "grade" }, number(value, 2));
+    return make("span", { class: `grade ${relevant(value) ? "relevant" : "other"}`, title: "grade" }, number(value, 2));
   };
-  const moved = (item, rank, ranks) => {
-    if (!ranks) return null;
-    const earlier = ranks.get(item.id);
-    if (earlier === undefined) return make("span", { class: "move new", title: `not in ${against}` }, "new");
+  // Lists are kept to a depth; judged items further down have their ranks.
+  const depthOf = (system) => system.items.filter((item, place) => item.rank === place + 1).length;
+  const isWhole = (system) => depthOf(system) === system.total;
+  const moved = (item, base) => {
+    if (!base) return null;
+    const rank = item.rank;
+    const earlier = base.items.find((other) => other.id === item.id)?.rank;
+    if (earlier === undefined && isWhole(base)) return make("span", { class: "move new", title: `not in ${against}` }, "new");
+    if (earlier === undefined) return make("span", { class: "move new", title: `not among the first of ${against}` }, `>${depthOf(base)}`);
     if (earlier === rank) return make("span", { class: "move same", title: `as in ${against}` }, "=");
     const up = earlier > rank;
     return make("span", { class: `move ${up ? "up" : "down"}`, title: `${earlier} in ${against}` },
@@ -455,27 +483,32 @@
   const keyword = (text, has) => make("li", { class: `chip ${has ? "has" : "lacks"}` },
     make("span", { "aria-hidden": "true" }, has ? "✓ " : "✗ "), make("span", { class: "unseen" }, has ? "has " : "lacks "), named(text));
   const keywords = (found, item) => {
-    const own = found?.results?.[item.id];
-    if (!own) return null;
+    if (!found?.results || !Object.hasOwn(found.results, item.id)) return null;
+    const own = found.results[item.id];
     return make("ul", { class: "chips" }, ...own.has.map((one) => keyword(one, true)), ...own.lacks.map((one) => keyword(one, false)));
   };
-  const ranksOf = (system) => new Map(system.items.map((item, at) => [item.id, at + 1]));
+  const ranksOf = (system) => new Map(system.items.map((item) => [item.id, item.rank]));
 
-  const column = (system, at, base, ranks) => {
+  const column = (system, base, golds, ranks) => {
     const isBase = base && system.name === base.name;
-    const compared = base && !isBase && (about.bases || system.gold === base.gold) ? ranks.get(base.name) : null;
-    const lines = system.items.map((item, place) => make("li", { "data-item": item.id, class: item.grade > 0 ? "hit" : null },
-      make("span", { class: "rank" }, `${place + 1}`), make("div", { class: "item" }, ...entry(item), keywords(system.keywords, item)),
-      make("span", { class: "figures" }, moved(item, place + 1, compared), grade(item.grade),
+    const compared = base && !isBase && (about.bases || system.gold === base.gold) ? base : null;
+    const depth = depthOf(system);
+    const lines = system.items.map((item, place) => make("li", {
+      "data-item": item.id, class: `${relevant(item.grade) ? "hit" : ""}${place === depth ? " after-gap" : ""}`.trim() || null,
+    },
+      make("span", { class: "rank" }, item.rank.toLocaleString("en")), make("div", { class: "item" }, ...entry(item), keywords(system.keywords, item)),
+      make("span", { class: "figures" }, moved(item, compared), grade(item.grade),
         item.score === null ? null : make("span", { class: "small score", title: "score" }, number(item.score, 4)))));
     const gone = compared
-      ? base.items.filter((item) => item.grade > 0 && !ranks.get(system.name).has(item.id)) : [];
+      ? base.items.filter((item) => relevant(item.grade) && !ranks.get(system.name).has(item.id)) : [];
+    const judged = golds[system.gold];
+    const sure = isWhole(system) || (judged && judged.items.length === judged.total);
     return make("section", { class: "column", "aria-label": visible(system.name) },
       make("h3", {}, named(system.name), isBase ? make("span", { class: "small" }, " baseline") : null),
-      make("p", { class: "small" }, system.items.length < system.total
-        ? `the first ${system.items.length} of ${system.total.toLocaleString("en")}` : `${system.items.length} items`),
+      make("p", { class: "small" }, depth < system.total
+        ? `the first ${depth} of ${system.total.toLocaleString("en")}${depth < system.items.length ? ", and judged ones below" : ""}` : `${depth} items`),
       system.items.length ? make("ol", { class: "items" }, ...lines) : make("p", { class: "note" }, "Nothing came back."),
-      gone.length ? make("p", { class: "small gone" }, "No longer here: ", ...gone.flatMap((item, place) => [place ? ", " : "", named(item.name ?? item.id)])) : null);
+      gone.length ? make("p", { class: "small gone" }, sure ? "No longer found: " : `Not in the first ${depth}: `, ...gone.flatMap((item, place) => [place ? ", " : "", named(item.name ?? item.id)])) : null);
   };
   const goldColumn = (gold, systems, ranks, at) => {
     const own = systems.filter((system) => system.gold === at);
@@ -495,9 +528,7 @@
       ...about.labels.map((label, which) => {
         const value = found.scores[name]?.[label] ?? null;
         const base = about.compared.includes(at) ? found.scores[about.systems[baseOf(at)]]?.[label] ?? null : null;
-        const difference = base === null || value === null ? null : value - base;
-        const better = difference === null || Math.abs(difference) < 1e-9 ? "" : (difference > 0) !== about.lower[which] ? "better" : "worse";
-        return make("td", { class: "number" }, number(value), " ", difference === null ? null : make("span", { class: `small difference ${better}` }, signed(difference)));
+        return make("td", { class: "number" }, number(value), " ", change(base, value, which));
       }))))));
 
   const draw = (found) => {
@@ -514,42 +545,61 @@
     const asked = found.systems.find((system) => system.keywords)?.keywords.asked;
     if (asked) parts.push(make("p", {}, "Asks for ", ...asked.flatMap((word, at) => [at ? ", " : "", named(word)])));
     if (!found.held) {
-      parts.push(make("p", { class: "note" }, "The rankings were not kept with this report."));
+      parts.push(make("p", { class: "note" }, about.answers
+        ? "There was no room for the rankings of this one in the file; karat view shows those of an archived run."
+        : "The rankings were not kept with this report."));
     } else {
       parts.push(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Gold and rankings side by side" },
         make("div", { class: "columns" }, ...found.golds.map((gold, at) => goldColumn(gold, found.systems, ranks, at)),
-          ...found.systems.map((system, at) => column(system, at, baseFor(system), ranks)))));
+          ...found.systems.map((system) => column(system, baseFor(system), found.golds, ranks)))));
     }
     $("#query-body").replaceChildren(...parts);
     pane.dataset.shown = found.id;
   };
+  const title = document.title;
+  let opener = null;
   const close = () => {
     pane.hidden = true;
     report.hidden = false;
     if (nav) nav.hidden = false;
     delete pane.dataset.shown;
-    scrollTo(0, scrolled);
+    document.title = title;
     const row = mark();
-    if (row) $("a", row).focus({ preventScroll: true });
+    const left = opener?.isConnected && !body.contains(opener) ? opener : row && $("a", row);
+    if (scrolled !== null) scrollTo({ top: scrolled, behavior: "instant" });
+    left?.focus({ preventScroll: true });
+    left?.scrollIntoView({ block: "nearest", behavior: "instant" });
+    opener = null;
   };
   const open = async (id) => {
     const found = await source.query(id).catch((error) => ({ error }));
     if (decodeURIComponent(location.hash.slice(7)) !== wellFormed(id)) return; // another was asked for meanwhile
-    if (!isOpen()) scrolled = scrollY;
+    if (!isOpen()) {
+      scrolled = scrollY;
+      opener = document.activeElement === document.body ? null : document.activeElement;
+    }
     report.hidden = true;
     if (nav) nav.hidden = true;
     pane.hidden = false;
     if (!found || found.error) {
       $("#query-title").textContent = found?.error ? "This cannot be shown" : `No such ${about.one}`;
       $("#query-body").replaceChildren(make("p", { class: "note" }, found?.error ? found.error.message : named(id)));
+      $("#query-place").textContent = "";
+      state.at = -1;
       pane.dataset.shown = id;
     } else {
       draw(found);
-      const at = state.rows.findIndex((row) => row.id === id);
-      if (at >= 0) state.at = at;
+      document.title = `${visible(found.text ?? found.id)} – ${title}`;
+      let at = state.rows.findIndex((row) => row.id === id);
+      if (at < 0) { // opened from elsewhere: go on from where it stands in the table
+        await load({}, id);
+        at = state.rows.findIndex((row) => row.id === id);
+      }
+      state.at = at;
+      mark();
       $("#query-place").textContent = at >= 0 ? `${(state.offset + at + 1).toLocaleString("en")} of ${state.total.toLocaleString("en")}` : "";
     }
-    scrollTo(0, 0);
+    scrollTo({ top: 0, behavior: "instant" });
     pane.focus({ preventScroll: true });
   };
   const follow = () => {
@@ -559,10 +609,12 @@
       open(id);
     } else if (isOpen()) {
       close();
-      if (location.hash) $(location.hash.replace(/[^#\w-]/g, ""))?.scrollIntoView();
     }
   };
-  const back = () => { location.hash = "queries"; };
+  // Back to where it was opened from; a page that was opened at a query has nothing to go back to.
+  let steps = 0;
+  addEventListener("hashchange", () => { steps += 1; });
+  const back = () => { if (steps > 0) history.back(); else location.replace("#queries"); };
   addEventListener("hashchange", follow);
   $("#query-back").addEventListener("click", back);
   $("#query-previous").addEventListener("click", () => move(-1));
