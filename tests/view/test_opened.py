@@ -8,8 +8,8 @@ import pytest
 
 from karat.archive import Archive
 from karat.reports.html import Details, context_of
+from karat.reports.html.rounding import few_digits
 from karat.view import Server, Shelf
-from karat.view.rounding import few_digits
 from karat.view.table import Asked
 from tests.archive.made import START, carried_out
 from tests.browser.hostile import hostile_plan

@@ -13,10 +13,10 @@ from karat.archive.comparing import Compared, compare_runs
 from karat.columns import QUERY
 from karat.errors import UnknownName
 from karat.reports.charts.from_form.reading import less_is_better
+from karat.reports.html.rounding import few_digits
 from karat.types import Floats, Ints
 from karat.view.opened import Opened
 from karat.view.recent import Recent
-from karat.view.rounding import few_digits
 from karat.view.table import Table
 
 __all__ = ["ALL", "CHANGED", "SIDES", "Beside", "Pair"]

@@ -15,10 +15,10 @@ from karat.errors import UsageError
 from karat.reports.charts.from_form.reading import idle_systems, is_of_queries, labels_of, less_is_better
 from karat.reports.html.cases import cases_of
 from karat.reports.html.details import Details, keywords_of
+from karat.reports.html.rounding import few_digits
 from karat.reports.html.sections import headline_labels
 from karat.types import Floats, Ints
 from karat.view.recent import Recent
-from karat.view.rounding import few_digits
 from karat.view.table import Table
 
 __all__ = ["Opened"]

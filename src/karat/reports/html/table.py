@@ -9,12 +9,11 @@ import numpy as np
 from karat.reports.html.blocks import BLOCK, deflated
 from karat.reports.html.details import LONGEST_TEXT, Details
 from karat.reports.html.planes import planes_of
+from karat.reports.html.rounding import few_digits
 from karat.types import Floats, Ints
 
 __all__ = ["Table", "packed_table", "reordered"]
 
-_DIGITS = 4
-"""Significant ones, of scores in the table; the report's JSON has all."""
 _LOOKED_AT = 2_000
 """Queries from whose part of a large table the rest is estimated."""
 _SPARING = 0.97
@@ -82,15 +81,4 @@ def _cut(text: str | None, longest: int) -> str | None:
 
 def _rounded(values: Floats) -> list[float | int | None]:
     """To a few significant digits; whole numbers without a point, NaN as null."""
-    known = np.isfinite(values)
-    held = np.where(known, values, 0.0)
-    with np.errstate(divide="ignore"):
-        power = np.where(held != 0, np.floor(np.log10(np.abs(held))), 0.0)
-    decimals = np.clip(_DIGITS - 1 - power, 0, 17).astype(int)
-    shown = zip(held.tolist(), decimals.tolist(), known.tolist(), strict=True)
-    return [_short(value, places) if is_known else None for value, places, is_known in shown]
-
-
-def _short(value: float, places: int) -> float | int:
-    rounded = round(value, places)
-    return int(rounded) if rounded == int(rounded) else rounded
+    return [None if value != value else int(value) if value.is_integer() else value for value in few_digits(values).tolist()]

@@ -1,4 +1,4 @@
-"""Figures to as many digits as a report's file packs them with: a server and a file must order queries alike."""
+"""Figures of single queries with as many digits as a page has of them: a server and a file must order queries alike."""
 
 import numpy as np
 
@@ -7,6 +7,7 @@ from karat.types import Floats
 __all__ = ["few_digits"]
 
 _DIGITS = 4
+"""Significant ones; the report's JSON has all."""
 _MOST_DECIMALS = 17
 _POWERS = np.array([float(f"1e{power}") for power in range(_MOST_DECIMALS + 1)])
 _NEARLY_HALF = 1e-6
@@ -15,8 +16,8 @@ _NEARLY_HALF = 1e-6
 def few_digits(values: Floats) -> Floats:
     """To four significant digits, whole numbers to the unit; what is not finite becomes NaN.
 
-    The same numbers as ``karat.reports.html.table`` makes one by one: a whole number divided by a power of ten is the
-    double that is nearest to the decimal. Where a product may have been rounded over a half, Python decides.
+    The same numbers as Python's ``round``: a whole number divided by a power of ten is the double that is nearest to the
+    decimal. Where a product may have been rounded over a half, Python decides.
     """
     known = np.isfinite(values)
     held = np.where(known, values, 0.0)
