@@ -16,8 +16,8 @@ _NEARLY_HALF = 1e-6
 def few_digits(values: Floats) -> Floats:
     """To four significant digits, whole numbers to the unit; what is not finite becomes NaN.
 
-    The same numbers as Python's ``round``: a whole number divided by a power of ten is the double that is nearest to the
-    decimal. Where a product may have been rounded over a half, Python decides.
+    The same numbers as Python's ``round``: a whole number divided by a power of ten is the double that is nearest to
+    the decimal. Where a product may have been rounded over a half, Python decides.
     """
     known = np.isfinite(values)
     held = np.where(known, values, 0.0)

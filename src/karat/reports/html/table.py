@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -81,4 +82,5 @@ def _cut(text: str | None, longest: int) -> str | None:
 
 def _rounded(values: Floats) -> list[float | int | None]:
     """To a few significant digits; whole numbers without a point, NaN as null."""
-    return [None if value != value else int(value) if value.is_integer() else value for value in few_digits(values).tolist()]
+    short = few_digits(values).tolist()
+    return [None if isnan(value) else int(value) if value.is_integer() else value for value in short]
