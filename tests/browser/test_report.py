@@ -179,20 +179,19 @@ def test_moves_are_those_of_the_rankings(page: "Page", movies: Reported) -> None
     row, report, answers = 4, movies.report, movies.answers
     page.goto(f"{movies.address}#query={movies.queries[row]}")
     page.wait_for_selector("#query[data-shown]")
-    base = items_of(answers.systems[report.baseline or ""], row)
+    base = {one.item: one.rank for one in answers.systems[report.baseline or ""].of(row)}
     compared = {one.system for one in report.comparisons} & set(answers.systems)
     assert compared
     for name in compared:
         column = page.locator("#query .column", has=page.locator("h3", has_text=re.compile(f"^{name}$")))
         assert column.locator(".move").all_inner_texts() == [
-            moved(rank, base.index(item) if item in base else None)
-            for rank, item in enumerate(items_of(answers.systems[name], row))
+            moved(one.rank, base.get(one.item)) for one in answers.systems[name].of(row)
         ]
 
 
 def moved(rank: int, earlier: int | None) -> str:
     if earlier is None:
-        return "new"
+        return ">10"  # of 49, of which the first 10 are kept
     return "=" if earlier == rank else f"{'▲' if earlier > rank else '▼'}{abs(earlier - rank)}"
 
 

@@ -28,8 +28,8 @@ LONGEST = 300
 
 def seen(text: str) -> str:
     """As a page shows it: control characters by their symbols, and blanks as HTML folds them."""
-    pictures = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"} | {0x7F: 0x2421}
-    return folded(text.translate(pictures))
+    pictures = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"}
+    return folded(text.translate(pictures | dict.fromkeys(range(0x7F, 0xA0), 0x2421)))
 
 
 def folded(text: str) -> str:

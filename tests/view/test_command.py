@@ -30,7 +30,16 @@ def viewing(
         *(("--archive", str(archive.path)) if archive else ()),
         *arguments,
     ]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # where pytest runs in the background it is ignored
+    )
     try:
         yield process
     finally:

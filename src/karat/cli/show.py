@@ -20,6 +20,7 @@ _EPILOG = (
     "  karat show latest\n\n"
     "  karat show baseline:movies --json\n\n"
     "  karat show 1a2b3c4d -o report.html -o report.json\n\n"
+    "  karat show latest --pictures figures\n\n"
     "A run is named by its whole name, a beginning that only it has, its hash, the path of its folder, latest or "
     "baseline, the last two perhaps with :PLAN. karat history lists the runs."
 )
@@ -41,6 +42,9 @@ def show_command(
         list[Path] | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write its report: .html, .md or .json; repeat it."),
     ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option("--pictures", metavar="DIR", help="Write its charts as .png files into this folder.")
+    ] = None,
     archive: ArchiveOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print manifest and report as JSON.")] = False,
     quiet: QuietOption = False,
@@ -52,6 +56,7 @@ def show_command(
     kept = archive_at(archive)
     found = kept.find(run)
     _write(found, output or [])
+    drawn = [] if pictures is None else _draw(found, pictures)
     with unless_unread():
         if html:
             print(page_path(found))
@@ -68,10 +73,16 @@ def show_command(
             from karat.cli.show_tables import print_run
 
             print_run(found, is_baseline=kept.baselines.get(found.plan) == found.name)
-    if output:
-        say(f"Wrote {', '.join(map(str, output))}", quiet=quiet)
+    if output or drawn:
+        say(f"Wrote {', '.join(map(str, [*(output or ()), *drawn]))}", quiet=quiet)
     elif not (html or pr or as_json):
         say(f"Next: karat diff {found.name}, or karat baseline set {found.name}", quiet=quiet)
+
+
+def _draw(run: "Run", folder: Path) -> list[Path]:
+    from karat.reports.charts import write_pictures
+
+    return write_pictures(run.form, folder)
 
 
 def page_path(run: "Run") -> Path:

@@ -135,4 +135,5 @@ def _line(cells: Sequence[str]) -> str:
 def escaped(cell: str) -> str:
     """Safe within a table: no column, no tag and no line of its own."""
     text = cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
-    return " ".join(text.splitlines()) if text.splitlines()[1:] else text
+    lines = text.splitlines()
+    return text if lines == [text] else " ".join(lines)

@@ -4,6 +4,7 @@ import json
 import re
 import zlib
 from base64 import b64decode
+from functools import lru_cache
 from typing import Any
 
 from karat.reports.html.blocks import BLOCK
@@ -16,6 +17,11 @@ def inflated(text: str) -> Any:
 
 
 def numbers(planes: list[str]) -> list[int]:
+    return _numbers(tuple(planes))
+
+
+@lru_cache(maxsize=2_000)
+def _numbers(planes: tuple[str, ...]) -> list[int]:
     return [sum(LETTERS[plane[at]] * 90**power for power, plane in enumerate(planes)) for at in range(len(planes[0]))]
 
 
