@@ -42,6 +42,7 @@ bench: .venv/.core .venv-bench/.done .venv-rectools/.done .venv-lenskit/.done
 	$(BIN)/python benchmarks/splitting.py
 	@$(BIN)/python scripts/install_browser.py
 	$(BIN)/python benchmarks/report.py --part all --rounds 5
+	$(BIN)/python benchmarks/view.py --part all
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
