@@ -1,14 +1,19 @@
 """Which archive, and which of its runs."""
 
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import count
+from json import dumps, loads
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
-from karat.archive import Archive, Run
+from karat.archive import Archive, Origin, Run
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.plan.execution import Outcome
 
-from .made import PLAN, kept, put_small
+from .made import PLAN, START, kept, put_small
 
 
 @pytest.fixture
@@ -130,3 +135,65 @@ def test_runs_that_are_gone_are_not_listed(archive: Archive, several: list[Run],
     assert len(archive.runs()) == 4
     several[1].path.rename(several[1].path.with_name(".hidden"))
     assert [run.name for run in archive.runs()] == [several[n].name for n in (0, 2, 3)]
+
+
+@pytest.fixture
+def stored(archive: Archive, made: tuple[Outcome, Origin]) -> Callable[[], Run]:
+    """Stores a run, a minute after the last."""
+    outcome, origin = made
+    minutes = count()
+    return lambda: archive.store(
+        outcome.report, origin, gate=outcome.gate, time=START + timedelta(minutes=next(minutes))
+    )
+
+
+class TestDamage:
+    """A damaged run says so, and never lets an older one pass for it."""
+
+    def test_the_latest_is_not_an_older_one(self, archive: Archive, stored: Callable[[], Run]) -> None:
+        first, last = stored(), stored()
+        (last.path / "manifest.json").write_text("{")
+        fresh = Archive(archive.path)
+        with pytest.raises(DataError, match="a later run cannot be read"):
+            fresh.find("latest")
+        assert fresh.find(first.name).name == first.name
+
+    def test_by_its_whole_name_it_tells_what_is_wrong(self, archive: Archive, stored: Callable[[], Run]) -> None:
+        run = stored()
+        (run.path / "manifest.json").write_text("{")
+        with pytest.raises(DataError, match="not JSON"):
+            Archive(archive.path).find(run.name)
+
+    @pytest.mark.parametrize(
+        "spoiled",
+        [{"summary": []}, {"files": {"a": 3}}, {"measures": 3}, {"time": "yesterday"}, {"time": "2026-11-17T05:09:35"}],
+    )
+    def test_odd_manifests_are_troubles(
+        self, archive: Archive, stored: Callable[[], Run], spoiled: dict[str, object]
+    ) -> None:
+        whole, odd = stored(), stored()
+        manifest = loads((odd.path / "manifest.json").read_text())
+        (odd.path / "manifest.json").write_text(dumps(manifest | spoiled))
+        fresh = Archive(archive.path)
+        assert [run.name for run in fresh.runs()] == [whole.name]
+        assert len(fresh.troubles) == 1
+
+    def test_a_file_that_was_cut_is_named(self, archive: Archive, stored: Callable[[], Run]) -> None:
+        run = stored()
+        path = run.path / "scores.parquet"
+        path.write_bytes(path.read_bytes()[:-20])
+        with pytest.raises(DataError, match="not whole") as told:
+            run.saved()
+        assert "scores.parquet" in str(told.value)
+
+    def test_a_baseline_is_one_of_its_own_runs(
+        self, archive: Archive, stored: Callable[[], Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run = stored()
+        monkeypatch.chdir(run.path)
+        archive.set_baseline(archive.find("."))
+        assert archive.baselines == {run.plan: run.name}
+        elsewhere = tmp_path / "elsewhere" / run.name
+        copytree(run.path, elsewhere)
+        with pytest.raises(UsageError, match="not in this archive"):
+            archive.set_baseline(Run.open(elsewhere))

@@ -105,6 +105,11 @@ def test_what_vanishes_is_left_out(folder: Path) -> None:
         ("host=x PASSWORD = 'hun ter2' user=me", "host=x PASSWORD = *** user=me"),
         ('dsn = "host=x password=hunter2"', 'dsn = "host=x password=***"'),
         ('password = "hunter2"', "password = ***"),
+        ("postgresql://me:hun/ter@2@host/db", "postgresql://me:***@host/db"),
+        ("https://t0ken@host/x", "https://***@host/x"),
+        ("password = '''hunter2'''", "password = ***"),
+        ('password = "hun\\"ter2"', "password = ***"),
+        ("api_key: hunter2, k=1", "api_key: ***, k=1"),
         ("movies.npz:anchor", "movies.npz:anchor"),
     ],
 )
@@ -127,3 +132,9 @@ def test_the_plan_is_kept_as_it_was_written(tmp_path: Path) -> None:
     assert set(origin.plan) == {
         *("name", "gold", "measures", "headline", "baseline", "slices", "names", "targets", "systems", "statistics")
     }, "nothing that it leaves unsaid"
+
+
+def test_secrets_are_told_by_their_keys_too() -> None:
+    given = {"password": "hunter2", "max_tokens": 5, "systems": [{"api_key": "hunter2", "path": "run.trec"}]}
+    kept = {"password": "***", "max_tokens": 5, "systems": [{"api_key": "***", "path": "run.trec"}]}
+    assert _without_secrets(given) == kept

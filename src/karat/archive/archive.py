@@ -26,6 +26,14 @@ __all__ = ["Archive"]
 
 
 @dataclass(frozen=True)
+class _Trouble:
+    """A folder among the runs that cannot be read."""
+
+    name: str
+    error: KaratError
+
+
+@dataclass(frozen=True)
 class Archive:
     """Runs in ``path/runs``, one folder each. It need not be there yet."""
 
@@ -47,9 +55,9 @@ class Archive:
     @property
     def troubles(self) -> list[str]:
         """Folders among the runs that are none, or none that can be read."""
-        return [str(one) for one in self._look() if isinstance(one, KaratError)]
+        return [str(one.error) for one in self._look() if isinstance(one, _Trouble)]
 
-    def _look(self) -> Iterator[Run | KaratError]:
+    def _look(self) -> "Iterator[Run | _Trouble]":
         try:
             names = sorted(path.name for path in (self.path / RUNS).iterdir() if not path.name.startswith("."))
         except (FileNotFoundError, NotADirectoryError):
@@ -63,7 +71,7 @@ class Archive:
                 yield self._open(name)
             except KaratError as error:
                 if (self.path / RUNS / name).exists():  # else it was pruned meanwhile
-                    yield error
+                    yield _Trouble(name, error)
 
     def _open(self, name: str) -> Run:
         known = self._known.get(name)
@@ -84,13 +92,26 @@ class Archive:
 
     def find(self, text: str) -> Run:
         """By name, unique beginning, hash, path, ``latest``, ``latest:PLAN``, ``baseline`` or ``baseline:PLAN``."""
-        with suppress(KaratError):
-            return self.named(text)  # a whole name needs no look at the others
+        with suppress(UnknownName):
+            return self.named(text)  # a whole name needs no look at the others; one that cannot be read says so
         try:
-            return find_run(text, self.runs(), self.baseline)
+            found = find_run(text, self.runs(), self.baseline)
         except KaratError as error:
             error.where = error.where or str(self.path)
             raise
+        if text.partition(":")[0] == "latest":
+            self._check_that_none_is_later(found)
+        return found
+
+    def _check_that_none_is_later(self, run: Run) -> None:
+        """Nobody must be shown an older run as the latest, because the latest cannot be read."""
+        for one in self._look():
+            if isinstance(one, _Trouble) and one.name > run.name:
+                raise DataError(
+                    f"a later run cannot be read: {one.error}",
+                    where=str(self.path),
+                    hint=f"The last that can be is {run.name}.",
+                )
 
     def named(self, name: str) -> Run:
         """The run of exactly this name: nothing else, and nothing outside of the archive."""
@@ -159,13 +180,15 @@ class Archive:
     def baseline(self, plan: str) -> Run | None:
         """None where none is set, or it is not there any more."""
         name = self.baselines.get(plan)
-        if name is None or not (self.path / RUNS / name).is_dir():
+        if name is None:
             return None
-        return self._open(name)
+        with suppress(UnknownName):
+            return self.named(name)
+        return None
 
     def set_baseline(self, run: Run) -> None:
         """Hold other runs of its plan against this one."""
-        if not (self.path / RUNS / run.name).is_dir():
+        if run.path.resolve() != (self.path / RUNS / run.name).resolve():
             raise UsageError(f"{run.name} is not in this archive", where=str(self.path))
         set_baseline(self.path, run.plan, run.name)
 

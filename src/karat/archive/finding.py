@@ -63,7 +63,7 @@ def find_run(text: str, runs: Sequence[Run], baseline_of: Callable[[str], Run | 
     path = Path(text)
     try:
         if (path / MANIFEST).is_file():
-            return Run.open(path)
+            return Run.open(path.resolve())
     except (OSError, ValueError):  # a text that can be no path
         pass
     begun = [run for run in runs if text and run.name.startswith(text)]

@@ -82,6 +82,7 @@ def series_of(runs: Sequence[Run], measures: Sequence[str], systems: Sequence[st
 
 def _points(runs: Sequence[Run], measure: str, system: str) -> Iterator[Point]:
     last: Point | None = None
+    asked: object = None
     for run in runs:
         entry = run.manifest["summary"].get(system, {}).get(measure)
         if entry is None:
@@ -90,8 +91,10 @@ def _points(runs: Sequence[Run], measure: str, system: str) -> Iterator[Point]:
         about = (run.manifest.get("measures") or {}).get(measure) or {}
         convention = str(about.get("convention") or measure)
         mean, difference = entry["mean"], None
-        if last is not None and None not in (mean, last.mean) and last.convention == convention:
-            difference = mean - last.mean
+        queries = _queries(run)
+        if last is not None and None not in (mean, last.mean) and (last.convention, asked) == (convention, queries):
+            difference = mean - last.mean  # of other queries it would say nothing
+        asked = queries
         last = Point(run.time, run.name, mean, low, high, entry.get("se"), entry["n"], convention, difference)
         yield last
 
@@ -112,6 +115,13 @@ def steps_in(series: Series, runs: Mapping[str, Run]) -> list[Stepped]:
             found.append(Stepped(placed, before, after, tuple(differences_between(before, after))))
         offset += len(points)
     return found
+
+
+def _queries(run: Run) -> object:
+    """What tells the queries that were asked; None where it is not known."""
+    versions = run.manifest.get("versions") or {}
+    found = versions.get("queries") if isinstance(versions, Mapping) else None
+    return found.get("digest") if isinstance(found, Mapping) else None
 
 
 def _measures(runs: Sequence[Run]) -> list[str]:

@@ -23,7 +23,7 @@ def answers_of(run: Run, query: str | None) -> Answers | None:
         return None
     frames = []
     for path in (rankings, golds):
-        rows = pl.scan_parquet(path, glob=False)
+        rows = run.table(path.name)
         try:
             frames.append((rows if query is None else rows.filter(pl.col(QUERY) == query)).collect())
         except (OSError, pl.exceptions.PolarsError) as error:
@@ -43,10 +43,9 @@ def _is_asked(run: Run, query: str) -> bool:
 
 
 def names_of(run: Run, ids: Iterable[str] | None) -> dict[str, str]:
-    path = run.file(ITEMS)
-    if path is None:
+    if run.file(ITEMS) is None:
         return {}
-    rows = pl.scan_parquet(path, glob=False)
+    rows = run.table(ITEMS)
     if ids is not None:
         rows = rows.filter(pl.col(ITEM).is_in(list(dict.fromkeys(ids))))
     frame = rows.collect()

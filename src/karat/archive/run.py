@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import file_digest
+from os import SEEK_END
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
+from karat.archive.naming import to_moment
 from karat.archive.upgrading import lifted
 from karat.errors import DataError
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["MANIFEST", "PAGE", "Run"]
 
 MANIFEST, PAGE = "manifest.json", "report.html"
+_PARQUET = b"PAR1"
+"""What a Parquet file ends with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +46,7 @@ class Run:
         except ValueError as error:
             raise DataError(f"not JSON: {error}", where=str(where)) from error
         found = lifted(manifest, str(where))
-        lacking = [key for key in ("name", "time", "summary", "files") if key not in found]
-        if lacking:
-            raise DataError(f"the manifest has no {lacking[0]}", where=str(where))
+        _check_manifest(found, str(where))
         return cls(path, found)
 
     @property
@@ -88,11 +90,14 @@ class Run:
         """The report's versioned form, with the verdicts where there are any."""
         path = self.path / "report.json"
         try:
-            return from_json(path.read_bytes())  # type: ignore[no-any-return]
+            form = from_json(path.read_bytes())
         except OSError as error:
             raise DataError(f"cannot read the report: {error.strerror}", where=str(path)) from error
         except ValueError as error:
             raise DataError(f"not JSON: {error}", where=str(path)) from error
+        if not isinstance(form, dict) or not isinstance(form.get("systems"), dict):
+            raise DataError("this is no report of karat: it has no systems", where=str(path))
+        return form
 
     def file(self, name: str) -> Path | None:
         """One of the files that the run was stored with; None where it has none of that name."""
@@ -122,11 +127,11 @@ class Run:
 
     def scores(self) -> "pl.LazyFrame":
         """query_id, system and a column a measure; undefined is null."""
-        return self._table("scores.parquet")
+        return self.table("scores.parquet")
 
     def queries(self) -> "pl.LazyFrame":
         """query_id, text (null where none is known) and slices (a list of names); in the order of the scores."""
-        return self._table("queries.parquet")
+        return self.table("queries.parquet")
 
     def answers(self) -> "Answers | None":
         """Golds and rankings of all queries; None where they were not kept."""
@@ -152,13 +157,42 @@ class Run:
 
         return saved_of(self)
 
-    def _table(self, name: str) -> "pl.LazyFrame":
+    def table(self, name: str) -> "pl.LazyFrame":
+        """One of its Parquet files."""
         import polars as pl
 
         path = self.file(name)
         if path is None or not path.is_file():
             raise DataError(f"the run has no {name}", where=str(self.path))
+        try:
+            with path.open("rb") as file:
+                file.seek(-len(_PARQUET), SEEK_END)
+                whole = file.read() == _PARQUET
+        except OSError as error:
+            raise DataError(f"cannot be read: {error.strerror}", where=str(path)) from error
+        if not whole:
+            raise DataError("the file is not whole", where=str(path), expected="the end of a Parquet file")
         return pl.scan_parquet(path, glob=False)
 
     def __repr__(self) -> str:
         return f"Run({self.name!r})"
+
+
+def _check_manifest(found: Mapping[str, Any], where: str) -> None:
+    """What others rely on: one damaged run must not bring down a look at all of them."""
+    lacking = [key for key in ("name", "time", "summary", "files") if key not in found]
+    if lacking:
+        raise DataError(f"the manifest has no {lacking[0]}", where=where)
+    odd = [key for key in ("summary", "files", "measures") if not _is_table_of_tables(found.get(key, {}))]
+    if odd:
+        raise DataError(f"{odd[0]} is not as karat writes it", where=where, expected="a table of tables")
+    try:
+        zoned = to_moment(str(found["time"])).tzinfo is not None
+    except ValueError:
+        zoned = False
+    if not zoned:
+        raise DataError(f"the time is {found['time']!r}", where=where, expected="such as 2026-11-17T05:09:35.123Z")
+
+
+def _is_table_of_tables(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(one, Mapping) for one in value.values())

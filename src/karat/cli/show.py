@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from karat.cli.archived import ArchiveOption, archive_at
-from karat.cli.common import QuietOption, check_folder, say, unless_unread
+from karat.cli.common import QuietOption, check_folder, say, unless_unread, warn
 from karat.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["RunArgument", "add_to"]
 
 _SUFFIXES = (".html", ".md", ".json")
+_QUICKLY_READ = 100_000_000
+"""Bytes of a run whose files are checked against their hashes before it is shown."""
 _EPILOG = (
     "Examples:\n\n"
     "  karat show latest\n\n"
@@ -55,6 +57,8 @@ def show_command(
     _check_outputs(output or [])
     kept = archive_at(archive)
     found = kept.find(run)
+    if found.bytes < _QUICKLY_READ:
+        warn([f"not as it was kept: {fault}" for fault in found.faults()], quiet=quiet)
     _write(found, output or [])
     drawn = [] if pictures is None else _draw(found, pictures)
     with unless_unread():

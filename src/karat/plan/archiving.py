@@ -19,10 +19,16 @@ from karat.report import Report
 
 __all__ = ["Begun", "begin", "plan_name"]
 
+_WORDS = "password|passwd|token|secret|api_?key"
 _SECRETS = (
-    re.compile(r"""(://[^:/@\s"']*:)[^/@\s"']+(?=@)"""),  # postgresql://user:password@host
-    re.compile(r"""(password\s*=\s*)("[^"]*"|'[^']*'|[^\s&"']+)""", re.IGNORECASE),
+    re.compile(r"""(://[^:/@\s"']*:)[^\s"']+(?=@)"""),  # postgresql://user:password@host
+    re.compile(r"""(https?://)[^:/@\s"']+(?=@)"""),  # https://token@host
+    re.compile(
+        rf"""((?:{_WORDS})["']?\s*[=:]\s*)("{{3}}.*?"{{3}}|'{{3}}.*?'{{3}}|"(?:[^"\\]|\\.)*"|'[^']*'|[^\s&,"'}}]+)""",
+        re.IGNORECASE | re.DOTALL,
+    ),
 )
+_SECRET_KEY = re.compile(_WORDS, re.IGNORECASE)
 _MASK = "***"
 
 
@@ -99,5 +105,9 @@ def _without_secrets(value: Any) -> Any:
             value = pattern.sub(rf"\1{_MASK}", value)
         return value
     if isinstance(value, dict):
-        return {key: _without_secrets(one) for key, one in value.items()}
+        return {key: _MASK if _is_secret(key, one) else _without_secrets(one) for key, one in value.items()}
     return [_without_secrets(one) for one in value] if isinstance(value, list) else value
+
+
+def _is_secret(key: object, value: Any) -> bool:
+    return isinstance(value, str) and bool(_SECRET_KEY.search(str(key)))
