@@ -92,7 +92,7 @@ class TestPlanes:
 
 
 class TestAll:
-    @settings(deadline=None, max_examples=30)
+    @settings(deadline=None, max_examples=12)
     @given(st.integers(0, 10**6), st.integers(1, 250), st.integers(1, 4), st.booleans())
     def test_with_room_enough_every_query_is_whole(self, seed: int, queries: int, systems: int, names: bool) -> None:
         found = details(seed, queries, systems, names=names)
