@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import karat
 from karat.rankers.vectors import rank_vectors
-from karat.tops import first_items, first_scores
+from karat.tops import first_rows, first_scores
 from karat.types import Ranking, Vectors
 
 INF = float("inf")
@@ -57,11 +57,14 @@ def test_they_are_the_scores_of_the_first_items() -> None:
     corpus = Vectors(pl.Series([f"d{number}" for number in range(30)]), items)
     queries = Vectors(pl.Series([f"q{number}" for number in range(5)]), asked)
     made = rank_vectors(corpus, queries, k=8, metric="ip").ranking
-    names = first_items(made, queries.ids, 3)
-    expected = [[items[int(name[1:])] @ asked[row] for name in names[row]] for row in range(5)]
+    rows = first_rows(made, queries.ids, 3).rows()
+    expected = [
+        [items[int(name[1:])] @ asked[row] for query, name, _ in rows if query == f"q{row}"] for row in range(5)
+    ]
     np.testing.assert_allclose(first_scores(made, 3), expected, rtol=1e-12)
 
 
 def test_first_items_go_by_score_then_by_id_and_stand_once() -> None:
     given_ = karat.as_ranking({"q1": {"b": 1.0, "a": 1.0, "c": 2.0}, "q2": {"z": 0.5}})
-    assert first_items(given_, pl.Series(["q2", "q1", "q3"]), 2) == (("z",), ("c", "a"), ())
+    found = first_rows(given_, pl.Series(["q2", "q1", "q3"]), 2)
+    assert [row[:2] for row in found.rows()] == [("q1", "c"), ("q1", "a"), ("q2", "z")]

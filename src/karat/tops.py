@@ -8,18 +8,14 @@ from karat.errors import UsageError
 from karat.ordering import TieRule
 from karat.types import Floats, Ints, Ranking, segments_within
 
-__all__ = ["first_items", "first_rows", "first_scores", "known_scores"]
-
-
-def first_items(ranking: Ranking, queries: pl.Series, k: int) -> tuple[tuple[str, ...], ...]:
-    """Of each of these queries the first k items, by score, then by id; none where the ranking lacks the query."""
-    grouped = first_rows(ranking, queries, k).group_by(QUERY, maintain_order=True)
-    found = {query: tuple(items) for query, items in grouped.agg(pl.col(ITEM)).iter_rows()}
-    return tuple(found.get(str(query), ()) for query in queries)
+__all__ = ["first_rows", "first_scores", "known_scores"]
 
 
 def first_rows(ranking: Ranking, queries: pl.Series, k: int | None, ties: TieRule = "id") -> pl.DataFrame:
-    """The same as rows of query_id, item_id and score, by query; ids as strings. None: all. ``ties``: equal scores."""
+    """The first k of each of these queries as rows of query_id, item_id and score, by query; ids as strings.
+
+    They go by score, equal scores by ``ties``. None: all.
+    """
     rows: Ints = np.repeat(np.arange(len(ranking)), np.diff(ranking.starts))
     frame = pl.DataFrame(
         {

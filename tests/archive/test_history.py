@@ -125,3 +125,14 @@ def test_real_runs(archive: Archive, made: tuple[Outcome, Origin], tmp_path: Pat
     ]
     assert all(steps_in(one, {run.name: run for run in runs}) == [] for one in series)
     assert {point.difference for one in series for point in one.points[1:]} == {0.0}
+
+
+def test_the_last_runs_keep_the_steps_of_all() -> None:
+    from karat.archive.history import Point, Series, Stepped, last_of
+    from karat.statistics.steps import Step
+
+    points = tuple(Point(f"t{n}", f"r{n}", 0.5, None, None, None, 9, "rr") for n in range(5))
+    steps = [Stepped(Step(index, 0.4, 0.5, None), None, None, ()) for index in (1, 4)]  # type: ignore[arg-type]
+    series, kept = last_of(Series("s", "rr", points), steps, {"r3", "r4"})
+    assert [point.run for point in series.points] == ["r3", "r4"]
+    assert [one.step.index for one in kept] == [1]

@@ -1,7 +1,7 @@
 """A measure of a system over runs, with the steps that it took and what changed there."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import nan
 from typing import Any
@@ -13,7 +13,7 @@ from karat.archive.run import Run
 from karat.errors import UnknownName
 from karat.statistics.steps import Step, steps_of
 
-__all__ = ["Point", "Series", "Stepped", "series_of", "steps_in"]
+__all__ = ["Point", "Series", "Stepped", "last_of", "series_of", "steps_in"]
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,14 @@ def steps_in(series: Series, runs: Mapping[str, Run]) -> list[Stepped]:
             found.append(Stepped(placed, before, after, tuple(differences_between(before, after))))
         offset += len(points)
     return found
+
+
+def last_of(series: Series, steps: Sequence[Stepped], runs: Collection[str]) -> tuple[Series, list[Stepped]]:
+    """The part of a series that is of these runs, its last ones, with the steps in it."""
+    points = tuple(point for point in series.points if point.run in runs)
+    before = len(series.points) - len(points)
+    kept = [replace(one, step=replace(one.step, index=one.step.index - before)) for one in steps]
+    return replace(series, points=points), [one for one in kept if one.step.index >= 0]
 
 
 def _queries(run: Run) -> object:

@@ -48,6 +48,8 @@ def archive_at(given: Path | None = None) -> "Archive":
 
 def check_there(archive: "Archive", runs: "Sequence[Run]") -> None:
     """Refuse an archive without a run that can be read."""
+    if archive.path.is_file():
+        raise DataError("found a file", where=str(archive.path), expected="the folder of an archive")
     if not runs:
         troubles = archive.troubles
         found = f"no run of the archive can be read: {troubles[0]}" if troubles else "the archive has no run"

@@ -58,7 +58,7 @@ def history_command(
     check_there(kept, runs)
     name = plan_meant(runs, plan)
     held = [run for run in runs if run.plan == name]
-    history = _history(held[-last:] if last else held, measures, system or [], kept.baselines.get(name), every=last)
+    history = _history(held, last, measures, system or [], kept.baselines.get(name))
     _write(history, output or [])
     with unless_unread():
         if as_json:
@@ -78,18 +78,21 @@ def history_command(
 
 
 def _history(
-    runs: "list[Run]", measures: list[str] | None, systems: list[str], baseline: str | None, *, every: int | None
+    every: "list[Run]", last: int | None, measures: list[str] | None, systems: list[str], baseline: str | None
 ) -> "History":
-    from karat.archive.history import series_of, steps_in
+    """Of the last runs; what stepped is told from all of them."""
+    from karat.archive.history import last_of, series_of, steps_in
     from karat.cli.history_tables import History
 
+    runs = every[-last:] if last else every
     chance = set(runs[-1].manifest.get("by_chance") or ())
     ranking = [name for run in reversed(runs) for name in run.systems if name not in chance]
     wanted = systems or list(dict.fromkeys(ranking)) or runs[-1].systems
     labels = measures_meant(runs, split_measures(measures)) if measures else runs[-1].headline[:1]
-    by_name = {run.name: run for run in runs}
-    series = series_of(runs, labels, wanted)
-    return History(runs[-1].plan, runs, [(one, steps_in(one, by_name)) for one in series], baseline, whole=bool(every))
+    by_name, shown = {run.name: run for run in every}, {run.name for run in runs}
+    whole = ((one, steps_in(one, by_name)) for one in series_of(every, labels, wanted))
+    series = [(one, steps) for one, steps in (last_of(*both, shown) for both in whole) if one.points]
+    return History(runs[-1].plan, runs, series, baseline, whole=bool(last))
 
 
 def _check_outputs(paths: list[Path]) -> None:
@@ -120,6 +123,7 @@ def _write(history: "History", paths: list[Path]) -> None:
 
 def _next_step(history: "History", others: list[str]) -> str:
     more = f" · also kept: {', '.join(others[:5])}{' …' if len(others) > 5 else ''}" if others else ""
+    newest = history.runs[-1].name if others else "latest"  # that may be another plan's
     if len(history.runs) < 2:
-        return f"Next: karat show latest; run the plan again to see how it goes{more}"
-    return f"Next: karat diff latest compares it with the run before, or the baseline{more}"
+        return f"Next: karat show {newest}; run the plan again to see how it goes{more}"
+    return f"Next: karat diff {newest} compares it with the run before, or the baseline{more}"

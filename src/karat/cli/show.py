@@ -134,6 +134,7 @@ def _content(run: "Run", suffix: str) -> str | bytes:
 
 def _names(run: "Run") -> dict[str, str]:
     """Of the queries and items that the report's changes name."""
-    changes = run.form.get("changes") or ()
-    ids = {one["query_id"] for one in changes} | {move["item_id"] for one in changes for move in one.get("moves") or ()}
+    from karat.reports.digest import ids_in
+
+    ids = ids_in(run.form)
     return run.names(ids) if ids else {}

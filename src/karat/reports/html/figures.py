@@ -1,18 +1,13 @@
 """Figures of a report's form as a page shows them: no more digits than the interval deserves, and what they mean."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from karat.reports.charts.from_form.reading import Form
 from karat.statistics.corrections import is_shown
 from karat.statistics.intervals import Bounds
-from karat.wording import bounds_shown, decimals_of, difference_shown, figure_shown, p_shown
+from karat.wording import NOTHING, bounds_shown, decimals_of, difference_shown, figure_shown, p_shown
 
 __all__ = ["NOTHING", "Cell", "Form", "bounds_of", "cell_of"]
-
-Form = Mapping[str, Any]
-"""A report in its versioned form."""
-NOTHING = "–"
 
 
 @dataclass(frozen=True)
