@@ -16,11 +16,11 @@ from karat.statistics.estimates import (
     Estimate,
     Pooled,
     estimate_all,
-    estimate_pooled,
     off_scale,
     onto_scale,
     pool,
     summarise,
+    with_interval,
 )
 from karat.statistics.fixed import Fixed, to_fixed
 from karat.statistics.intervals import Bounds, Resampling, interval
@@ -231,7 +231,9 @@ class _Prepared:
 
     def estimates(self) -> list[Estimate]:
         return [
-            estimate_pooled(self.values[place], column.aggregate, self._to_own_scale(place), self.how)
+            with_interval(
+                summarise(self.values[place], column.aggregate), column.aggregate, self._to_own_scale(place), self.how
+            )
             for place, column in enumerate(self.columns)
         ]
 
@@ -246,13 +248,8 @@ class _Prepared:
         """The part beside the queries outside of it, for each system and measure."""
         for place, column in enumerate(self.columns):
             inside, whole = part.pooled[place], self.pooled[place]
-            rest = Pooled(
-                replace(whole.fixed, whole=whole.fixed.whole[~members]),
-                whole.defined[~members],
-                whole.sums - inside.sums,
-                whole.drawn - inside.drawn,
-            )
-            if inside.defined.any() and rest.defined.any():
+            rest = whole.without(inside)
+            if inside.n and rest.n:
                 values = self.values[place]
                 mean, others = (summarise(values[which], column.aggregate).mean for which in (members, ~members))
                 ci = _interval_between(inside, rest, column.aggregate, self.how)
@@ -263,17 +260,16 @@ class _Prepared:
 
 def _interval_between(inside: Pooled, rest: Pooled, aggregate: Aggregate, how: Resampling) -> Bounds | None:
     """The interval of the difference of two means over separate queries; None where one of them has one query."""
-    if inside.defined.sum() < 2 or rest.defined.sum() < 2:
+    if inside.n < 2 or rest.n < 2:
         return None
     held = (inside.drawn > 0) & (rest.drawn > 0)
     ours, theirs = (replace(one, sums=one.sums[held], drawn=one.drawn[held]).means() for one in (inside, rest))
-    influences = [one.influence / one.influence.size for one in (inside, rest)]
-    means = [inside.mean, rest.mean]
+    means, weights = [inside.mean, rest.mean], [1 / inside.n, -1 / rest.n]
     if aggregate == "geometric":
         ours, theirs = np.exp(ours), np.exp(theirs)
         means = [off_scale(mean, aggregate) for mean in means]
-        influences = [mean * influence for mean, influence in zip(means, influences, strict=True)]
-    influence = np.concatenate((influences[0], -influences[1]))
+        weights = [mean * weight for mean, weight in zip(means, weights, strict=True)]
+    influence = inside.influence.scaled(weights[0]) + rest.influence.scaled(weights[1])
     return interval(ours - theirs, means[0] - means[1], influence, how.level, how.of_differences)
 
 

@@ -9,8 +9,15 @@ import pytest
 from scipy import stats
 
 import karat
-from karat.statistics.intervals import IntervalMethod, Resampling, interval
+from karat.statistics.intervals import Bounds, Influence, IntervalMethod, Resampling
+from karat.statistics.intervals import interval as interval_of
 from karat.types import Floats
+
+
+def interval(resampled: Floats, estimate: float, influence: Floats, level: float, method: IntervalMethod) -> Bounds:
+    """From what each query moves the estimate by."""
+    sums = Influence(float((influence**2).sum()), float((influence**3).sum()))
+    return interval_of(resampled, estimate, sums, level, method)
 
 
 def skewed(seed: int, n: int = 60) -> Floats:

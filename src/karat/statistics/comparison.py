@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import exp, isnan, nan
 from typing import Any, Protocol, TypeVar
 
@@ -11,15 +12,16 @@ from karat.markup import snippet_of
 from karat.measure import Aggregate
 from karat.statistics.corrections import benjamini_hochberg, holm, is_shown
 from karat.statistics.estimates import Pooled, onto_scale, pool, summarise
+from karat.statistics.exact import central_products, exact_products
 from karat.statistics.fixed import to_fixed
-from karat.statistics.intervals import Bounds, Resampling, interval
-from karat.statistics.moments import mean_and_std
-from karat.statistics.paired import Randomised, sign_flip_tests, t_test, wilcoxon_test
+from karat.statistics.intervals import Bounds, Influence, Resampling, interval
+from karat.statistics.moments import Extent, mean_and_std
+from karat.statistics.paired import Randomised, sign_flip_tests, t_test_of, wilcoxon_test
 from karat.statistics.power import detectable_difference, queries_needed
 from karat.statistics.streams import Keys
 from karat.types import Floats
 
-__all__ = ["Comparison", "Paired", "compare_pairs", "contributions_of_all", "correct"]
+__all__ = ["Comparison", "Differences", "Paired", "Versus", "compare_pairs", "contributions_of_all", "correct"]
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,19 @@ class Comparison:
         return {"relative": self.relative, "relative_ci": None if self.relative_ci is None else list(self.relative_ci)}
 
 
+@dataclass(frozen=True)
+class Versus:
+    """Which system is held against which, under what measure."""
+
+    system: str
+    baseline: str
+    measure: str
+    aggregate: Aggregate = "mean"
+    lower_is_better: bool = False
+    whole: bool = False
+    """Of a figure over all queries."""
+
+
 @dataclass(frozen=True, eq=False)
 class Paired:
     """What is to be compared: per-query values of a measure for a system and for the baseline."""
@@ -137,6 +152,10 @@ class Paired:
     lower_is_better: bool = False
     whole: bool = False
     """Values are contributions to a figure over all queries; two that are alike may differ by what others did."""
+
+    @property
+    def versus(self) -> Versus:
+        return Versus(self.system, self.baseline, self.measure, self.aggregate, self.lower_is_better, self.whole)
 
 
 def compare_pairs(
@@ -154,7 +173,7 @@ def compare_pairs(
     steps = [to_fixed(_difference(pair), largest=_largest(pair))[0].whole for pair in pairs]
     tests = sign_flip_tests(steps, keys, signs or how.resamples, rounded=True) if pairs else []
     return [
-        _compared(pair, [next(pooled) for _ in some], whole, test, how)
+        _found(pair, [next(pooled) for _ in some], whole, test).compared(pair.versus, how)
         for pair, some, whole, test in zip(pairs, columns, steps, tests, strict=True)
     ]
 
@@ -203,59 +222,114 @@ def _largest(pair: Paired) -> float:
     return max(float(np.abs(side).max(initial=0.0)) for side in sides)
 
 
-def _compared(
-    pair: Paired, pooled: Sequence[Pooled], whole: Floats, test: Randomised | None, how: Resampling
-) -> Comparison:
-    both = pooled[0].defined
-    n = int(both.sum())
-    steps, differences = whole[both], _difference(pair)[both]
-    varied = n >= 2 and float(np.ptp(steps)) > 1
-    rose, fell = int((steps > 0).sum()), int((steps < 0).sum())
-    mean = summarise(pair.values[both], pair.aggregate).mean
-    baseline_mean = summarise(pair.baseline_values[both], pair.aggregate).mean
-    # Spread, effect and power are about plain differences; a geometric mean has none of that kind.
-    known = varied and pair.aggregate != "geometric"
-    std = mean_and_std(differences)[1] if known else nan
-    p_t = t_test(differences) if varied else None
-    p = test.p if test and n else None
-    if pair.whole:
-        p, rose, fell = (1.0 if n >= 2 and not steps.any() else p_t), 0, 0
-    ci = None if n < 2 else (mean - baseline_mean,) * 2
-    return Comparison(
-        pair.system,
-        pair.baseline,
-        pair.measure,
-        n=n,
-        left_out=both.size - n,
-        mean=mean,
-        baseline_mean=baseline_mean,
-        ci=_interval(pooled, how) if varied else ci,
-        p=p,
-        exact=test is not None and n > 0 and test.exact,
-        p_t=p_t,
-        p_wilcoxon=None if pair.whole else _or_none(wilcoxon_test(steps)),
-        std=std if known else None,
-        effect=(mean - baseline_mean) / std if known else None,
-        better=fell if pair.lower_is_better else rose,
-        equal=0 if pair.whole else n - rose - fell,
-        worse=rose if pair.lower_is_better else fell,
-        detectable=detectable_difference(std, n, level=how.level) if known else None,
-        needed=queries_needed(std, mean - baseline_mean, level=how.level) if known else None,
-        lower_is_better=pair.lower_is_better,
-        whole=pair.whole,
+def _found(pair: Paired, pooled: Sequence[Pooled], whole: Floats, test: Randomised | None) -> "Differences":
+    apart = _difference(pair)
+    both = ~np.isnan(apart)
+    steps = whole[both]
+    crossed = None
+    if len(pooled) == 2:
+        crossed = exact_products(*(one.whole[both] for one in to_fixed(*_columns(pair), largest=_largest(pair))))
+    return Differences(
+        left_out=int(both.size - steps.size),
+        mean=summarise(pair.values[both], pair.aggregate).mean,
+        baseline_mean=summarise(pair.baseline_values[both], pair.aggregate).mean,
+        apart=mean_and_std(apart[both]),
+        steps=Extent.of(steps),
+        rose=int((steps > 0).sum()),
+        fell=int((steps < 0).sum()),
+        test=test,
+        p_wilcoxon=wilcoxon_test(steps),
+        pooled=tuple(pooled),
+        crossed=crossed,
     )
 
 
-def _interval(pooled: Sequence[Pooled], how: Resampling) -> Bounds:
-    """Of resampled differences; of both sides, their geometric means are subtracted."""
-    if len(pooled) == 1:
-        (apart,) = pooled
-        return interval(apart.means(), apart.mean, apart.influence, how.level, how.of_differences)
-    one, other = pooled
-    mean, baseline_mean = exp(one.mean), exp(other.mean)
-    resampled = np.exp(one.means()) - np.exp(other.means())
-    influence = mean * one.influence - baseline_mean * other.influence
-    return interval(resampled, mean - baseline_mean, influence, how.level, how.of_differences)
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """What a comparison is made of, over the queries where both sides are defined."""
+
+    left_out: int
+    mean: float
+    baseline_mean: float
+    apart: tuple[float, float]
+    """Mean and standard deviation of the differences, on the scale on which means are taken."""
+    steps: Extent
+    """Of the differences in fixed point."""
+    rose: int
+    fell: int
+    test: Randomised | None
+    p_wilcoxon: float
+    pooled: tuple[Pooled, ...]
+    """What is resampled: differences; of a geometric mean, both sides by themselves."""
+    crossed: tuple[int, int, int] | None = None
+    """Of both sides, the sums of products of their fixed-point values (see ``exact_products``)."""
+
+    @property
+    def n(self) -> int:
+        return self.steps.n
+
+    def compared(self, versus: Versus, how: Resampling) -> Comparison:
+        """Not yet corrected."""
+        n, rose, fell = self.n, self.rose, self.fell
+        varied = n >= 2 and self.steps.high - self.steps.low > 1
+        # Spread, effect and power are about plain differences; a geometric mean has none of that kind.
+        known = varied and versus.aggregate != "geometric"
+        difference, std = self.mean - self.baseline_mean, self.apart[1]
+        p_t = t_test_of(*self.apart, n) if varied else None
+        p = self.test.p if self.test and n else None
+        if versus.whole:
+            p, rose, fell = (1.0 if n >= 2 and not self.steps.largest else p_t), 0, 0
+        ci = None if n < 2 else (difference,) * 2
+        return Comparison(
+            versus.system,
+            versus.baseline,
+            versus.measure,
+            n=n,
+            left_out=self.left_out,
+            mean=self.mean,
+            baseline_mean=self.baseline_mean,
+            ci=self._interval(how) if varied else ci,
+            p=p,
+            exact=self.test is not None and n > 0 and self.test.exact,
+            p_t=p_t,
+            p_wilcoxon=None if versus.whole else _or_none(self.p_wilcoxon),
+            std=std if known else None,
+            effect=difference / std if known else None,
+            better=fell if versus.lower_is_better else rose,
+            equal=0 if versus.whole else n - rose - fell,
+            worse=rose if versus.lower_is_better else fell,
+            detectable=detectable_difference(std, n, level=how.level) if known else None,
+            needed=queries_needed(std, difference, level=how.level) if known else None,
+            lower_is_better=versus.lower_is_better,
+            whole=versus.whole,
+        )
+
+    def _interval(self, how: Resampling) -> Bounds:
+        """Of resampled differences; of both sides, their geometric means are subtracted."""
+        if self.crossed is None:
+            (apart,) = self.pooled
+            return interval(apart.means(), apart.mean, apart.influence, how.level, how.of_differences)
+        one, other = self.pooled
+        mean, baseline_mean = exp(one.mean), exp(other.mean)
+        resampled = np.exp(one.means()) - np.exp(other.means())
+        influence = _influence_of_both(one, other, self.crossed, (mean, baseline_mean))
+        return interval(resampled, mean - baseline_mean, influence, how.level, how.of_differences)
+
+
+def _influence_of_both(
+    one: Pooled, other: Pooled, crossed: tuple[int, int, int], weights: tuple[float, float]
+) -> Influence:
+    """Of a weighted difference of two columns over the same queries."""
+    ab, aab, abb = central_products(one.powers, other.powers, crossed)
+    p, q = map(Fraction, weights)
+    between = Influence(-2 * p * q * ab, 3 * p * q * q * abb - 3 * p * p * q * aab)
+    exact = (Influence(Fraction(side.powers.squares), Fraction(side.powers.cubes)) for side in (one, other))
+    ours, theirs = exact
+    return (
+        between
+        + Influence(ours.squares * p**2, ours.cubes * p**3)
+        + Influence(theirs.squares * q**2, -theirs.cubes * q**3)
+    )
 
 
 class Tested(Protocol):

@@ -8,24 +8,25 @@ from typing import Any
 import numpy as np
 
 from karat.measure import Aggregate
-from karat.statistics.fixed import Fixed, exact_sum, to_fixed
-from karat.statistics.intervals import Bounds, Resampling, interval
+from karat.statistics.exact import Powers
+from karat.statistics.fixed import Fixed, to_fixed
+from karat.statistics.intervals import Bounds, Influence, Resampling, interval
 from karat.statistics.moments import mean_and_std, means_and_stds, total_of
 from karat.statistics.resampling import draw_sums
 from karat.statistics.streams import Keys
-from karat.types import Bools, Floats, Ints
+from karat.types import Floats, Ints
 
 __all__ = [
     "FEW_QUERIES",
     "Estimate",
     "Pooled",
     "estimate_all",
-    "estimate_pooled",
     "mean_of",
     "off_scale",
     "onto_scale",
     "pool",
     "summarise",
+    "with_interval",
 ]
 
 FEW_QUERIES = 20
@@ -117,17 +118,16 @@ def estimate_all(
     columns = [onto_scale(column, aggregate) for column, aggregate in zip(values.T, aggregates, strict=True)]
     pooled = pool([to_fixed(column)[0] for column in columns], columns, keys, how)
     return [
-        estimate_pooled(column, aggregate, one, how)
+        with_interval(summarise(column, aggregate), aggregate, one, how)
         for column, aggregate, one in zip(values.T, aggregates, pooled, strict=True)
     ]
 
 
-def estimate_pooled(values: Floats, aggregate: Aggregate, pooled: "Pooled", how: Resampling) -> Estimate:
-    """One column summarised, with the interval that its resampled sums give."""
-    estimate = summarise(values, aggregate)
+def with_interval(estimate: Estimate, aggregate: Aggregate, pooled: "Pooled", how: Resampling) -> Estimate:
+    """An estimate with the interval that the resampled sums give."""
     if estimate.n < 2:
         return estimate
-    if not pooled.influence.any():
+    if not pooled.powers.varies:
         return replace(estimate, ci=(estimate.mean, estimate.mean))
     low, high = interval(pooled.means(), pooled.mean, pooled.influence, how.level, how.of_means)
     return replace(estimate, ci=(off_scale(low, aggregate), off_scale(high, aggregate)))
@@ -135,27 +135,34 @@ def estimate_pooled(values: Floats, aggregate: Aggregate, pooled: "Pooled", how:
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
-    """A column of fixed-point scores with its resampled sums."""
+    """What resampling needs of a column of fixed-point scores: sums of powers of those defined, and resampled sums."""
 
-    fixed: Fixed
-    defined: Bools
+    unit: float
+    powers: Powers
     sums: Ints
     drawn: Ints
     """How many queries, counted as often as drawn, each resample holds."""
 
     @property
+    def n(self) -> int:
+        return self.powers.n
+
+    @property
     def mean(self) -> float:
-        return exact_sum(self.fixed.whole) / int(self.defined.sum()) * self.fixed.unit
+        return self.powers.mean * self.unit
+
+    def without(self, part: "Pooled") -> "Pooled":
+        """Of the other queries; both are to the same scale."""
+        return Pooled(self.unit, self.powers - part.powers, self.sums - part.sums, self.drawn - part.drawn)
 
     def means(self) -> Floats:
         """The resampled means; a resample that drew no query is left out."""
         held = self.drawn > 0
-        return self.sums[held] / self.drawn[held] * self.fixed.unit
+        return self.sums[held] / self.drawn[held] * self.unit
 
     @property
-    def influence(self) -> Floats:
-        whole = self.fixed.whole[self.defined]
-        return whole - exact_sum(whole) / whole.size
+    def influence(self) -> Influence:
+        return Influence(self.powers.squares, self.powers.cubes)
 
 
 def pool(fixed: Sequence[Fixed], columns: Sequence[Floats], keys: Keys, how: Resampling) -> Iterator[Pooled]:
@@ -168,4 +175,4 @@ def pool(fixed: Sequence[Fixed], columns: Sequence[Floats], keys: Keys, how: Res
     sums = draw_sums(keys, matrix, how.resamples)
     drawn = dict(zip(patterns, sums[len(fixed) :], strict=True))
     for one, mask, row in zip(fixed, defined, sums, strict=False):
-        yield Pooled(one, mask, row, drawn[mask.tobytes()])
+        yield Pooled(one.unit, Powers.of(one.whole[mask]), row, drawn[mask.tobytes()])

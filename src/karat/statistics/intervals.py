@@ -1,7 +1,8 @@
 """Bootstrap intervals over queries, from resampled estimates."""
 
 from dataclasses import dataclass
-from math import fsum, isfinite, isnan
+from fractions import Fraction
+from math import isfinite, isnan
 from typing import Literal, get_args
 
 import numpy as np
@@ -10,7 +11,7 @@ from karat.errors import UnknownName, UsageError
 from karat.statistics.distributions import normal_cdf, normal_quantile
 from karat.types import Floats
 
-__all__ = ["FEWEST_RESAMPLES", "MOST_RESAMPLES", "Bounds", "IntervalMethod", "Resampling", "interval"]
+__all__ = ["FEWEST_RESAMPLES", "MOST_RESAMPLES", "Bounds", "Influence", "IntervalMethod", "Resampling", "interval"]
 
 Bounds = tuple[float, float]
 IntervalMethod = Literal["auto", "bca", "percentile"]
@@ -49,11 +50,34 @@ class Resampling:
         return {"resamples": self.resamples, "level": self.level, "seed": self.seed, "interval": self.interval}
 
 
-def interval(resampled: Floats, estimate: float, influence: Floats, level: float, method: IntervalMethod) -> Bounds:
+@dataclass(frozen=True)
+class Influence:
+    """What each query moves the estimate by (the estimate less that without it, up to a factor): the sums that count.
+
+    They are floats, or numbers without rounding.
+    """
+
+    squares: float | Fraction
+    cubes: float | Fraction
+
+    def __add__(self, other: "Influence") -> "Influence":
+        return Influence(self.squares + other.squares, self.cubes + other.cubes)
+
+    def scaled(self, factor: float) -> "Influence":
+        return Influence(self.squares * factor**2, self.cubes * factor**3)
+
+    @property
+    def acceleration(self) -> float | None:
+        """None where no query moves it."""
+        squares = float(self.squares)
+        return float(self.cubes) / (6.0 * squares**1.5) if squares > 0.0 else None
+
+
+def interval(resampled: Floats, estimate: float, influence: Influence, level: float, method: IntervalMethod) -> Bounds:
     """The bounds that hold the share ``level`` of the resampled estimates.
 
     ``percentile`` takes their quantiles as they are; ``bca`` shifts them by the bias and the acceleration, the latter
-    from each query's ``influence`` (estimate less the estimate without it, up to a factor).
+    from the queries' ``influence``.
     Source: Efron, Better bootstrap confidence intervals, JASA 1987.
     """
     tail = (1.0 - level) / 2.0
@@ -64,13 +88,12 @@ def interval(resampled: Floats, estimate: float, influence: Floats, level: float
     return low, high
 
 
-def _shifted(tails: list[float], resampled: Floats, estimate: float, influence: Floats) -> list[float]:
+def _shifted(tails: list[float], resampled: Floats, estimate: float, influence: Influence) -> list[float]:
     below = (np.count_nonzero(resampled < estimate) + np.count_nonzero(resampled <= estimate)) / (2 * resampled.size)
     bias = normal_quantile(below)
-    squares = fsum((influence * influence).tolist())
-    if not isfinite(bias) or squares <= 0.0:
+    acceleration = influence.acceleration
+    if not isfinite(bias) or acceleration is None:
         return tails
-    acceleration = fsum((influence**3).tolist()) / (6.0 * squares**1.5)
     shifted = []
     for tail in tails:
         z = bias + normal_quantile(tail)

@@ -1,6 +1,7 @@
 """Mean and standard deviation: sums exact before they are rounded, so no digit depends on the order of values."""
 
-from math import frexp, fsum, ldexp, nan, sqrt
+from dataclasses import dataclass
+from math import frexp, fsum, inf, ldexp, nan, sqrt
 from typing import cast
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from karat.blocks import cut_rows
 from karat.types import Bools, Floats, Ints
 
-__all__ = ["mean_and_std", "means_and_stds", "total_of"]
+__all__ = ["Extent", "mean_and_std", "means_and_stds", "same_sum", "total_of"]
 
 _AT_ONCE = 1 << 13
 _CELLS_AT_ONCE = 1 << 14
@@ -26,10 +27,10 @@ _SAME = 4 * float(np.finfo(np.float64).eps)
 def total_of(values: Floats) -> float:
     """The sum, rounded once, as ``fsum`` gives it; several times faster where there are many values."""
     blocks = (values[first : first + _AT_ONCE] for first in range(0, values.size, _AT_ONCE))
-    return fsum(part for block in blocks for part in _same_sum(block))
+    return fsum(part for block in blocks for part in same_sum(block))
 
 
-def _same_sum(values: Floats) -> list[float]:
+def same_sum(values: Floats) -> list[float]:
     """A few numbers that have the same sum.
 
     Each round takes 40 bits off all values: whole numbers of one unit, whose sum is a float in whatever order they are
@@ -84,18 +85,61 @@ def mean_and_std(values: Floats, total: float | None = None) -> tuple[float, flo
     """
     if values.size == 0:
         return nan, nan
-    # To a scale near 1, a power of two so that nothing is rounded: squares neither overflow nor vanish.
-    largest = float(np.abs(values).max())
-    exponent = frexp(largest)[1]
-    scaled = np.ldexp(values, -exponent)
-    known = total is not None and _TINY < largest < 1 / _TINY
-    mean = (ldexp(cast(float, total), -exponent) if known else total_of(scaled)) / values.size
-    if values.size < 2:
-        return ldexp(mean, exponent), nan
-    if float(np.ptp(scaled)) <= _SAME:
-        return ldexp(mean, exponent), 0.0
-    centred = scaled - mean
-    return ldexp(mean, exponent), ldexp(sqrt(total_of(centred * centred) / (values.size - 1)), exponent)
+    extent = Extent(values.size, float(values.min()), float(values.max()))
+    known = total is not None and _TINY < extent.largest < 1 / _TINY
+    scaled = np.ldexp(values, -extent.exponent)
+    mean = extent.scaled_mean(cast(float, total)) if known else total_of(scaled) / values.size
+    squares = total_of(_squared(scaled - mean)) if extent.varies else 0.0
+    return ldexp(mean, extent.exponent), extent.std(squares)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How many values there are and between what: enough to bring them to a scale near 1.
+
+    It is a power of two, so that nothing is rounded: squares neither overflow nor vanish.
+    """
+
+    n: int = 0
+    low: float = inf
+    high: float = -inf
+
+    @classmethod
+    def of(cls, values: Floats) -> "Extent":
+        return cls(values.size, float(values.min(initial=inf)), float(values.max(initial=-inf)))
+
+    def __add__(self, other: "Extent") -> "Extent":
+        return Extent(self.n + other.n, min(self.low, other.low), max(self.high, other.high))
+
+    @property
+    def largest(self) -> float:
+        """The largest of the values without their signs."""
+        return max(abs(self.low), abs(self.high)) if self.n else 0.0
+
+    @property
+    def exponent(self) -> int:
+        return frexp(self.largest)[1]
+
+    @property
+    def varies(self) -> bool:
+        return self.n >= 2 and ldexp(self.high, -self.exponent) - ldexp(self.low, -self.exponent) > _SAME
+
+    def scaled_mean(self, total: float) -> float:
+        return ldexp(total, -self.exponent) / self.n
+
+    def squares(self, values: Floats, total: float) -> Floats:
+        """Of some of the values the squared distance from the mean of all, on the scale."""
+        return _squared(np.ldexp(values, -self.exponent) - self.scaled_mean(total))
+
+    def std(self, squares: float) -> float:
+        """The sample standard deviation from the sum of all squares."""
+        if self.n < 2:
+            return nan
+        return ldexp(sqrt(squares / (self.n - 1)), self.exponent) if self.varies else 0.0
+
+
+def _squared(centred: Floats) -> Floats:
+    return centred * centred
 
 
 def means_and_stds(table: Floats) -> tuple[Floats, Floats, Floats, Ints]:

@@ -13,7 +13,7 @@ from karat.statistics.resampling import flip_sums
 from karat.statistics.streams import Keys
 from karat.types import Bools, Floats, Ints
 
-__all__ = ["Randomised", "apart_test", "sign_flip_tests", "t_test", "welch_test", "wilcoxon_test"]
+__all__ = ["Randomised", "apart_test", "sign_flip_tests", "t_test", "t_test_of", "welch_test", "wilcoxon_test"]
 
 _ENUMERATED = 18
 _EXACT_RANKS = 50
@@ -70,7 +70,11 @@ def t_test(differences: Floats) -> float:
     n = differences.size
     if n < 2:
         return nan
-    mean, std = mean_and_std(differences)
+    return t_test_of(*mean_and_std(differences), n)
+
+
+def t_test_of(mean: float, std: float, n: int) -> float:
+    """The same from the differences' mean and standard deviation."""
     return t_tails(mean / (std / sqrt(n)), n - 1) if std > 0 else nan
 
 

@@ -47,7 +47,7 @@ def _interval(ours: Pooled, theirs: Pooled, level: float) -> Bounds | None:
     sums, baseline_sums = ours.sums[held], theirs.sums[held]
     if not baseline_sums.all():  # a baseline that may as well be 0 has no shares
         return None
-    scale = ours.fixed.unit / theirs.fixed.unit
+    scale = ours.unit / theirs.unit
     with np.errstate(over="ignore", invalid="ignore"):
         resampled = (sums * scale - baseline_sums) / np.abs(baseline_sums)
     if not np.isfinite(resampled).all():
