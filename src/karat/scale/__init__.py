@@ -1,0 +1,1 @@
+"""The same evaluation past one machine's memory: in blocks of queries, and on Spark."""

@@ -1,0 +1,1 @@
+"""karat on Spark: sessions, and work that is done where the data is."""

@@ -1,0 +1,54 @@
+"""Errors that users meet, on their way from a worker to the driver.
+
+A task that raises is tried again three times, and what arrives is the text of a traceback. So a function that finds a
+fault in the data tells of it beside its results, in an accumulator, and ends; whoever watches the job raises it.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from karat import errors
+from karat.errors import KaratError
+
+__all__ = ["Batches", "Told", "carried", "dumped", "loaded"]
+
+Batches = Callable[[Iterator[Any]], Iterator[Any]]
+"""What is done with the record batches of a part of a table, one after the other."""
+
+
+class Told:
+    """How failures add up in an accumulator: in a list."""
+
+    def zero(self, value: list[bytes]) -> list[bytes]:
+        return []
+
+    def addInPlace(self, first: list[bytes], second: list[bytes]) -> list[bytes]:  # noqa: N802 - Spark's name
+        return first + second
+
+
+def carried(function: Batches, told: Any) -> Batches:
+    """The function with its errors told to an accumulator instead of raised."""
+
+    def function_that_tells(batches: Iterator[Any]) -> Iterator[Any]:
+        try:
+            yield from function(batches)
+        except KaratError as error:
+            told.add([dumped(error)])
+
+    return function_that_tells
+
+
+def dumped(error: KaratError) -> bytes:
+    return json.dumps({"type": type(error).__name__, "says": vars(error)}).encode()
+
+
+def loaded(text: bytes) -> KaratError:
+    """The error of the same type that says the same."""
+    form = json.loads(text)
+    kind = getattr(errors, form["type"], None)
+    error: KaratError = KaratError.__new__(kind if isinstance(kind, type) else KaratError)
+    said = form["says"]
+    KaratError.__init__(error, **{name: said.pop(name) for name in ("found", "where", "expected", "hint", "details")})
+    vars(error).update(said)
+    return error

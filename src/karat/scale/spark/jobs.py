@@ -1,0 +1,155 @@
+"""Jobs of Spark that are watched: progress while they run, and an end to all of them after an error or Ctrl-C."""
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from karat.scale.spark.explaining import explained
+from karat.scale.spark.failures import Batches, Told, carried, loaded
+from karat.scale.spark.session import check_classic
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Jobs", "Progress", "watched"]
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and of how much."""
+
+_SECONDS_BETWEEN_LOOKS = 0.25
+_ONE_THREAD = ("KARAT_THREADS", "POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
+"""Each core has a task of its own: threads of tasks would only take them from each other."""
+_GROUP, _DESCRIPTION = "spark.jobGroup.id", "spark.job.description"
+
+
+@dataclass(frozen=True, eq=False)
+class Jobs:
+    """What is done under watch: functions on workers, and what is held for a while."""
+
+    spark: "SparkSession"
+    group: str
+    _told: Any
+    _held: list[Callable[[], object]] = field(default_factory=list)
+
+    def mapped(self, frame: "DataFrame", function: Batches, schema: str) -> "DataFrame":
+        """The frame's record batches through a function, part by part; a KaratError of it is raised by ``watched``."""
+        with warnings.catch_warnings():
+            # It is about pandas' own types, none of which are used here.
+            warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+            return frame.mapInArrow(carried(function, self._told), schema)
+
+    def kept(self, frame: "DataFrame") -> "DataFrame":
+        """The frame, computed once and held until the end."""
+        held = frame.persist()
+        self._held.append(held.unpersist)
+        return held
+
+    def sent(self, value: Any) -> Any:
+        """A value at hand on all workers until the end, as ``.value``."""
+        broadcast = self.spark.sparkContext.broadcast(value)
+        self._held.append(broadcast.destroy)
+        return broadcast
+
+    @property
+    def failed(self) -> bool:
+        return bool(self._told.value)
+
+    def raise_failure(self) -> None:
+        """Of several that workers told of always the same."""
+        if self.failed:
+            raise loaded(min(self._told.value))
+
+    def cancel(self) -> None:
+        self.spark.sparkContext.cancelJobGroup(self.group)
+
+    def let_go(self) -> None:
+        while self._held:
+            with suppress(Exception):  # the session may be gone already
+                self._held.pop()()
+
+
+@contextmanager
+def watched(spark: "SparkSession", what: str, progress: Progress | None = None) -> Iterator[Jobs]:
+    """Run jobs under watch: ``progress`` is told how many of their tasks are done, errors are ours where they can be.
+
+    Whatever way the block is left, none of its jobs runs on, and nothing that was held for it is held any longer.
+    """
+    check_classic(spark)
+    context = spark.sparkContext
+    jobs = Jobs(spark, f"karat-{uuid4().hex}", context.accumulator([], Told()))
+    with _quiet(), explained(), _one_thread_a_task(context.environment), _looked_after(jobs, what, progress):
+        before = {name: context.getLocalProperty(name) for name in (_GROUP, _DESCRIPTION)}
+        context.setJobGroup(jobs.group, f"karat: {what}", interruptOnCancel=True)
+        try:
+            yield jobs
+        except Exception:
+            jobs.raise_failure()
+            raise
+        jobs.raise_failure()
+        for name, value in before.items():
+            context.setLocalProperty(name, value)
+
+
+@contextmanager
+def _looked_after(jobs: Jobs, what: str, progress: Progress | None) -> Iterator[None]:
+    """A thread that looks at the jobs now and then, and ends them in the end.
+
+    The main thread's own line to Java is of no use after a Ctrl-C: the answer to what it asked is still to come.
+    """
+    left, whole = Event(), [False]
+
+    def look() -> None:
+        while not left.wait(_SECONDS_BETWEEN_LOOKS):
+            with suppress(Exception):
+                if jobs.failed:
+                    jobs.cancel()
+                if progress is not None:
+                    progress(what, *_tasks(jobs))
+        if not whole[0]:
+            with suppress(Exception):
+                jobs.cancel()
+        jobs.let_go()
+
+    looking = Thread(target=look, name="karat looks after jobs", daemon=True)
+    looking.start()
+    try:
+        yield
+        whole[0] = True
+    finally:
+        left.set()
+        looking.join()
+
+
+def _tasks(jobs: Jobs) -> tuple[int, int]:
+    """How many tasks of the jobs are done, and how many are known."""
+    tracker = jobs.spark.sparkContext.statusTracker()
+    known = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(jobs.group)]
+    stages = [tracker.getStageInfo(stage) for stage in {stage for job in known if job for stage in job.stageIds}]
+    return sum(one.numCompletedTasks for one in stages if one), sum(one.numTasks for one in stages if one)
+
+
+@contextmanager
+def _one_thread_a_task(environment: dict[str, str]) -> Iterator[None]:
+    added = {name: "1" for name in _ONE_THREAD if name not in environment}
+    environment.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            environment.pop(name, None)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without PySpark's own account, a page long, of an error that is raised anyway."""
+    logger = logging.getLogger("DataFrameQueryContextLogger")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before

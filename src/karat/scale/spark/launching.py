@@ -1,0 +1,167 @@
+"""A Spark of our own: its Java process is started, kept quiet, and ended; what it put on disk goes with it.
+
+It is started and stopped in a thread of its own. So a Ctrl-C never meets it half-way, neither while Java starts nor
+while it ends; and Spark, which takes over Ctrl-C from whoever starts it in the main thread, does not.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from subprocess import TimeoutExpired
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from karat.errors import DataError
+from karat.scale.spark.masters import Master
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["own_session"]
+
+_ENDS_WITHIN = 20
+_ROWS_IN_A_BATCH = 100_000
+_LOG = "spark.log"
+_SAID_ALWAYS = ("\t", "WARNING: Using incubator modules", "Setting default log level", "To adjust logging level")
+_LOGGING = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+@contextmanager
+def own_session(
+    master: Master, memory: int | None, temp: Path | None, settings: Mapping[str, str]
+) -> Iterator["SparkSession"]:
+    """A session that ends with the block, and its Java process with it."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(_folder(temp)))
+        stack.enter_context(_environment(_variables(master, folder)))
+        aside = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="spark"))
+        starting = aside.submit(_start, {**_settings(master, memory, folder), **settings}, folder)
+        try:
+            yield starting.result()[0]
+        finally:
+            if starting.exception() is None:
+                aside.submit(_stop, *starting.result()).result()
+
+
+def _folder(temp: Path | None) -> TemporaryDirectory[str]:
+    try:
+        return TemporaryDirectory(prefix="karat-spark-", dir=temp, ignore_cleanup_errors=True)
+    except OSError as error:
+        raise DataError(f"no folder can be made here: {error.strerror}", where=str(temp or "/tmp")) from None
+
+
+def _variables(master: Master, folder: Path) -> dict[str, str]:
+    """What Spark takes from the environment alone; what is set there already stays."""
+    loopback = {"SPARK_LOCAL_IP": "127.0.0.1"} if master.on_this_machine else {}
+    return {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": str(folder)} | loopback
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    added = {name: value for name, value in variables.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
+def _settings(master: Master, memory: int | None, folder: Path) -> dict[str, str]:
+    loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    mebibytes = f"{(memory or 0) >> 20}m"
+    return {
+        "spark.master": master.url,
+        "spark.app.name": "karat",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.driver.defaultJavaOptions": (
+            f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()} -Djava.io.tmpdir={folder}"
+        ),
+        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(_ROWS_IN_A_BATCH),
+        **(loopback if master.on_this_machine else {}),
+        **({"spark.driver.memory": mebibytes, "spark.executor.memory": mebibytes} if memory else {}),
+    }
+
+
+def _start(settings: Mapping[str, str], folder: Path) -> tuple["SparkSession", Any]:
+    """The session, and the way to its Java process; None where that was there before us."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    (folder / "log4j2.properties").write_text(_LOGGING, encoding="utf-8")
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    gateway = None if SparkContext._gateway else _launch(conf, folder)
+    try:
+        SparkContext(conf=conf, gateway=gateway)
+        return SparkSession.builder.getOrCreate(), gateway
+    except Exception as error:
+        _end(gateway)
+        raise DataError(
+            f"Spark does not start: {_said(error)}", where=settings["spark.master"], hint=_last_words(folder)
+        ) from error
+
+
+def _launch(conf: Any, folder: Path) -> Any:
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    with (folder / _LOG).open("ab") as log:
+        try:
+            return launch_gateway(conf, {"stdout": log, "stderr": log})
+        except PySparkRuntimeError:
+            raise DataError("the Java process of Spark ended at once", hint=_last_words(folder)) from None
+
+
+def _stop(spark: "SparkSession", gateway: Any) -> None:
+    try:
+        spark.stop()
+    finally:
+        _end(gateway)
+
+
+def _end(gateway: Any) -> None:
+    """End the Java process; PySpark itself would keep it for the next session."""
+    from pyspark import SparkContext
+
+    process = getattr(gateway, "proc", None)
+    if process is None:
+        return
+    SparkContext._gateway = SparkContext._jvm = None
+    with suppress(Exception):  # it may be gone already
+        gateway.shutdown()
+    process.stdin.close()
+    try:
+        process.wait(_ENDS_WITHIN)
+    except TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _said(error: Exception) -> str:
+    """The line that says what it is, of an error with Java's whole stack."""
+    cause = getattr(error, "java_exception", None)
+    text = str(cause.getMessage()) if cause is not None else str(error)
+    return text.strip().splitlines()[0] if text.strip() else type(error).__name__
+
+
+def _last_words(folder: Path) -> str | None:
+    """The last line that Java said, neither of a stack nor of what it always says."""
+    log = folder / _LOG
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
+    said = [line for line in lines if not line.startswith(_SAID_ALWAYS)]
+    return f"It said: {said[-1]}" if said else None

@@ -1,0 +1,80 @@
+"""Sessions of Spark: the one that is there already, or one of our own, quiet, which leaves nothing behind."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from karat.errors import MissingExtra, UsageError
+from karat.scale.spark.java import check_java
+from karat.scale.spark.launching import own_session
+from karat.scale.spark.masters import read_master
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["EVERY_CORE", "check_classic", "check_libraries", "open_session"]
+
+EVERY_CORE = "local[*]"
+"""The master where none is named: every core of this machine."""
+
+
+@contextmanager
+def open_session(
+    master: str | None = None,
+    *,
+    memory: int | None = None,
+    temp: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> Iterator["SparkSession"]:
+    """A session to work with: the active one, which is left running, or one of our own, stopped in the end.
+
+    ``memory`` is what each of Spark's Java processes may take, in bytes; ``temp`` the folder for what Spark puts on
+    disk; ``settings`` are Spark's own, by name. All three are for a session of our own.
+    """
+    check_libraries()
+    running = _running(master)
+    if running is not None:
+        yield running
+        return
+    where = read_master(master or EVERY_CORE)
+    check_java()
+    where.check_answers()
+    with own_session(where, memory, temp, settings or {}) as spark:
+        yield spark
+
+
+def check_libraries() -> None:
+    for library in ("pyspark", "pyarrow", "pandas"):
+        if find_spec(library) is None:
+            raise MissingExtra(library, "spark", "working on Spark")
+
+
+def check_classic(spark: "SparkSession") -> None:
+    """Refuse what is no session that can be watched and cancelled: one of Spark Connect, or one that was stopped."""
+    if getattr(spark, "_jsparkSession", None) is None:
+        raise UsageError(
+            f"{type(spark).__module__}.{type(spark).__name__} is no classic session of Spark",
+            expected="a SparkSession with a SparkContext of its own, not one of Spark Connect",
+        )
+    if spark.sparkContext._jsc is None:
+        raise UsageError(
+            "the session of Spark was stopped", hint="Start another one: SparkSession.builder.getOrCreate()."
+        )
+
+
+def _running(master: str | None) -> "SparkSession | None":
+    """The session that somebody has started already, which has to be where it is wanted."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    context = SparkContext._active_spark_context
+    if context is None:
+        return None
+    if master is not None and master != context.master:
+        raise UsageError(
+            f"a session on {context.master} is active, and {master} was asked for",
+            hint="Stop that one first, or name no master.",
+        )
+    return SparkSession.builder.getOrCreate()
