@@ -17,7 +17,7 @@ import pytest
 import karat
 from karat import blocks
 from karat.errors import DataError
-from karat.intake import _stable_order
+from karat.intake import stable_order
 
 MEASURES = ["ndcg@10", "ndcg(gain=exp)@5", "ap", "rr", "recall@20", "rbp", "err@10", "bpref", "nDCG@10", "judged@10"]
 Nested = dict[str, dict[str, float]]
@@ -190,7 +190,7 @@ def test_many_queries_group_as_few_do() -> None:
     """More than 16 bits of queries, in any order of rows: the radix sort takes two rounds."""
     rng = np.random.default_rng(3)
     codes = rng.integers(0, 70_000, 200_000)
-    order = _stable_order(codes)
+    order = stable_order(codes)
     np.testing.assert_array_equal(order, np.argsort(codes, kind="stable"))
 
 

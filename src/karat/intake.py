@@ -13,7 +13,16 @@ from karat.columns import GRADE, ITEM, QUERY, RANK, SCORE, match_columns
 from karat.errors import DataError
 from karat.types import Gold, Ints, Ranking
 
-__all__ = ["as_gold", "as_ranking", "gold_from_frame", "ordered_gold", "ranking_from_frame"]
+__all__ = [
+    "as_gold",
+    "as_ids",
+    "as_ranking",
+    "finite_numbers",
+    "gold_from_frame",
+    "ordered_gold",
+    "ranking_from_frame",
+    "stable_order",
+]
 
 _HASH_SEED = 0
 _KINDS_OF_INPUT = (
@@ -74,9 +83,9 @@ def gold_from_frame(
 ) -> Gold:
     """Gold from a frame with the columns query_id, item_id, grade."""
     _check_rows(frame, source)
-    grades = _numbers(frame, GRADE, source)
+    grades = finite_numbers(frame, GRADE, source)
     queries, starts, order = _grouped(frame[QUERY])
-    items = _ids(frame[ITEM])
+    items = as_ids(frame[ITEM])
     if order is not None:
         items, grades = items.gather(order), grades[order]
     return Gold(queries, starts, items, grades, relevant_from, ordered, source=source)
@@ -99,11 +108,11 @@ def ranking_from_frame(
         _check_rows(frame, source)
     scores = None
     if SCORE in frame.columns:
-        scores = _numbers(frame, SCORE, source)
+        scores = finite_numbers(frame, SCORE, source)
     elif RANK in frame.columns:
-        scores = -_numbers(frame, RANK, source)
+        scores = -finite_numbers(frame, RANK, source)
     queries, starts, order = _grouped(frame[QUERY])
-    items = _ids(frame[ITEM])
+    items = as_ids(frame[ITEM])
     if order is not None:
         items = items.gather(order)
         scores = None if scores is None else scores[order]
@@ -119,7 +128,7 @@ def _grouped(query: pl.Series) -> tuple[pl.Series, Ints, NDArray[np.int64] | Non
     Queries mostly come in blocks, so only the head of each block is looked at as a string.
     """
     heads = _heads(query)
-    names = _ids(query.gather(heads)).cast(pl.String).rename(QUERY)
+    names = as_ids(query.gather(heads)).cast(pl.String).rename(QUERY)
     distinct = names.unique(maintain_order=True)
     bounds = np.append(heads, len(query)).astype(np.int64)
     if len(distinct) == len(names):
@@ -127,7 +136,7 @@ def _grouped(query: pl.Series) -> tuple[pl.Series, Ints, NDArray[np.int64] | Non
     codes = names.replace_strict(distinct, np.arange(len(distinct)), return_dtype=pl.Int64).to_numpy()
     per_row = np.repeat(codes, np.diff(bounds))
     starts = np.concatenate(([0], np.cumsum(np.bincount(per_row, minlength=len(distinct)))))
-    return distinct, starts.astype(np.int64), _stable_order(per_row)
+    return distinct, starts.astype(np.int64), stable_order(per_row)
 
 
 def _heads(query: pl.Series) -> Ints:
@@ -141,7 +150,7 @@ def _heads(query: pl.Series) -> Ints:
     return np.concatenate([start, *in_threads(changes, cut_rows(len(query)))])
 
 
-def _stable_order(codes: Ints) -> Ints:
+def stable_order(codes: Ints) -> Ints:
     """A stable sort of small numbers, 16 bits at a time, for which NumPy has a radix sort."""
     order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
     for shift in range(16, max(int(codes.max(initial=0)).bit_length(), 1), 16):
@@ -150,7 +159,7 @@ def _stable_order(codes: Ints) -> Ints:
     return order
 
 
-def _ids(column: pl.Series) -> pl.Series:
+def as_ids(column: pl.Series, where: str | None = None) -> pl.Series:
     """Ids as strings, or as 64-bit whole numbers where they came as whole numbers."""
     if column.dtype == pl.String:
         return column
@@ -160,12 +169,15 @@ def _ids(column: pl.Series) -> pl.Series:
     if column.dtype.is_float():
         raise DataError(
             f"the ids in column {column.name!r} are floating-point numbers",
+            where=where,
             expected="strings or whole numbers",
             hint="Missing values turn whole numbers into floats in pandas: drop them or cast the column to string.",
         )
     if column.dtype not in (pl.Categorical, pl.Enum, pl.Null):
         raise DataError(
-            f"the ids in column {column.name!r} are of type {column.dtype}", expected="strings or whole numbers"
+            f"the ids in column {column.name!r} are of type {column.dtype}",
+            where=where,
+            expected="strings or whole numbers",
         )
     return column.cast(pl.String)
 
@@ -179,7 +191,8 @@ def _check_rows(frame: pl.DataFrame, source: str) -> None:
             raise DataError(f"row {row + 1} has no {name}", where=source, expected="an id in every row")
 
 
-def _numbers(frame: pl.DataFrame, name: str, source: str) -> NDArray[np.float64]:
+def finite_numbers(frame: pl.DataFrame, name: str, source: str, *, rows_before: int = 0) -> NDArray[np.float64]:
+    """A column as 64-bit floats; ``rows_before``: as many of the source's rows came before this frame's."""
     column = frame[name]
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
         raise DataError(f"column {name!r} is of type {column.dtype}", where=source, expected="numbers")
@@ -194,7 +207,7 @@ def _numbers(frame: pl.DataFrame, name: str, source: str) -> NDArray[np.float64]
         query, item = frame[QUERY][row], frame[ITEM][row]
         raise DataError(
             f"the {name} of item {item!r} for query {query!r} is {column[row]} "
-            f"({int(bad.sum()):,} such rows, the first is row {row + 1:,})",
+            f"({int(bad.sum()):,} such rows, the first is row {rows_before + row + 1:,})",
             where=source,
             expected=f"a finite {name} in every row",
             hint="Drop such rows, or give those items the lowest score.",

@@ -1,0 +1,90 @@
+"""How much memory there is, and how many rows at once fit into it."""
+
+import os
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from karat.errors import UsageError
+
+__all__ = ["LEAST_MEMORY", "Budget", "available_memory", "in_units", "parse_memory"]
+
+LEAST_MEMORY = 512 * 10**6
+"""karat and its libraries need half of it before any row is read."""
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_AT_START = 300 * 10**6
+_KERNEL_BYTES_PER_ROW = 150
+_COPIES = 4
+_MOST_ROWS = 4_000_000
+_LEAST_ROWS = 10_000
+_BATCHES_PER_BLOCK = 4
+
+
+def parse_memory(text: str) -> int:
+    """``2GB``, ``512 MiB``, ``1.5g`` → bytes."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([kmgt]?i?)b?", re.sub(r"\s", "", text.lower()))
+    unit = (_UNITS | _BINARY_UNITS).get(found[2]) if found else None
+    if found is None or unit is None:
+        raise UsageError(f"the memory is given as {text!r}", expected="a size such as 2GB, 512MB or 1.5GiB")
+    size = round(float(found[1]) * unit)
+    if size < LEAST_MEMORY:
+        raise UsageError(
+            f"a memory of {text!r} is too small",
+            expected=f"at least {in_units(LEAST_MEMORY)}",
+            hint="Try --memory 2GB.",
+        )
+    return size
+
+
+def in_units(size: float) -> str:
+    """``512 MB``, ``2.5 GB``."""
+    for unit, of in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= of:
+            return f"{size / of:.3g} {unit}"
+    return f"{size:.0f} B"
+
+
+def available_memory() -> int:
+    """Bytes that this process may still take: of the machine, and of the container where it is in one."""
+    return min([_of_machine(), *_of_container()])
+
+
+def _of_machine() -> int:
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) * 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def _of_container() -> Iterable[int]:
+    """What the limit of a control group leaves; files it holds in memory are given up when needed."""
+    root = Path("/sys/fs/cgroup")
+    for limit, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
+        with suppress(OSError, ValueError):
+            yield max(int((root / limit).read_text()) - int((root / used).read_text()), 0)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How many rows are held at once so that the whole process stays below so many bytes."""
+
+    memory: int
+    most_rows: int = _MOST_ROWS
+    """Larger blocks gain nothing."""
+
+    def block_rows(self, bytes_per_row: float) -> int:
+        """Of all tables together, from what one row takes on the average."""
+        room = self.memory - _AT_START
+        fitting = int(room / (_KERNEL_BYTES_PER_ROW + _COPIES * bytes_per_row))
+        return min(max(fitting, _LEAST_ROWS), self.most_rows)
+
+    def batch_rows(self, bytes_per_row: float) -> int:
+        """Of one table, read at once on the way to a block."""
+        return max(self.block_rows(bytes_per_row) // _BATCHES_PER_BLOCK, 1)

@@ -1,0 +1,84 @@
+"""Whatever the order of rows, files and batches: every query is in one block, with all its rows in their order."""
+
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from karat.scale.blocks import Block, blocks_of
+from karat.scale.memory import Budget
+from karat.scale.tables import Table, open_table
+
+GIGABYTE = 10**9
+KINDS = {"gold": "grade", "run": "score", "attributes": "length"}
+
+small_ids = st.integers(-3, 12)
+rows_of_files = st.lists(st.lists(small_ids, max_size=30), min_size=1, max_size=4).filter(any)
+
+
+def put(folder: Path, kind: str, files: list[list[int]], *, text: bool) -> Table:
+    """A table of these queries; the value of a row is its place in the table."""
+    folder.mkdir()
+    place = 0
+    for number, queries in enumerate(files):
+        ids = pl.Series(queries, dtype=pl.Int64)
+        frame = pl.DataFrame({"query_id": ids, "item_id": ids + 100, KINDS[kind]: range(place, place + len(queries))})
+        if text:
+            frame = frame.with_columns(pl.col("query_id", "item_id").cast(pl.String))
+        frame.drop("item_id" if kind == "attributes" else []).write_parquet(folder / f"part-{number}.parquet")
+        place += len(queries)
+    return open_table(folder, kind)
+
+
+def check(tables: list[Table], blocks: list[Block]) -> None:
+    """All rows are there once, no query is in two blocks, and its rows are next to each other in their order."""
+    text = any(table.schema["query_id"] == pl.String for table in tables)
+    of_block = Counter(query for block in blocks for query in set().union(*(set(frame["query_id"]) for frame in block)))
+    assert set(of_block.values()) == {1}
+    for number, table in enumerate(tables):
+        frames = [block[number] for block in blocks]
+        assert {frame.schema["query_id"] for frame in frames} == {pl.String if text else pl.Int64}
+        assert all(frame.columns == table.schema.names() for frame in frames)
+        for frame in frames:
+            heads = frame["query_id"].rle_id().max()
+            assert frame.is_empty() or heads == frame["query_id"].n_unique() - 1
+        given = pl.concat(table.batches(1000)).with_columns(pl.col("query_id").cast(frames[0].schema["query_id"]))
+        given = given.cast({name: frames[0].schema[name] for name in given.columns})
+        found = pl.concat(frames)
+        by_query = {"by": "query_id", "maintain_order": True}
+        assert found.sort(**by_query).equals(given.sort(**by_query))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    gold=rows_of_files,
+    run=rows_of_files,
+    attributes=rows_of_files,
+    text=st.tuples(st.booleans(), st.booleans()),
+    in_order=st.booleans(),
+    most_rows=st.integers(1, 60),
+)
+def test_all_rows_of_a_query_are_in_one_block(
+    gold: list[list[int]],
+    run: list[list[int]],
+    attributes: list[list[int]],
+    text: tuple[bool, bool],
+    in_order: bool,
+    most_rows: int,
+) -> None:
+    def ordered(files: list[list[int]]) -> list[list[int]]:
+        if not in_order:
+            return files
+        rest = iter(sorted(query for file in files for query in file))
+        return [[next(rest) for _ in file] for file in files]
+
+    with TemporaryDirectory() as folder:
+        tables = [
+            put(Path(folder, "gold"), "gold", ordered(gold), text=text[0]),
+            put(Path(folder, "run"), "run", ordered(run), text=text[1]),
+            put(Path(folder, "attributes"), "attributes", ordered(attributes), text=text[0]),
+        ]
+        check(tables, list(blocks_of(tables, Budget(GIGABYTE, most_rows))))
