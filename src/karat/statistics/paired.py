@@ -11,12 +11,28 @@ from karat.statistics.fixed import exact_sum
 from karat.statistics.moments import mean_and_std
 from karat.statistics.resampling import flip_sums
 from karat.statistics.streams import Keys
-from karat.types import Bools, Floats, Ints
+from karat.types import Floats, Ints
 
-__all__ = ["Randomised", "apart_test", "sign_flip_tests", "t_test", "t_test_of", "welch_test", "wilcoxon_test"]
+__all__ = [
+    "ENUMERATED",
+    "EXACT_RANKS",
+    "Randomised",
+    "RankSums",
+    "SignedRanks",
+    "apart_test",
+    "apart_test_of",
+    "enumerated",
+    "randomised",
+    "sign_flip_tests",
+    "t_test",
+    "t_test_of",
+    "welch_test",
+    "wilcoxon_test",
+]
 
-_ENUMERATED = 18
-_EXACT_RANKS = 50
+ENUMERATED = 18
+EXACT_RANKS = 50
+"""So many differences at most are looked at under all signs."""
 
 
 @dataclass(frozen=True)
@@ -39,30 +55,33 @@ def sign_flip_tests(
     never zero. None for no difference at all to look at.
     Source: Fisher, The design of experiments, 1935; Phipson and Smyth, Permutation p-values should never be zero, 2010.
     """
-    found: list[Randomised | None] = [_enumerated(column, rounded) for column in differences]
+    found: list[Randomised | None] = [
+        enumerated(column[column != 0], rounded=rounded) if column.size else None for column in differences
+    ]
     left = [place for place, test in enumerate(found) if test is None and differences[place].size]
     if left:
         flipped = flip_sums(keys, np.column_stack([differences[place] for place in left]), resamples)
         for place, sums in zip(left, flipped, strict=True):
-            hits = int(np.count_nonzero(_as_far(sums, differences[place], rounded)))
-            found[place] = Randomised((1 + hits) / (1 + resamples), exact=False)
+            moving = int(np.count_nonzero(differences[place]))
+            found[place] = randomised(sums, exact_sum(differences[place]), moving if rounded else 0)
     return found
 
 
-def _enumerated(differences: Floats, rounded: bool) -> Randomised | None:
-    moving = differences[differences != 0]
-    if moving.size > _ENUMERATED or differences.size == 0:
+def randomised(flipped: Ints, found: int, slack: int) -> Randomised:
+    """From the sums under random signs, and the sum that was found; ``slack`` makes sums tie that differ by less."""
+    hits = int(np.count_nonzero(np.abs(flipped) >= abs(found) - slack))
+    return Randomised((1 + hits) / (1 + flipped.size), exact=False)
+
+
+def enumerated(moving: Floats, *, rounded: bool) -> Randomised | None:
+    """From all signs of the differences that are not zero; None where these are too many."""
+    if moving.size > ENUMERATED:
         return None
     sums: Ints = np.zeros(1, dtype=np.int64)
     for step in moving.astype(np.int64):
         sums = np.concatenate((sums + step, sums - step))
-    return Randomised(float(np.mean(_as_far(sums, moving, rounded))), exact=True)
-
-
-def _as_far(sums: Ints, differences: Floats, rounded: bool) -> Bools:
-    """Which sums are as far from zero as the one found; half a step for every difference in either."""
-    slack = np.count_nonzero(differences) if rounded else 0
-    return np.abs(sums) >= abs(exact_sum(differences)) - slack
+    as_far = np.abs(sums) >= abs(exact_sum(moving)) - (moving.size if rounded else 0)
+    return Randomised(float(np.mean(as_far)), exact=True)
 
 
 def t_test(differences: Floats) -> float:
@@ -83,13 +102,17 @@ def welch_test(left: Floats, right: Floats) -> float:
 
     Source: Welch, The generalization of Student's problem, Biometrika 1947.
     """
-    if left.size < 2 or right.size < 2:
+    return _welch_of((*mean_and_std(left), left.size), (*mean_and_std(right), right.size))
+
+
+def _welch_of(left: tuple[float, float, int], right: tuple[float, float, int]) -> float:
+    (mean_left, std_left, n_left), (mean_right, std_right, n_right) = left, right
+    if n_left < 2 or n_right < 2:
         return nan
-    (mean_left, std_left), (mean_right, std_right) = mean_and_std(left), mean_and_std(right)
-    var_left, var_right = std_left**2 / left.size, std_right**2 / right.size
+    var_left, var_right = std_left**2 / n_left, std_right**2 / n_right
     if var_left + var_right == 0:
         return nan
-    df = (var_left + var_right) ** 2 / (var_left**2 / (left.size - 1) + var_right**2 / (right.size - 1))
+    df = (var_left + var_right) ** 2 / (var_left**2 / (n_left - 1) + var_right**2 / (n_right - 1))
     return t_tails((mean_left - mean_right) / sqrt(var_left + var_right), df)
 
 
@@ -99,13 +122,18 @@ def apart_test(left: Floats, right: Floats) -> float:
     Welch's takes a small group whose values are all equal for one without spread: nine zeros beside a mean of 0.15
     would be certain. Student's lends it the spread of the other.
     """
-    welch = welch_test(left, right)
+    return apart_test_of((*mean_and_std(left), left.size), (*mean_and_std(right), right.size))
+
+
+def apart_test_of(left: tuple[float, float, int], right: tuple[float, float, int]) -> float:
+    """The same from each group's mean, standard deviation and size."""
+    welch = _welch_of(left, right)
     if isnan(welch):
         return welch
-    (mean_left, std_left), (mean_right, std_right) = mean_and_std(left), mean_and_std(right)
-    df = left.size + right.size - 2
-    pooled = ((left.size - 1) * std_left**2 + (right.size - 1) * std_right**2) / df
-    return max(welch, t_tails((mean_left - mean_right) / sqrt(pooled * (1 / left.size + 1 / right.size)), df))
+    (mean_left, std_left, n_left), (mean_right, std_right, n_right) = left, right
+    df = n_left + n_right - 2
+    pooled = ((n_left - 1) * std_left**2 + (n_right - 1) * std_right**2) / df
+    return max(welch, t_tails((mean_left - mean_right) / sqrt(pooled * (1 / n_left + 1 / n_right)), df))
 
 
 def wilcoxon_test(differences: Floats) -> float:
@@ -115,19 +143,82 @@ def wilcoxon_test(differences: Floats) -> float:
     Source: Wilcoxon, Individual comparisons by ranking methods, 1945; Pratt and Gibbons, Concepts of nonparametric
     theory, 1981.
     """
-    moving = differences[differences != 0]
-    n = moving.size
-    if n == 0:
-        return 1.0 if differences.size else nan
-    _, group, size = np.unique(np.abs(moving), return_inverse=True, return_counts=True)
-    last = np.cumsum(size)
-    doubled_ranks = (2 * last - size + 1)[group]
-    positive = int(doubled_ranks[moving > 0].sum())
-    if n <= _EXACT_RANKS:
-        return _exact_ranks(doubled_ranks, positive)
-    mean, ties = n * (n + 1) / 4, sum(one**3 - one for one in size.tolist())
-    std = sqrt((n * (n + 1) * (2 * n + 1) - ties / 2) / 24)
-    return normal_tails((positive / 2 - mean) / std)
+    return SignedRanks.of(differences).p if differences.size else nan
+
+
+@dataclass(frozen=True, eq=False)
+class SignedRanks:
+    """How often each size of difference stands with either sign, zero left out; sizes ascend."""
+
+    sizes: Floats
+    rises: Ints
+    falls: Ints
+
+    @classmethod
+    def of(cls, differences: Floats) -> "SignedRanks":
+        moving = differences[differences != 0]
+        sizes, group = np.unique(np.abs(moving), return_inverse=True)
+        rises = np.bincount(group[moving > 0], minlength=sizes.size)
+        return cls(sizes, rises, np.bincount(group, minlength=sizes.size) - rises)
+
+    @classmethod
+    def joined(cls, parts: "Sequence[SignedRanks]") -> "SignedRanks":
+        sizes, group = np.unique(np.concatenate([part.sizes for part in parts]), return_inverse=True)
+        rises, falls = (
+            np.bincount(group, np.concatenate(counts), sizes.size).astype(np.int64)
+            for counts in ([part.rises for part in parts], [part.falls for part in parts])
+        )
+        return cls(sizes, rises, falls)
+
+    @property
+    def differences(self) -> Floats:
+        """All of them, zero left out."""
+        return np.concatenate((np.repeat(self.sizes, self.rises), -np.repeat(self.sizes, self.falls)))
+
+    def part(self) -> "RankSums":
+        """As the smallest of all differences, or as those of some range of sizes."""
+        counts = self.rises + self.falls
+        doubled = 2 * np.cumsum(counts) - counts + 1
+        positive = sum(map(int.__mul__, doubled.tolist(), self.rises.tolist()))
+        ties = sum(one**3 - one for one in counts[counts > 1].tolist())
+        return RankSums(int(counts.sum()), int(self.rises.sum()), positive, ties)
+
+    @property
+    def p(self) -> float:
+        n = int(self.rises.sum() + self.falls.sum())
+        if n == 0:
+            return 1.0
+        if n > EXACT_RANKS:
+            return self.part().p
+        counts = self.rises + self.falls
+        doubled = np.repeat(2 * np.cumsum(counts) - counts + 1, counts)
+        return _exact_ranks(doubled, self.part().positive)
+
+
+@dataclass(frozen=True)
+class RankSums:
+    """Of differences within a range of sizes: how many there are, what the ranks of those that rose add up to, twice.
+
+    Ranks count from the smallest of the range.
+    """
+
+    n: int = 0
+    rises: int = 0
+    positive: int = 0
+    ties: int = 0
+    """The sum of t³ − t over groups of t equal sizes."""
+
+    def __add__(self, larger: "RankSums") -> "RankSums":
+        """With those of a range of larger sizes."""
+        shifted = larger.positive + 2 * self.n * larger.rises
+        return RankSums(self.n + larger.n, self.rises + larger.rises, self.positive + shifted, self.ties + larger.ties)
+
+    @property
+    def p(self) -> float:
+        """By the normal approximation, corrected for ties."""
+        n = self.n
+        std = sqrt((n * (n + 1) * (2 * n + 1) - self.ties / 2) / 24)
+        return normal_tails((self.positive / 2 - n * (n + 1) / 4) / std)
 
 
 def _exact_ranks(doubled_ranks: Ints, positive: int) -> float:
