@@ -151,6 +151,10 @@ class Pooled:
     def mean(self) -> float:
         return self.powers.mean * self.unit
 
+    def __add__(self, other: "Pooled") -> "Pooled":
+        """With other queries; both are to the same scale."""
+        return Pooled(self.unit, self.powers + other.powers, self.sums + other.sums, self.drawn + other.drawn)
+
     def without(self, part: "Pooled") -> "Pooled":
         """Of the other queries; both are to the same scale."""
         return Pooled(self.unit, self.powers - part.powers, self.sums - part.sums, self.drawn - part.drawn)

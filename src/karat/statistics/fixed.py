@@ -12,7 +12,7 @@ import numpy as np
 
 from karat.types import Floats
 
-__all__ = ["LARGEST_BLOCK", "Fixed", "exact_sum", "to_fixed"]
+__all__ = ["LARGEST_BLOCK", "Fixed", "exact_sum", "steps_of", "to_fixed", "unit_for"]
 
 _BITS = 36
 _SMALLEST = 5e-324
@@ -34,10 +34,19 @@ def to_fixed(*columns: Floats, largest: float = 0.0) -> list[Fixed]:
     The scale may be larger than the columns need: that of the scores of which they are differences.
     """
     filled = [np.nan_to_num(column, nan=0.0) for column in columns]
-    largest = max([largest, *(float(np.abs(column).max(initial=0.0)) for column in filled)])
-    exponent = frexp(largest)[1] if largest else 0
-    unit = max(ldexp(1.0, exponent - _BITS), _SMALLEST)
+    unit = unit_for(max([largest, *(float(np.abs(column).max(initial=0.0)) for column in filled)]))
     return [Fixed(np.rint(column / unit), unit) for column in filled]
+
+
+def unit_for(largest: float) -> float:
+    """What one step is worth where no value is larger."""
+    exponent = frexp(largest)[1] if largest else 0
+    return max(ldexp(1.0, exponent - _BITS), _SMALLEST)
+
+
+def steps_of(column: Floats, unit: float) -> Floats:
+    """The whole numbers of ``to_fixed``, to a scale that is known."""
+    return np.rint(np.nan_to_num(column, nan=0.0) / unit)
 
 
 def exact_sum(whole: Floats) -> int:
