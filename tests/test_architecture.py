@@ -29,6 +29,7 @@ LAYERS = [
     {"wording"},
     {"results", "slices", "targets", "hygiene", "tops", "sampling", "similarities", "timing", "ann", "stability"},
     {"judging", "metrics", "indexed", "partial", "exposures", "answers"},
+    {"findings"},
     {"evaluation", "breakdown", "changes", "expectations", "agreement", "examples"},
     {"pairing", "coded", "slicing"},
     {"report", "saved", "chance"},
@@ -37,7 +38,7 @@ LAYERS = [
     {"hints"},
     {"engines", "interactions"},
     {"gold", "rankers", "reports", "archive", "text", "lab", "recommenders"},
-    {"api", "against", "trying", "tuning", "recommending", "integrations", "view"},
+    {"api", "against", "trying", "tuning", "recommending", "integrations", "view", "scale"},
     {"plan"},
     {"cli"},
     {"__init__", "__main__"},
@@ -58,7 +59,7 @@ FORMATS_ARE_FOR = {
         "api",
         "against",
     ),
-    *("plan", "cli"),
+    *("plan", "cli", "scale"),
 }
 HEAVY_AT_START = {"polars", "numpy", "rich", "matplotlib", "faiss", "pydantic", "jinja2"}
 CORE_LIBRARIES = {

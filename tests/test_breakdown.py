@@ -15,7 +15,8 @@ from karat.breakdown import Gap, Slice, break_down, correct_slices, pairs_of, si
 from karat.measure import Aggregate
 from karat.results import Scores
 from karat.slices import Group
-from karat.statistics.comparison import Comparison, compare_pairs
+from karat.statistics.comparison import compare_pairs
+from karat.statistics.differences import Comparison
 from karat.statistics.estimates import estimate_all
 from karat.statistics.intervals import Resampling
 from karat.statistics.streams import keys_of

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from karat.recommending import held_out, recommend
     from karat.report import Report
     from karat.results import Scores
-    from karat.statistics.comparison import Comparison
+    from karat.statistics.differences import Comparison
     from karat.statistics.estimates import Estimate
     from karat.statistics.intervals import Resampling
     from karat.targets import Target

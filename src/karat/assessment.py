@@ -20,7 +20,8 @@ from karat.report import Report
 from karat.results import Scores
 from karat.slices import Cuts, Group
 from karat.slicing import Crossings, Sliced
-from karat.statistics.comparison import Comparison, compare_pairs, correct
+from karat.statistics.comparison import compare_pairs, correct
+from karat.statistics.differences import Comparison
 from karat.statistics.estimates import FEW_QUERIES
 from karat.statistics.intervals import Resampling
 from karat.statistics.relative import with_relative

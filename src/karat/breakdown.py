@@ -10,8 +10,9 @@ import numpy as np
 from karat.measure import Aggregate
 from karat.results import Scores
 from karat.slices import Group
-from karat.statistics.comparison import Comparison, Paired, compare_pairs, contributions_of_all, correct
+from karat.statistics.comparison import Paired, compare_pairs, contributions_of_all, correct
 from karat.statistics.corrections import is_shown
+from karat.statistics.differences import Comparison
 from karat.statistics.estimates import (
     Estimate,
     Pooled,

@@ -9,11 +9,12 @@ import polars as pl
 
 from karat.dialects import Asked, resolve
 from karat.errors import DataError, UsageError
+from karat.findings import Findings
 from karat.judged import Judged
 from karat.judging import Bench, DuplicateRule, TieRule
 from karat.lists import Background, Lists, checked_background
 from karat.measure import Measure, Value
-from karat.metrics.common import relevant_count, within
+from karat.metrics.common import relevant_count
 from karat.results import Scores
 from karat.types import Bools, Floats, Gold, Ranking
 from karat.wording import count
@@ -21,7 +22,6 @@ from karat.wording import count
 __all__ = ["DEFAULT_MEASURES", "Evaluation", "cut_gold", "evaluate", "measure_values", "resolve_all"]
 
 DEFAULT_MEASURES = ("ndcg@10", "ap", "rr", "recall@100", "precision@10", "judged@10")
-_LISTED_IN_A_WARNING = 3
 
 
 def resolve_all(
@@ -152,7 +152,11 @@ class Evaluation:
         """What a careful reader would want to be told, with counts."""
         yield from self._notes
         if measures:
-            yield from _warnings(self.bench, self.judged(measures[0]), measures)
+            yield from self.findings(measures).told(measures)
+
+    def findings(self, measures: Sequence[Measure]) -> Findings:
+        """The counts behind the warnings."""
+        return Findings.of(self.bench, self.judged(measures[0]), measures)
 
 
 class _Within(Evaluation):
@@ -224,63 +228,3 @@ def _by_policy(
     elif option == "empty":
         values[affected] = 0.0
     return values
-
-
-def _warnings(bench: Bench, judged: Judged, measures: Sequence[Measure]) -> Iterable[str]:
-    missing = ~judged.present
-    if missing.any():
-        names = ", ".join(judged.queries.filter(missing).head(_LISTED_IN_A_WARNING))
-        more = " …" if missing.sum() > _LISTED_IN_A_WARNING else ""
-        scored = _missing_told([one for one in measures if not one.metric.of_lists or one.metric.needs_relevant])
-        yield (
-            f"{count(missing.sum(), 'judged query is', 'judged queries are')} missing from the ranking "
-            f"({names}{more}) and {scored}"
-        )
-    if bench.extra_queries:
-        yield f"{count(bench.extra_queries, 'retrieved query has', 'retrieved queries have')} no gold: not counted"
-    yield from _warnings_of_empty(judged, [measure for measure in measures if measure.metric.needs_relevant])
-    if bench.dropped:
-        yield f"{count(bench.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
-    cuts = sorted({measure.k for measure in measures if measure.k is not None and not measure.metric.of_lists})
-    yield from _warnings_at_cuts(judged, cuts or [10], closed=bench.gold.ordered or bench.gold.complete)
-
-
-def _missing_told(measures: Sequence[Measure]) -> str:
-    """What becomes of them under the first of the measures that look at the gold."""
-    if not measures:
-        return "without a list to look at"
-    scored = {"zero": "scored 0", "skip": "left out"}.get(str(measures[0]["missing"]), "an error")
-    other = "skip leaves them out" if scored == "scored 0" else "zero scores them 0"
-    return f"{scored} (missing={other})"
-
-
-def _warnings_of_empty(judged: Judged, measures: Sequence[Measure]) -> Iterable[str]:
-    """Queries with nothing relevant; where measures treat them differently, by the metrics' names."""
-    levels: dict[tuple[int, str], list[float | None]] = {}
-    for rel, policy in dict.fromkeys((cast(float | None, one["rel"]), str(one["empty"])) for one in measures):
-        empty = int((relevant_count(judged, rel) == 0).sum())
-        if empty:
-            levels.setdefault((empty, policy), []).append(rel)
-    several = len({policy for _, policy in levels}) > 1
-    for (empty, policy), rels in levels.items():
-        level = "" if rels[0] is None else f" of grade {rels[0]:g} or better"
-        scored = "left out (empty=zero scores 0)" if policy == "skip" else "scored 0 (empty=skip leaves out)"
-        names = dict.fromkeys(one.name for one in measures if one["rel"] in rels and str(one["empty"]) == policy)
-        whose = f", for {', '.join(names)}" if several else ""
-        yield f"{count(empty, 'query has', 'queries have')} nothing relevant{level} in the gold: {scored}{whose}"
-
-
-def _warnings_at_cuts(judged: Judged, cuts: Sequence[int], *, closed: bool) -> Iterable[str]:
-    """``closed``: whatever the gold does not list is known not to be relevant."""
-    shares = {}
-    for k in cuts if not closed else ():
-        retrieved = np.minimum(judged.depth, k).sum()
-        share = 1 - within(judged, k).sum() / retrieved if retrieved else 0.0
-        if share > 0:
-            shares[k] = f"{share:.1%} of the top {k}"
-    if shares:
-        yield "unjudged items count as not relevant: " + ", ".join(shares.values())
-    tied = {k: judged.ties.queries_tied_at(k) for k in cuts}
-    if any(tied.values()):
-        at = ", ".join(f"{count(n, 'query', 'queries')} at {k}" for k, n in tied.items() if n)
-        yield f"the cut-off falls within equal scores, so the tie rule decides what counts: {at}"

@@ -21,7 +21,7 @@ from karat.markup import snippet_of
 from karat.partial import Partial
 from karat.results import Recorded, Scores
 from karat.stability import Stability
-from karat.statistics.comparison import Comparison
+from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Resampling
 from karat.types import Floats

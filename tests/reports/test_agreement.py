@@ -18,7 +18,7 @@ from karat.reports.agreement import (
     print_agreement,
 )
 from karat.reports.cutoffs import display_names
-from karat.statistics.comparison import Comparison
+from karat.statistics.differences import Comparison
 from karat.statistics.intervals import Resampling
 
 from .test_cutoffs import PAPERS, at, example

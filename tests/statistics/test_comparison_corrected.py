@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from karat.statistics.comparison import Comparison, correct
+from karat.statistics.comparison import correct
 from karat.statistics.corrections import benjamini_hochberg, holm
+from karat.statistics.differences import Comparison
 from karat.statistics.power import queries_needed
 
 from .pairs_of_systems import realistic

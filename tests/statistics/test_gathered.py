@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from karat.measure import Aggregate
-from karat.statistics.comparison import Comparison, Paired, compare_pairs
+from karat.statistics.comparison import Paired, compare_pairs
+from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate, estimate_all
 from karat.statistics.exact import ExactSum, Powers, exact_products
 from karat.statistics.gathered.layout import Column, Layout

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat.statistics.comparison import Comparison, Paired, compare_pairs
+from karat.statistics.comparison import Paired, compare_pairs
+from karat.statistics.differences import Comparison
 from karat.statistics.intervals import Bounds, Resampling
 from karat.statistics.relative import with_relative
 from karat.statistics.streams import bootstrap_weights

@@ -15,7 +15,8 @@ from karat.columns import QUERY
 from karat.errors import DataError, UnknownName
 from karat.measure import Aggregate
 from karat.saved import Saved
-from karat.statistics.comparison import Comparison, Paired, compare_pairs, contributions_of_all, correct
+from karat.statistics.comparison import Paired, compare_pairs, contributions_of_all, correct
+from karat.statistics.differences import Comparison
 from karat.statistics.intervals import Resampling
 from karat.statistics.streams import keys_of
 from karat.types import Floats

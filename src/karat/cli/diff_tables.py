@@ -10,7 +10,7 @@ from karat.changes import Change, Move
 from karat.cli.fitting import print_fitting
 from karat.reports.comparison import tally, verdict_of
 from karat.reports.console import console, verdict_style
-from karat.statistics.comparison import Comparison
+from karat.statistics.differences import Comparison
 from karat.wording import count, decimals_of, difference_shown, figure_shown, p_shown, percent
 
 __all__ = ["print_compared"]

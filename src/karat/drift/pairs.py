@@ -11,7 +11,8 @@ from karat.errors import DataError
 from karat.measure import Measure
 from karat.saved import Column, Saved
 from karat.stability import Stability
-from karat.statistics.comparison import Comparison, Paired, compare_pairs
+from karat.statistics.comparison import Paired, compare_pairs
+from karat.statistics.differences import Comparison
 from karat.statistics.estimates import FEW_QUERIES
 from karat.statistics.intervals import Resampling
 from karat.statistics.relative import with_relative

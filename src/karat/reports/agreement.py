@@ -9,7 +9,7 @@ from karat.reports.console import console, print_table
 from karat.reports.cutoffs import display_names
 from karat.reports.per_cutoff import print_cutoffs
 from karat.reports.table import Table
-from karat.statistics.comparison import Comparison
+from karat.statistics.differences import Comparison
 from karat.wording import NOTHING, bounds_shown, count, decimals_of, figure_shown, p_shown
 
 __all__ = [

@@ -8,8 +8,8 @@ from karat.breakdown import Gap, Slice
 from karat.changes import Change, Move
 from karat.report import Report
 from karat.reports.table import Table
-from karat.statistics.comparison import Comparison
 from karat.statistics.corrections import is_shown
+from karat.statistics.differences import Comparison
 from karat.statistics.power import POWER
 from karat.wording import count, decimals_of, difference_shown, estimate_shown, figure_shown, p_shown, percent
 

@@ -8,7 +8,7 @@ from typing import Any
 from karat.breakdown import Gap
 from karat.report import Report
 from karat.reports import FORMS
-from karat.statistics.comparison import Comparison
+from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate
 
 __all__ = ["to_csv"]

@@ -26,7 +26,7 @@ from karat.reports.gate import gate_table
 from karat.reports.html.sections import p_legend, verdict_of, who_of
 from karat.reports.table import Table
 from karat.results import Scores
-from karat.statistics.comparison import Comparison
+from karat.statistics.differences import Comparison
 from karat.usual import beside
 from karat.wording import count, decimals_of, difference_shown, estimate_shown, figure_shown, p_shown, told_once
 

@@ -9,7 +9,7 @@ from karat.report import Report
 from karat.reports.comparison import comparison_table, p_told, verdict_of
 from karat.reports.console import console, print_parted, print_table
 from karat.saved import empty_tiers
-from karat.statistics.comparison import Comparison
+from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate
 from karat.wording import estimate_shown, figure_shown, percent
 

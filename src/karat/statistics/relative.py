@@ -6,7 +6,8 @@ from math import isfinite, nan
 
 import numpy as np
 
-from karat.statistics.comparison import Comparison, Paired
+from karat.statistics.comparison import Paired
+from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Pooled, pool
 from karat.statistics.fixed import to_fixed
 from karat.statistics.intervals import Bounds, Resampling

@@ -13,7 +13,8 @@ from karat.dialects import Asked
 from karat.errors import UsageError
 from karat.evaluation import Evaluation
 from karat.rankers.fusion import METHODS, Aligned, Fusion
-from karat.statistics.comparison import Comparison, Paired, compare_pairs, correct
+from karat.statistics.comparison import Paired, compare_pairs, correct
+from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate, estimate_all, onto_scale
 from karat.statistics.intervals import Resampling
 from karat.statistics.streams import keys_of

@@ -16,7 +16,7 @@ from karat.reports.html.figures import NOTHING, cell_of
 from karat.reports.html.page import Drawn
 from karat.reports.html.rendering import embedded
 from karat.reports.html.sections import who_of
-from karat.statistics.comparison import Comparison
+from karat.statistics.differences import Comparison
 from karat.view.comparing import Beside
 from karat.view.listing import commit_of
 from karat.wording import count, decimals_of, figure_shown, percent

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from karat.measure import Aggregate
-from karat.statistics.comparison import Versus
+from karat.statistics.differences import Versus
 from karat.statistics.estimates import onto_scale
 from karat.types import Bools, Floats
 

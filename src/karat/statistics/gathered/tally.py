@@ -6,7 +6,7 @@ from math import nan
 
 import numpy as np
 
-from karat.statistics.comparison import Differences
+from karat.statistics.differences import Differences
 from karat.statistics.estimates import Estimate, Pooled, off_scale, onto_scale, with_interval
 from karat.statistics.exact import ExactSum, Powers, exact_products
 from karat.statistics.fixed import steps_of

@@ -1,0 +1,125 @@
+"""What a careful reader would want to be told of a ranking held against a gold, with counts; parts can be joined."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from karat.judged import Judged
+from karat.judging import Bench
+from karat.measure import Measure
+from karat.metrics.common import relevant_count, within
+from karat.wording import count
+
+__all__ = ["Findings"]
+
+_LISTED = 3
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Counts over queries, and the names of the first few that are missing."""
+
+    missing: int
+    missing_names: tuple[str, ...]
+    extra: int
+    """Queries of the ranking that the gold lacks."""
+    empty: Mapping[float | None, int]
+    """Queries with nothing relevant, by the grade from which an item is."""
+    dropped: int
+    """Rows that stood twice."""
+    cuts: Mapping[int, tuple[int, int, int]]
+    """By cut-off: items retrieved, judged ones among them, and queries whose scores tie there."""
+    closed: bool
+    """Whatever the gold does not list is known not to be relevant."""
+
+    @classmethod
+    def of(cls, bench: Bench, judged: Judged, measures: Sequence[Measure]) -> "Findings":
+        absent = ~judged.present
+        names = judged.queries.filter(absent).head(_LISTED).to_list() if absent.any() else []
+        rels = dict.fromkeys(cast(float | None, one["rel"]) for one in measures if one.metric.needs_relevant)
+        cuts = sorted({one.k for one in measures if one.k is not None and not one.metric.of_lists}) or [10]
+        return cls(
+            int(absent.sum()),
+            tuple(names),
+            bench.extra_queries,
+            {rel: int((relevant_count(judged, rel) == 0).sum()) for rel in rels},
+            bench.dropped,
+            {
+                k: (
+                    int(np.minimum(judged.depth, k).sum()),
+                    int(within(judged, k).sum()),
+                    judged.ties.queries_tied_at(k),
+                )
+                for k in cuts
+            },
+            bench.gold.ordered or bench.gold.complete,
+        )
+
+    def __add__(self, other: "Findings") -> "Findings":
+        """Of the same measures, over other queries."""
+        return Findings(
+            self.missing + other.missing,
+            tuple(sorted((*self.missing_names, *other.missing_names))[:_LISTED]),
+            self.extra + other.extra,
+            {rel: number + other.empty[rel] for rel, number in self.empty.items()},
+            self.dropped + other.dropped,
+            {
+                k: (retrieved + other.cuts[k][0], judged + other.cuts[k][1], tied + other.cuts[k][2])
+                for k, (retrieved, judged, tied) in self.cuts.items()
+            },
+            self.closed,
+        )
+
+    def told(self, measures: Sequence[Measure]) -> Iterable[str]:
+        """As warnings."""
+        if self.missing:
+            more = " …" if self.missing > _LISTED else ""
+            scored = _missing_told([one for one in measures if not one.metric.of_lists or one.metric.needs_relevant])
+            yield (
+                f"{count(self.missing, 'judged query is', 'judged queries are')} missing from the ranking "
+                f"({', '.join(self.missing_names)}{more}) and {scored}"
+            )
+        if self.extra:
+            yield f"{count(self.extra, 'retrieved query has', 'retrieved queries have')} no gold: not counted"
+        yield from self._empty_told([measure for measure in measures if measure.metric.needs_relevant])
+        if self.dropped:
+            yield f"{count(self.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
+        yield from self._cuts_told()
+
+    def _empty_told(self, measures: Sequence[Measure]) -> Iterable[str]:
+        """Where measures treat them differently, by the metrics' names."""
+        levels: dict[tuple[int, str], list[float | None]] = {}
+        for rel, policy in dict.fromkeys((cast(float | None, one["rel"]), str(one["empty"])) for one in measures):
+            if self.empty[rel]:
+                levels.setdefault((self.empty[rel], policy), []).append(rel)
+        several = len({policy for _, policy in levels}) > 1
+        for (empty, policy), rels in levels.items():
+            level = "" if rels[0] is None else f" of grade {rels[0]:g} or better"
+            scored = "left out (empty=zero scores 0)" if policy == "skip" else "scored 0 (empty=skip leaves out)"
+            names = dict.fromkeys(one.name for one in measures if one["rel"] in rels and str(one["empty"]) == policy)
+            whose = f", for {', '.join(names)}" if several else ""
+            yield f"{count(empty, 'query has', 'queries have')} nothing relevant{level} in the gold: {scored}{whose}"
+
+    def _cuts_told(self) -> Iterable[str]:
+        shares = {}
+        for k, (retrieved, judged, _) in self.cuts.items() if not self.closed else ():
+            share = 1 - judged / retrieved if retrieved else 0.0
+            if share > 0:
+                shares[k] = f"{share:.1%} of the top {k}"
+        if shares:
+            yield "unjudged items count as not relevant: " + ", ".join(shares.values())
+        tied = {k: number for k, (_, _, number) in self.cuts.items() if number}
+        if tied:
+            at = ", ".join(f"{count(number, 'query', 'queries')} at {k}" for k, number in tied.items())
+            yield f"the cut-off falls within equal scores, so the tie rule decides what counts: {at}"
+
+
+def _missing_told(measures: Sequence[Measure]) -> str:
+    """What becomes of them under the first of the measures that look at the gold."""
+    if not measures:
+        return "without a list to look at"
+    scored = {"zero": "scored 0", "skip": "left out"}.get(str(measures[0]["missing"]), "an error")
+    other = "skip leaves them out" if scored == "scored 0" else "zero scores them 0"
+    return f"{scored} (missing={other})"
