@@ -14,6 +14,7 @@ demo: .venv/.core
 
 test: .venv/.dev
 	@$(BIN)/python scripts/install_browser.py
+	@$(BIN)/python scripts/install_java.py
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: .venv/.dev

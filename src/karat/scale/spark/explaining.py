@@ -42,7 +42,7 @@ def _unreadable(found: re.Match[str], text: str) -> KaratError:
     if types:
         column, expected, actual = types.groups()
         return DataError(
-            f"column {column!r} is {actual} in this file", where=path, expected=f"{expected}, as in others"
+            f"column {column!r} is {actual} in this file", where=path, expected=f"{expected}, as elsewhere"
         )
     causes = re.findall(r"Caused by: [\w.$]+: (.+)", text)
     reason = next((cause for cause in causes if "FAILED_READ_FILE" not in cause and "awaitResult" not in cause), said)

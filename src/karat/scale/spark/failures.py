@@ -40,15 +40,16 @@ def carried(function: Batches, told: Any) -> Batches:
 
 
 def dumped(error: KaratError) -> bytes:
-    return json.dumps({"type": type(error).__name__, "says": vars(error)}).encode()
+    kind = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
+    return json.dumps({"kind": kind.__name__, "says": vars(error)}).encode()
 
 
 def loaded(text: bytes) -> KaratError:
-    """The error of the same type that says the same."""
+    """The error of the same kind that says the same."""
     form = json.loads(text)
-    kind = getattr(errors, form["type"], None)
-    error: KaratError = KaratError.__new__(kind if isinstance(kind, type) else KaratError)
     said = form["says"]
+    kind = getattr(errors, form["kind"])
+    error: KaratError = kind.__new__(kind)
     KaratError.__init__(error, **{name: said.pop(name) for name in ("found", "where", "expected", "hint", "details")})
     vars(error).update(said)
     return error

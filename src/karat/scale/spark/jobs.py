@@ -24,7 +24,7 @@ Progress = Callable[[str, int, int], None]
 _SECONDS_BETWEEN_LOOKS = 0.25
 _ONE_THREAD = ("KARAT_THREADS", "POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 """Each core has a task of its own: threads of tasks would only take them from each other."""
-_GROUP, _DESCRIPTION = "spark.jobGroup.id", "spark.job.description"
+_OF_A_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +38,7 @@ class Jobs:
 
     def mapped(self, frame: "DataFrame", function: Batches, schema: str) -> "DataFrame":
         """The frame's record batches through a function, part by part; a KaratError of it is raised by ``watched``."""
-        with warnings.catch_warnings():
-            # It is about pandas' own types, none of which are used here.
-            warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-            return frame.mapInArrow(carried(function, self._told), schema)
+        return frame.mapInArrow(carried(function, self._told), schema)
 
     def kept(self, frame: "DataFrame") -> "DataFrame":
         """The frame, computed once and held until the end."""
@@ -83,15 +80,21 @@ def watched(spark: "SparkSession", what: str, progress: Progress | None = None) 
     context = spark.sparkContext
     jobs = Jobs(spark, f"karat-{uuid4().hex}", context.accumulator([], Told()))
     with _quiet(), explained(), _one_thread_a_task(context.environment), _looked_after(jobs, what, progress):
-        before = {name: context.getLocalProperty(name) for name in (_GROUP, _DESCRIPTION)}
+        before = {name: context.getLocalProperty(name) for name in _OF_A_GROUP}
         context.setJobGroup(jobs.group, f"karat: {what}", interruptOnCancel=True)
         try:
             yield jobs
         except Exception:
+            _set(context, before)
             jobs.raise_failure()
             raise
+        _set(context, before)
         jobs.raise_failure()
-        for name, value in before.items():
+
+
+def _set(context: Any, properties: dict[str, str | None]) -> None:
+    with suppress(Exception):  # the context may be gone
+        for name, value in properties.items():
             context.setLocalProperty(name, value)
 
 
@@ -146,10 +149,15 @@ def _one_thread_a_task(environment: dict[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without PySpark's own account, a page long, of an error that is raised anyway."""
+    """Without PySpark's account, a page long, of an error that is raised anyway, and without its doubts of pandas.
+
+    It asks for pandas wherever it hands over Arrow, and uses none of it.
+    """
     logger = logging.getLogger("DataFrameQueryContextLogger")
     before, logger.disabled = logger.disabled, True
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+            yield
     finally:
         logger.disabled = before

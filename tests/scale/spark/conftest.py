@@ -1,0 +1,41 @@
+"""One session and one cluster for all tests that need them, which skip where Spark cannot run."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from karat.errors import KaratError
+from karat.scale.spark.java import check_java
+from karat.scale.spark.session import check_libraries, open_session
+
+from .cluster import Cluster
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUICK = {"spark.sql.shuffle.partitions": "4", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+
+
+@pytest.fixture(scope="session")
+def can_run_spark() -> None:
+    try:
+        check_libraries()
+        check_java()
+    except KaratError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def spark(can_run_spark: None) -> Iterator["SparkSession"]:
+    with open_session("local[2]", settings=QUICK) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def cluster(can_run_spark: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    made = Cluster(tmp_path_factory.mktemp("cluster"))
+    try:
+        yield made
+    finally:
+        made.stop()

@@ -1,0 +1,56 @@
+"""Errors that travel, and what Spark's own mean."""
+
+import pytest
+
+from karat.errors import DataError, EngineLost, KaratError, MissingExtra, UnknownName, UsageError
+from karat.scale.spark.explaining import what_it_means
+from karat.scale.spark.failures import dumped, loaded
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DataError("found", where="run.parquet", expected="other", hint="Do it.", details=["row 1", "row 2"]),
+        UsageError("ünïcode ☃ \n line"),
+        EngineLost("gone"),
+        UnknownName("measure", "ndgc", ["ndcg", "map"], where="-m"),
+        MissingExtra("pyspark", "spark", "working on Spark"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_arrives_as_it_left(error: KaratError) -> None:
+    arrived = loaded(dumped(error))
+    assert type(arrived) is type(error)
+    assert str(arrived) == str(error)
+    assert vars(arrived) == vars(error) | {"details": tuple(error.details)}
+    assert arrived.exit_code == error.exit_code
+
+
+def test_an_error_of_somebody_elses_kind_arrives_as_the_nearest_of_ours() -> None:
+    class OddError(DataError):
+        pass
+
+    arrived = loaded(dumped(OddError("found")))
+    assert type(arrived) is DataError and str(arrived) == "found"
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "means"),
+    [
+        ("java.io.IOException: No space left on device", DataError, "a disk that Spark puts its parts on is full"),
+        ("ModuleNotFoundError: No module named 'karat.scale'", DataError, "karat is not installed on the executors"),
+        ('Cannot run program "python9": error=2', DataError, "the executors have no python9"),
+        ("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)", DataError, "process ended"),
+        ("java.lang.OutOfMemoryError: Java heap space", DataError, "ran out of memory"),
+        ('No FileSystem for scheme "foo"', UsageError, 'No FileSystem for scheme "foo"'),
+        ("Answer from Java side is empty", DataError, "the cluster was lost"),
+    ],
+)
+def test_what_spark_says_is_put_plainly(said: str, kind: type[KaratError], means: str) -> None:
+    error = what_it_means(f"An error occurred while calling o1.count.\n: {said}\n\tat java.lang.Thread.run")
+    assert type(error) is kind
+    assert means in str(error)
+
+
+def test_what_is_nobodys_fault_but_ours_is_left_as_it_is() -> None:
+    assert what_it_means("TypeError: unsupported operand type(s)") is None

@@ -1,0 +1,293 @@
+"""Sessions and jobs on this machine: what they do, and that nothing is left of them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from karat.errors import DataError, MissingExtra, UsageError
+from karat.scale.spark import java
+from karat.scale.spark.jobs import watched
+from karat.scale.spark.masters import read_master
+from karat.scale.spark.session import open_session
+
+from .processes import kill_session, of_session, wait_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ENDLESS = """
+import sys, time
+from pathlib import Path
+from karat.scale.spark.jobs import watched
+from karat.scale.spark.session import open_session
+
+folder = Path(sys.argv[1])
+
+def endless(batches):
+    (folder / "running").touch()
+    time.sleep(600)
+    yield from batches
+
+with open_session("local[1]", temp=folder / "temp") as spark, watched(spark, "Waiting") as jobs:
+    jobs.kept(jobs.mapped(spark.range(10), endless, "id long")).count()
+"""
+
+
+def same(batches: Iterator[Any]) -> Iterator[Any]:
+    yield from batches
+
+
+def slowly(batches: Iterator[Any]) -> Iterator[Any]:
+    time.sleep(0.6)
+    yield from batches
+
+
+def faulty(batches: Iterator[Any]) -> Iterator[Any]:
+    for batch in batches:
+        yield batch
+        raise DataError("row 3 is odd", where="run.parquet", expected="none", hint="Look.", details=["a", "b"])
+
+
+def without_library(batches: Iterator[Any]) -> Iterator[Any]:
+    import no_such_library  # noqa: F401
+
+    yield from batches
+
+
+def with_a_bug(batches: Iterator[Any]) -> Iterator[Any]:
+    raise ZeroDivisionError
+    yield from batches
+
+
+def threads(batches: Iterator[Any]) -> Iterator[Any]:
+    import pyarrow
+
+    for _ in batches:
+        yield pyarrow.RecordBatch.from_pydict({"threads": [os.environ["KARAT_THREADS"]]})
+
+
+def test_an_active_session_is_used_and_left_running(spark: "SparkSession") -> None:
+    with open_session() as same_session:
+        assert same_session is spark
+    assert spark.range(3).count() == 3
+    with pytest.raises(UsageError, match=r"a session on local\[2\] is active, and local\[1\] was asked for"):
+        open_session("local[1]").__enter__()
+
+
+def test_a_function_on_workers_gives_its_rows_and_tells_how_far_it_is(spark: "SparkSession") -> None:
+    seen = []
+    with watched(spark, "Trying", lambda *told: seen.append(told)) as jobs:
+        frame = jobs.mapped(spark.range(10, numPartitions=4), slowly, "id long")
+        assert sorted(frame.toArrow()["id"].to_pylist()) == list(range(10))
+    assert {what for what, _, _ in seen} == {"Trying"}
+    done = [done for _, done, of in seen if of == 4]
+    assert done == sorted(done) and done[0] < done[-1] <= 4
+
+
+def test_tasks_keep_to_one_thread_each(spark: "SparkSession") -> None:
+    with watched(spark, "Trying") as jobs:
+        assert jobs.mapped(spark.range(1), threads, "threads string").toArrow()["threads"].to_pylist()[0] == "1"
+    assert "KARAT_THREADS" not in spark.sparkContext.environment
+
+
+def test_a_fault_that_a_worker_finds_is_raised_here(spark: "SparkSession") -> None:
+    with pytest.raises(DataError) as raised, watched(spark, "Trying") as jobs:
+        jobs.mapped(spark.range(1000, numPartitions=4), faulty, "id long").count()
+    assert str(raised.value) == "run.parquet: row 3 is odd; expected none. Look.\n  a\n  b"
+
+
+def test_a_fault_ends_what_still_runs(spark: "SparkSession") -> None:
+    def faulty_or_slow(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            if batch["id"][0].as_py() == 0:
+                raise DataError("the first is odd")
+            time.sleep(60)
+            yield batch
+
+    started = time.monotonic()
+    with pytest.raises(DataError, match="the first is odd"), watched(spark, "Trying") as jobs:
+        jobs.mapped(spark.range(2, numPartitions=2), faulty_or_slow, "id long").count()
+    assert time.monotonic() - started < 30
+
+
+def test_a_library_that_executors_lack_is_named(spark: "SparkSession") -> None:
+    with (
+        pytest.raises(DataError, match="no_such_library is not installed on the executors"),
+        watched(spark, "Trying") as jobs,
+    ):
+        jobs.mapped(spark.range(1), without_library, "id long").count()
+
+
+def test_a_bug_stays_a_bug(spark: "SparkSession") -> None:
+    with pytest.raises(Exception, match="ZeroDivisionError") as raised, watched(spark, "Trying") as jobs:
+        jobs.mapped(spark.range(1), with_a_bug, "id long").count()
+    assert not isinstance(raised.value, DataError)
+
+
+def test_nothing_is_held_after_the_end(spark: "SparkSession") -> None:
+    context = spark.sparkContext
+    with pytest.raises(RuntimeError, match="enough"), watched(spark, "Trying") as jobs:
+        frame = jobs.kept(jobs.mapped(spark.range(10), same, "id long"))
+        sent = jobs.sent([1, 2, 3])
+        assert frame.count() == 10 and sent.value == [1, 2, 3]
+        assert context._jsc.getPersistentRDDs().size() == 1
+        assert context.getLocalProperty("spark.jobGroup.id") == jobs.group
+        raise RuntimeError("enough")
+    assert context._jsc.getPersistentRDDs().size() == 0
+    with watched(spark, "Trying"):
+        pass
+    assert context.getLocalProperty("spark.jobGroup.id") is None
+
+
+def parquet(path: Path, **columns: list[Any]) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    pl.DataFrame(columns).write_parquet(path)
+    return path
+
+
+def read(spark: "SparkSession", path: Path, **options: str) -> int:
+    with watched(spark, "Reading"):
+        return int(spark.read.options(**options).parquet(str(path)).toArrow().num_rows)
+
+
+def test_a_damaged_file_among_others_is_named(spark: "SparkSession", tmp_path: Path) -> None:
+    whole = parquet(tmp_path / "run" / "part-0.parquet", id=list(range(1000)))
+    half = whole.with_name("part-1.parquet")
+    half.write_bytes(whole.read_bytes()[:-100])
+    with pytest.raises(DataError) as raised:
+        read(spark, tmp_path / "run")
+    assert str(raised.value) == f"{half}: this is no Parquet file, or its end is missing"
+    damaged = bytearray(whole.read_bytes())
+    damaged[4:60] = b"x" * 56
+    half.write_bytes(damaged)
+    with pytest.raises(DataError, match=r"part-1\.parquet: cannot be read: .*Is the file damaged\?"):
+        read(spark, tmp_path / "run")
+
+
+def test_a_column_of_another_type_is_named(spark: "SparkSession", tmp_path: Path) -> None:
+    parquet(tmp_path / "run" / "part-0.parquet", id=list(range(100)))
+    other = parquet(tmp_path / "run" / "part-1.parquet", id=["a"])
+    with pytest.raises(DataError) as raised:
+        read(spark, tmp_path / "run")
+    assert str(raised.value) == f"{other}: column 'id' is BINARY in this file; expected bigint, as elsewhere"
+    with pytest.raises(DataError, match="files of one table have different columns: id: BIGINT and id: STRING"):
+        read(spark, tmp_path / "run", mergeSchema="true")
+
+
+def test_what_is_not_there_is_said(spark: "SparkSession", tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(DataError, match=f"^{tmp_path}/nothing: no such file or folder$"):
+        read(spark, tmp_path / "nothing")
+    with pytest.raises(DataError, match="there is no Parquet file in the folder"):
+        read(spark, tmp_path)
+    with pytest.raises(DataError, match=r"there is no column 'zz'\. There are: id"), watched(spark, "Reading"):
+        spark.range(1).select("zz")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_session_that_was_stopped_or_is_none_is_refused(spark: "SparkSession") -> None:
+    with pytest.raises(UsageError, match="is no classic session of Spark"), watched("spark", "Trying"):  # type: ignore[arg-type]
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("moment", ["starting", "running"])
+def test_ctrl_c_leaves_nothing_behind(moment: str, can_run_spark: None, tmp_path: Path) -> None:
+    temp = tmp_path / "temp"
+    temp.mkdir()
+    script = tmp_path / "endless.py"
+    script.write_text(_ENDLESS)
+    with subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        env={**os.environ, "TMPDIR": str(temp)},
+    ) as process:
+        try:
+            if moment == "starting":
+                wait_for(lambda: any(temp.iterdir()), 30, "Java's start")
+            else:
+                wait_for((tmp_path / "running").exists, 90, "a task")
+            os.killpg(process.pid, signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+            wait_for(lambda: not of_session(process.pid), 5, "the end of all processes")
+        finally:
+            kill_session(process.pid)
+    assert process.returncode == -signal.SIGINT
+    assert said.strip().splitlines()[-1] == "KeyboardInterrupt"
+    assert list(temp.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", ["local", "local[*]", "local[2]", "local[2,3]", "yarn", "k8s://https://host:443"])
+def test_masters_that_spark_knows(url: str) -> None:
+    assert read_master(url).hosts == ()
+
+
+@pytest.mark.parametrize("url", ["", "lokal", "local[0]", "local[x]", "host:7077", "http://host", "sc://host"])
+def test_masters_that_nobody_knows(url: str) -> None:
+    with pytest.raises(UsageError, match="cannot read the master"):
+        read_master(url)
+
+
+@pytest.mark.parametrize("url", ["spark://host", "spark://:7077", "spark://host:port", "spark://host:99999"])
+def test_addresses_that_are_none(url: str) -> None:
+    with pytest.raises(UsageError, match="expected spark://HOST:PORT"):
+        read_master(url)
+
+
+def test_several_masters_of_one_cluster() -> None:
+    master = read_master("spark://localhost:7077,[::1]:7078")
+    assert master.hosts == (("localhost", 7077), ("::1", 7078)) and master.on_this_machine
+    assert not read_master("spark://example.org:7077").on_this_machine
+
+
+def test_a_master_that_does_not_answer_is_told_at_once() -> None:
+    started = time.monotonic()
+    with pytest.raises(DataError, match=r"spark://127\.0\.0\.1:1: no master of Spark answers .*Connection refused"):
+        read_master("spark://127.0.0.1:1").check_answers()
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17),
+        ('java version "1.8.0_412"', 8),
+        ('openjdk version "21" 2023-09-19', 21),
+        ("command not understood", None),
+    ],
+)
+def test_the_release_of_java(said: str, version: int | None) -> None:
+    assert java.version_of(said) == version
+
+
+def test_a_java_that_will_not_do_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(UsageError, match=r"cannot start .*; expected Java 17 or later"):
+        java.check_java()
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    program.chmod(0o755)
+    with pytest.raises(UsageError, match="is Java 11; expected Java 17 or later"):
+        java.check_java()
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="there is no java on the PATH"):
+        java.check_java()
+
+
+def test_a_missing_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(MissingExtra, match=r"karat\[spark\]"):
+        open_session().__enter__()
