@@ -236,7 +236,7 @@ class TestCrossings:
 
     def test_too_many(self) -> None:
         table = {"a": [str(n // 11) for n in range(121)], "b": [str(n % 11) for n in range(121)]}
-        with pytest.raises(DataError, match=r"a\*b makes 110 groups or more"):
+        with pytest.raises(DataError, match=r"a\*b makes 101 groups or more"):
             groups_of(table, "a*b")
 
 

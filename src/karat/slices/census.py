@@ -1,0 +1,99 @@
+"""How often each value of an attribute stands; of parts of a table it can be joined."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from karat.types import Floats, Ints
+
+__all__ = ["Census", "prepared", "written"]
+
+NO_VALUE = "(none)"
+_VALUE, _COUNT = "value", "count"
+
+
+def prepared(values: pl.Series) -> pl.Series:
+    """NaN is no value; arrays are lists."""
+    if isinstance(values.dtype, pl.Array):
+        values = values.arr.to_list()
+    return values.fill_nan(None) if values.dtype.is_float() else values
+
+
+def written(values: pl.Series) -> pl.Series:
+    """As a person would write them: 2 rather than 2.0; an empty text is no value, nor is the name of none."""
+    if isinstance(values.dtype, pl.List):
+        texts = values.list.eval(_written(pl.element(), values.dtype.inner)).list.drop_nulls()
+        return texts.set(texts.list.len() == 0, None)
+    return values.to_frame(_VALUE).select(_written(pl.col(_VALUE), values.dtype)).to_series()
+
+
+def _written(value: pl.Expr, dtype: Any) -> pl.Expr:
+    if dtype.is_temporal() and not isinstance(dtype, pl.Date | pl.Datetime):
+        text = value.dt.to_string()
+    elif dtype.is_float():
+        text = (value + 0.0).cast(pl.String).str.strip_suffix(".0")
+    else:
+        text = value.cast(pl.String).str.strip_chars()
+    return pl.when(~text.is_in(["", NO_VALUE])).then(text)
+
+
+@dataclass(frozen=True, eq=False)
+class Census:
+    """The distinct values of an attribute, ascending, with how many rows have each; of lists, what they hold."""
+
+    dtype: pl.DataType
+    values: pl.Series
+    counts: Ints
+    rows: int
+    distinct: int
+    """How many values there are, none at all being one; of lists, 0."""
+
+    @classmethod
+    def of(cls, column: pl.Series) -> "Census":
+        values = prepared(column)
+        dtype = values.dtype
+        if isinstance(dtype, pl.List):
+            found = written(values).explode().drop_nulls()
+        else:
+            found = values.drop_nulls() if not dtype.is_nested() else values.clear()
+        return _counted(dtype, found, np.ones(len(found), dtype=np.int64), len(values), len(found) < len(values))
+
+    def __add__(self, other: "Census") -> "Census":
+        """Of other rows of the same column."""
+        values, counts = pl.concat([self.values, other.values]), np.concatenate((self.counts, other.counts))
+        lacking = self.lacks or other.lacks
+        return _counted(self.dtype, values, counts, self.rows + other.rows, lacking)
+
+    @property
+    def lacks(self) -> bool:
+        """Whether some row has no value; of lists it is not known."""
+        return self.distinct > len(self.values)
+
+    @property
+    def is_number(self) -> bool:
+        return self.dtype.is_numeric()
+
+    @property
+    def texts(self) -> pl.Series:
+        """The values as written, each once; in the order of their spelling, or in that of an ordered category."""
+        found = written(self.values).drop_nulls().unique().sort()
+        if isinstance(self.dtype, pl.Enum):
+            in_order = self.dtype.categories.str.strip_chars().unique(maintain_order=True)
+            found = in_order.filter(in_order.is_in(found.implode()))
+        return found
+
+    @property
+    def numbers(self) -> tuple[Floats, Ints]:
+        """Distinct numbers, ascending, and how many rows have each."""
+        found, place = np.unique(self.values.cast(pl.Float64).to_numpy(), return_inverse=True)
+        return found, np.bincount(place, self.counts, found.size).astype(np.int64)
+
+
+def _counted(dtype: pl.DataType, values: pl.Series, counts: Ints, rows: int, lacking: bool) -> Census:
+    table = pl.DataFrame({_VALUE: values, _COUNT: counts}).group_by(_VALUE).agg(pl.col(_COUNT).sum())
+    if not table[_VALUE].dtype.is_nested():
+        table = table.sort(_VALUE)
+    found = Census(dtype, table[_VALUE], table[_COUNT].to_numpy(), rows, table.height + lacking)
+    return replace(found, distinct=0) if dtype.is_nested() else found
