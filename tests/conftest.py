@@ -4,6 +4,16 @@ By default they wait for more work on a core each, and with a worker of pytest a
 tests. How many there are, and so every digit, stays as it is.
 """
 
+import gc
 import os
 
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "14")
+
+
+def pytest_collection_finish() -> None:
+    """Leave the tests themselves out of every search for garbage.
+
+    Libraries such as irspack and statsmodels search in every call, which takes a second among all that is collected.
+    """
+    gc.collect()
+    gc.freeze()
