@@ -5,9 +5,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from karat.errors import DataError
 from karat.scale.blocks import Block, blocks_of
 from karat.scale.memory import Budget
 from karat.scale.tables import Table, open_table
@@ -52,7 +54,7 @@ def check(tables: list[Table], blocks: list[Block]) -> None:
         assert found.sort(**by_query).equals(given.sort(**by_query))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     gold=rows_of_files,
     run=rows_of_files,
@@ -82,3 +84,46 @@ def test_all_rows_of_a_query_are_in_one_block(
             put(Path(folder, "attributes"), "attributes", ordered(attributes), text=text[0]),
         ]
         check(tables, list(blocks_of(tables, Budget(GIGABYTE, most_rows))))
+
+
+def test_sorted_tables_need_no_disk(tmp_path: Path) -> None:
+    """Queries 0 to 9 in each, over several files; only one of the tables has query 4, and it has many rows."""
+    gold = put(tmp_path / "gold", "gold", [[0, 0, 1], [1, 2, 3], [], [5, 6, 7, 8, 9]], text=False)
+    run = put(tmp_path / "run", "run", [[0, 1, 2, 3], [4] * 50, [4] * 50 + [5], [6, 7, 8, 9]], text=False)
+    told: list[str] = []
+    nowhere = tmp_path / "nowhere"
+    blocks = list(
+        blocks_of([gold, run], Budget(GIGABYTE, 8), temp=nowhere, progress=lambda what, done, of: told.append(what))
+    )
+    check([gold, run], blocks)
+    assert len(blocks) > 4 and set(told) == {"Reading"}
+    assert max(frame["query_id"].n_unique() for block in blocks for frame in block if frame.height > 8) == 1
+
+
+def test_a_late_row_out_of_order_is_seen_before_any_block(tmp_path: Path) -> None:
+    gold = put(tmp_path / "gold", "gold", [list(range(100))], text=False)
+    run = put(tmp_path / "run", "run", [list(range(100)), [99, 98]], text=False)
+    told: list[tuple[str, int, int]] = []
+    blocks = list(blocks_of([gold, run], Budget(GIGABYTE, 50), progress=lambda *now: told.append(now)))
+    check([gold, run], blocks)
+    assert told[-1][0] == "Partitioning" and told[-1][2] == 202
+    assert [done for what, done, _ in told if what == "Partitioning"] == sorted(
+        done for what, done, _ in told if what == "Partitioning"
+    )
+
+
+def test_numbers_sorted_as_numbers_are_not_sorted_as_text(tmp_path: Path) -> None:
+    gold = put(tmp_path / "gold", "gold", [[2, 9, 10, 11]], text=False)
+    run = put(tmp_path / "run", "run", [[10, 11, 2, 9]], text=True)
+    check([gold, run], list(blocks_of([gold, run], Budget(GIGABYTE, 2))))
+
+
+def test_an_error_in_the_middle_frees_the_files(tmp_path: Path) -> None:
+    run = put(tmp_path / "run", "run", [[3, 2, 1], [5, 4]], text=False)
+    bad = run.files[1]
+    bad.write_bytes(bad.read_bytes()[:40] + b"\xff" * 100 + bad.read_bytes()[140:])
+    temp = tmp_path / "temp"
+    temp.mkdir()
+    with pytest.raises(DataError, match=r"part-1\.parquet: cannot be read as Parquet"):
+        list(blocks_of([run], Budget(GIGABYTE, 2), temp=temp))
+    assert list(temp.iterdir()) == []

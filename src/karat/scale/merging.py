@@ -38,7 +38,7 @@ def merged(tables: Sequence[Table], block_rows: int, batch_rows: int) -> Iterato
     streams = [_Stream(table, batch_rows) for table in tables]
     while unread := [stream for stream in streams if not stream.ended]:
         behind = min(unread, key=lambda stream: stream.last)
-        if sum(stream.rows for stream in streams) >= block_rows:
+        if sum(stream.rows for stream in streams) + batch_rows > block_rows:
             block = tuple(stream.take(behind.last) for stream in streams)
             if any(frame.height for frame in block):
                 yield block

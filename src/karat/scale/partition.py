@@ -61,7 +61,9 @@ class _Store:
                 frame.slice(first, count).write_ipc_stream(packed, compat_level=pl.CompatLevel.oldest())
                 pieces.append(_Piece(self.written + offset, packed.tell() - offset, count))
                 first += count
-        self.file.write(packed.getbuffer())
+        unwritten = packed.getbuffer()
+        while unwritten:  # of what does not fit, or is very large, only a part is taken
+            unwritten = unwritten[os.write(self.file.fileno(), unwritten) :]
         self.written += packed.tell()
 
     def rows(self, bucket: int) -> int:
@@ -71,9 +73,8 @@ class _Store:
         for piece in self.pieces[bucket]:
             yield pl.read_ipc_stream(BytesIO(os.pread(self.file.fileno(), piece.size, piece.offset)))
 
-    def read(self, buckets: Sequence[int]) -> pl.DataFrame:
-        frames = [frame for bucket in buckets for frame in self.frames(bucket)]
-        return pl.concat([self.schema.to_frame(), *frames])
+    def read(self, bucket: int) -> pl.DataFrame:
+        return pl.concat([self.schema.to_frame(), *self.frames(bucket)])
 
 
 class Partition:
@@ -110,7 +111,7 @@ class Partition:
         order = np.argsort(bucket, kind="stable")
         counts = np.bincount(bucket, minlength=self.buckets).tolist()
         try:
-            self._stores[table].append(frame[order], counts)
+            self._stores[table].append(_gathered(frame, order), counts)
         except OSError as error:
             if error.errno not in _FULL:
                 raise
@@ -139,7 +140,10 @@ class Partition:
             if len(group) == 1 and self._is_too_large(group[0]):
                 yield from self._parted_again(group[0])
             else:
-                yield tuple(_together(store.read(group), self._level) for store in self._stores)
+                yield tuple(self._joined(store, group) for store in self._stores)
+
+    def _joined(self, store: _Store, group: Sequence[int]) -> pl.DataFrame:
+        return pl.concat([_together(store.read(bucket), self._level) for bucket in group])
 
     def _groups(self) -> Iterator[list[int]]:
         """Buckets that together make up a block."""
@@ -192,4 +196,8 @@ def _hashes(frame: pl.DataFrame, level: int) -> NDArray[np.uint64]:
 
 def _together(frame: pl.DataFrame, level: int) -> pl.DataFrame:
     """The rows of each query next to each other, else in their order; two queries in billions may stay mixed."""
-    return frame[stable_order((_hashes(frame, level) >> np.uint64(32)).astype(np.int64))]
+    return _gathered(frame, stable_order((_hashes(frame, level) >> np.uint64(32)).astype(np.int64)))
+
+
+def _gathered(frame: pl.DataFrame, order: NDArray[np.int64]) -> pl.DataFrame:
+    return frame.rechunk()[order]  # of one chunk it is gathered five times as fast
