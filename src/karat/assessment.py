@@ -13,7 +13,7 @@ from karat.chance import Chance, expected_scores, has_expectation
 from karat.changes import Change, Trace, changes_between
 from karat.dialects import Asked
 from karat.errors import DataError, UnknownName, UsageError
-from karat.evaluation import Evaluation
+from karat.evaluation import Evaluation, against_part
 from karat.judging import DuplicateRule
 from karat.lists import Background
 from karat.report import Report
@@ -29,7 +29,7 @@ from karat.statistics.streams import keys_of
 from karat.types import Bools, Gold, Ranking
 from karat.wording import count
 
-__all__ = ["Rankings", "assess"]
+__all__ = ["Rankings", "assess", "cautions", "check_slice_names"]
 
 Rankings = Mapping[str, Callable[[], Ranking | Chance]]
 """Systems by name, each loaded when its turn comes."""
@@ -88,7 +88,7 @@ def assess(
     groups = [group for cuts in slices for group in cuts.groups(gold.sorted_queries, notes)]
     restricted = {id(one): list(_restricted(one, item_slices, notes)) for one in golds.values()}
     for some in restricted.values():
-        _check_names([group.name for group in (*groups, *(group for group, _ in some))])
+        check_slice_names([group.name for group in (*groups, *(group for group, _ in some))])
     item_groups = list({group.name: group for some in restricted.values() for group, _ in some}.values())
     judged = _judged(golds, gold.sorted_queries, keep_top) if keep_top else {}
     systems = {}
@@ -121,9 +121,8 @@ def assess(
         changes = _changes({name: systems[name] for name in comparable}, baseline, kept)
         comparisons = _compare(compared, baseline, how, relative)
         report = replace(report, comparisons=tuple(comparisons), changes=tuple(changes))
-    return replace(
-        report, slices=tuple(correct_slices(found)), warnings=(*warnings, *_cautions(systems, report, found))
-    )
+    told = cautions(report, found, _apart(systems, baseline), len(gold.sorted_queries))
+    return replace(report, slices=tuple(correct_slices(found)), warnings=(*warnings, *told))
 
 
 def _sliced(
@@ -181,7 +180,7 @@ def _told_apart(sources: Sequence[str]) -> list[str]:
     return [f"{source} {number}" for number, source in enumerate(sources, 1)]
 
 
-def _check_names(names: Sequence[str]) -> None:
+def check_slice_names(names: Sequence[str]) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise UsageError(
@@ -238,20 +237,11 @@ def _score(
         {
             group: scores.only(labels)
             if kept.all()
-            else _against(evaluation, gold, ranking, kept, duplicates).scores(of_gold)
+            else against_part(evaluation, gold, ranking, kept, duplicates).scores(of_gold)
             for group, kept in restricted.items()
         },
         first,
     )
-
-
-def _against(
-    evaluation: Evaluation, gold: Gold, ranking: Ranking, kept: Bools, duplicates: DuplicateRule
-) -> Evaluation:
-    """Against some rows of the gold: from the judging of all of them, unless rows of it were dropped there."""
-    if len(evaluation.bench.gold.items) == kept.size:
-        return evaluation.within(kept)
-    return Evaluation(gold.part(kept), ranking, duplicates=duplicates, may_be_apart=True)
 
 
 def _by_chance(gold: Gold, chance: Chance, asked: Sequence[Asked], duplicates: DuplicateRule) -> Scores:
@@ -301,14 +291,17 @@ def _changes(systems: Mapping[str, _System], baseline: str, asked: Sequence[Aske
             )
 
 
-def _cautions(systems: Mapping[str, _System], report: Report, slices: Sequence[Slice]) -> Iterator[str]:
-    """What to keep in mind when reading intervals and differences."""
+def cautions(report: Report, slices: Sequence[Slice], apart: Mapping[str, int], queries: int) -> Iterator[str]:
+    """What to keep in mind when reading intervals and differences.
+
+    ``apart`` says of how many of all the queries only one of a system and the baseline has an answer.
+    """
     few = min(
         (
             one.n
             for name, measures in report.estimates.items()
             for label, one in measures.items()
-            if one.n and label not in systems[name].scores.whole
+            if one.n and label not in report.systems[name].whole
         ),
         default=0,
     )
@@ -331,15 +324,16 @@ def _cautions(systems: Mapping[str, _System], report: Report, slices: Sequence[S
     tests = sum(one.p is not None for one in report.comparisons)
     if report.how and tests > (1 - report.level) * report.how.resamples:
         yield f"{tests:,} comparisons can show nothing with {report.how.resamples:,} resamples: ask for more of these"
-    if report.baseline is None:
-        return
-    ours = systems[report.baseline].present
-    for name, system in systems.items():
-        if system.by_chance:
-            continue
-        apart = int((ours != system.present).sum())
-        if apart:
+    for name, number in apart.items():
+        if number:
             yield (
                 f"{report.baseline} and {name} answer different queries "
-                f"({count(apart, 'is', 'are')} answered by one of them only): aligned on the gold's {len(ours):,}"
+                f"({count(number, 'is', 'are')} answered by one of them only): aligned on the gold's {queries:,}"
             )
+
+
+def _apart(systems: Mapping[str, _System], baseline: str | None) -> dict[str, int]:
+    if baseline is None:
+        return {}
+    ours = systems[baseline].present
+    return {name: int((ours != one.present).sum()) for name, one in systems.items() if not one.by_chance}

@@ -14,7 +14,7 @@ import numpy as np
 
 from karat.types import Ints
 
-__all__ = ["cut_into_blocks", "cut_rows", "in_threads"]
+__all__ = ["cut_into_blocks", "cut_rows", "in_threads", "threads"]
 
 Result = TypeVar("Result")
 
@@ -38,8 +38,14 @@ def cut_rows(rows: int, rows_per_block: int | None = None) -> list[tuple[int, in
 
 def in_threads(work: Callable[[int, int], Result], parts: list[tuple[int, int]]) -> Iterator[Result]:
     """The results of the parts, in their order."""
-    if len(parts) < 2:
+    if len(parts) < 2 or threads() < 2:
         yield from (work(first, last) for first, last in parts)
         return
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+    with ThreadPoolExecutor(max_workers=threads()) as pool:
         yield from pool.map(lambda part: work(*part), parts)
+
+
+def threads() -> int:
+    """As many as cores; KARAT_THREADS says otherwise, where others have a claim to them."""
+    given = os.environ.get("KARAT_THREADS", "")
+    return int(given) if given.isdigit() and int(given) else os.cpu_count() or 1

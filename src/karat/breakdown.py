@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from karat.statistics.estimates import (
     with_interval,
 )
 from karat.statistics.fixed import Fixed, to_fixed
+from karat.statistics.gathered.layout import Column
 from karat.statistics.intervals import Bounds, Resampling, interval
 from karat.statistics.paired import apart_test
 from karat.statistics.streams import Keys, keys_of
@@ -36,6 +38,7 @@ __all__ = [
     "break_down",
     "correct_slices",
     "estimates_of",
+    "gap_between",
     "pairs_of",
     "signs_for",
     "slice_of_items",
@@ -187,21 +190,11 @@ def pairs_of(systems: Mapping[str, Scores], baseline: str, members: Bools | slic
     return found
 
 
-@dataclass(frozen=True)
-class _Column:
-    """Whose scores under which measure."""
-
-    system: str
-    measure: str
-    aggregate: Aggregate
-    lower_is_better: bool
-
-
 @dataclass(frozen=True, eq=False)
 class _Prepared:
     """All systems' scores in fixed point, and their resampled sums: over all queries, or over a part of them."""
 
-    columns: list[_Column]
+    columns: list[Column]
     values: list[Floats]
     fixed: list[Fixed]
     keys: Keys
@@ -212,7 +205,7 @@ class _Prepared:
         columns, values = [], []
         for name, scores in systems.items():
             for label, aggregate in zip(scores.labels, scores.aggregates, strict=True):
-                columns.append(_Column(name, label, aggregate, label in scores.lower_is_better))
+                columns.append(Column(name, label, aggregate, label in scores.lower_is_better))
                 values.append(scores[label])
         scaled = (onto_scale(one, column.aggregate) for one, column in zip(values, columns, strict=True))
         return cls(columns, values, [to_fixed(one)[0] for one in scaled], keys, how)
@@ -253,10 +246,14 @@ class _Prepared:
             if inside.n and rest.n:
                 values = self.values[place]
                 mean, others = (summarise(values[which], column.aggregate).mean for which in (members, ~members))
-                ci = _interval_between(inside, rest, column.aggregate, self.how)
                 p = apart_test(_known(self.scaled[place][members]), _known(self.scaled[place][~members]))
-                difference, p_value = mean - others, None if np.isnan(p) else p
-                yield Gap(column.system, column.measure, difference, ci, p_value, column.lower_is_better)
+                yield gap_between(column, (inside, rest), mean - others, p, self.how)
+
+
+def gap_between(column: Column, pooled: tuple[Pooled, Pooled], difference: float, p: float, how: Resampling) -> Gap:
+    """How far a part is from the rest, of which both are to the same scale."""
+    ci = _interval_between(*pooled, column.aggregate, how)
+    return Gap(column.system, column.measure, difference, ci, None if isnan(p) else p, column.lower_is_better)
 
 
 def _interval_between(inside: Pooled, rest: Pooled, aggregate: Aggregate, how: Resampling) -> Bounds | None:

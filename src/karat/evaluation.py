@@ -19,7 +19,16 @@ from karat.results import Scores
 from karat.types import Bools, Floats, Gold, Ranking
 from karat.wording import count
 
-__all__ = ["DEFAULT_MEASURES", "Evaluation", "cut_gold", "evaluate", "measure_values", "resolve_all"]
+__all__ = [
+    "DEFAULT_MEASURES",
+    "Evaluation",
+    "against_part",
+    "cut_gold",
+    "evaluate",
+    "measure_values",
+    "resolve_all",
+    "scores_under",
+]
 
 DEFAULT_MEASURES = ("ndcg@10", "ap", "rr", "recall@100", "precision@10", "judged@10")
 
@@ -131,22 +140,18 @@ class Evaluation:
         self._cut = key, measure.k, cut
         return cut
 
-    def scores(self, asked: Sequence[Asked]) -> Scores:
-        """All measures for every query."""
+    def table(self, asked: Sequence[Asked]) -> Floats:
+        """All measures for every query, as queries × measures."""
         by_cut = sorted(asked, key=lambda one: (str(one.measure["gold"]), -(one.measure.k or 0)))
         found = {one.label: self.values(one.measure) for one in by_cut}
         columns = [found[one.label] for one in asked]
-        return Scores(
-            queries=self.queries,
-            labels=tuple(one.label for one in asked),
-            conventions=tuple(str(one.measure) for one in asked),
-            aggregates=tuple(one.measure.metric.aggregate for one in asked),
-            values=np.column_stack(columns) if columns else np.empty((len(self.queries), 0)),
-            warnings=tuple(self.warnings([one.measure for one in asked])),
-            source=self.source,
-            lower_is_better=frozenset(one.label for one in asked if one.measure.metric.lower_is_better),
-            whole={one.label: one.measure.metric.highest for one in asked if one.measure.metric.whole},
-        )
+        return np.column_stack(columns) if columns else np.empty((len(self.queries), 0))
+
+    def scores(self, asked: Sequence[Asked]) -> Scores:
+        """All measures for every query, with what they are and what to be wary of."""
+        values = self.table(asked)
+        warnings = self.warnings([one.measure for one in asked])
+        return scores_under(asked, self.queries, values, tuple(warnings), self.source)
 
     def warnings(self, measures: Sequence[Measure]) -> Iterable[str]:
         """What a careful reader would want to be told, with counts."""
@@ -157,6 +162,32 @@ class Evaluation:
     def findings(self, measures: Sequence[Measure]) -> Findings:
         """The counts behind the warnings."""
         return Findings.of(self.bench, self.judged(measures[0]), measures)
+
+
+def scores_under(
+    asked: Sequence[Asked], queries: pl.Series, values: Floats, warnings: tuple[str, ...] = (), source: str = "ranking"
+) -> Scores:
+    """A table of scores with what its columns are."""
+    return Scores(
+        queries=queries,
+        labels=tuple(one.label for one in asked),
+        conventions=tuple(str(one.measure) for one in asked),
+        aggregates=tuple(one.measure.metric.aggregate for one in asked),
+        values=values,
+        warnings=warnings,
+        source=source,
+        lower_is_better=frozenset(one.label for one in asked if one.measure.metric.lower_is_better),
+        whole={one.label: one.measure.metric.highest for one in asked if one.measure.metric.whole},
+    )
+
+
+def against_part(
+    evaluation: Evaluation, gold: Gold, ranking: Ranking, kept: Bools, duplicates: DuplicateRule
+) -> Evaluation:
+    """Against some rows of the gold: from the judging of all of them, unless rows of it were dropped there."""
+    if len(evaluation.bench.gold.items) == kept.size:
+        return evaluation.within(kept)
+    return Evaluation(gold.part(kept), ranking, duplicates=duplicates, may_be_apart=True)
 
 
 class _Within(Evaluation):

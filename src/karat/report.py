@@ -150,7 +150,7 @@ class Report:
     @property
     def keeps_queries(self) -> bool:
         """Whether the versioned form can hold every query's scores."""
-        return len(self._queries) <= _MOST_QUERIES_KEPT
+        return len(self._queries) <= _MOST_QUERIES_KEPT and not any(one.elsewhere for one in self.systems.values())
 
     @property
     def level(self) -> float:

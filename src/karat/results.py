@@ -57,6 +57,8 @@ class Scores:
     """Labels of the measures of which less is better."""
     whole: Mapping[str, float] = field(default_factory=dict)
     """The measures that are one figure over all queries: values are contributions to it. With the highest it can be."""
+    elsewhere: int = 0
+    """How many queries there are whose scores are not held here, as there are too many."""
 
     def __post_init__(self) -> None:
         self.values.flags.writeable = False
@@ -134,7 +136,7 @@ class Scores:
         return [(name, estimate_shown(s), f"{s.n:,}", f"{s.undefined:,}") for name, s in summaries]
 
     def _title(self) -> str:
-        return f"Scores of {self.source} over {count(len(self.queries), 'query', 'queries')}"
+        return f"Scores of {self.source} over {count(len(self.queries) or self.elsewhere, 'query', 'queries')}"
 
     def __repr__(self) -> str:
         table = aligned([("measure", "mean", "n", "undefined"), *self._rows()])

@@ -1,0 +1,77 @@
+"""What is asked of an evaluation that runs in blocks, wherever they are: it is sent to workers as it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from karat.dialects import Asked
+from karat.errors import UnknownName, UsageError
+from karat.matching import DuplicateRule
+from karat.slices.attributes import Attribute
+from karat.statistics.gathered.layout import Column, Layout
+from karat.statistics.intervals import Resampling
+from karat.types import Bools
+
+__all__ = ["AttributesAsked", "ItemGroups", "Request"]
+
+
+@dataclass(frozen=True)
+class AttributesAsked:
+    """What to group queries by, of one table of attributes; None: whatever groups well."""
+
+    where: str
+    asked: Sequence[Sequence[Attribute]] | None
+
+
+@dataclass(frozen=True, eq=False)
+class ItemGroups:
+    """Groups of items to which the gold is restricted, one after the other."""
+
+    items: pl.Series
+    """The judged items, as strings, ascending."""
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+    members: Bools
+    """As groups × items."""
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """Systems by name, measures, and what else is wanted."""
+
+    gold: str
+    """Where the gold is from."""
+    systems: dict[str, str]
+    """By name, where the ranking is from."""
+    asked: tuple[Asked, ...]
+    how: Resampling | None
+    baseline: str | None = None
+    duplicates: DuplicateRule = "error"
+    attributes: tuple[AttributesAsked, ...] = ()
+    item_groups: ItemGroups | None = None
+    quantiles: tuple[float, ...] = ()
+    """Shares of the queries whose scores are asked for, between 0 and 1."""
+
+    def __post_init__(self) -> None:
+        if self.baseline is not None and self.baseline not in self.systems:
+            raise UnknownName("system", self.baseline, self.systems)
+        if self.baseline is not None and self.how is None:
+            raise UsageError("a comparison needs resampling", hint="Leave --no-ci away.")
+        for one in self.asked:
+            if one.measure.metric.of_lists or one.measure.metric.whole:
+                raise UsageError(
+                    f"{one.label} is about all lists together, and cannot be had in blocks",
+                    expected="measures that each query has a value of",
+                    hint="Take a sample of the queries for it.",
+                )
+
+    @property
+    def layout(self) -> Layout:
+        """The columns of scores: all measures of the first system, then those of the next."""
+        columns = tuple(
+            Column(name, one.label, one.measure.metric.aggregate, one.measure.metric.lower_is_better)
+            for name in self.systems
+            for one in self.asked
+        )
+        return Layout.of(columns, self.baseline)

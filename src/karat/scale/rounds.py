@@ -1,0 +1,119 @@
+"""The rounds over the scores: what is gathered of each block, joined in any order, and what comes of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from karat.breakdown import signs_for
+from karat.scale.panels import Panel, seen
+from karat.scale.request import Request
+from karat.scale.scoring import Scored
+from karat.slices.groups import check_number
+from karat.statistics.gathered.layout import Layout
+from karat.statistics.gathered.outline import Outline
+from karat.statistics.gathered.ranks import moved
+from karat.statistics.gathered.tally import Spread, Tally
+from karat.statistics.paired import SignedRanks
+from karat.statistics.quantiles import Quantiles
+
+__all__ = ["Ranked", "Survey", "Tallies", "ranked", "survey", "tally"]
+
+Ranked = tuple[tuple[SignedRanks, ...], ...]
+"""By panel and pair, the differences of a range of sizes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """The first round, by panel: of its queries, and of the others where it is held against them."""
+
+    outlines: tuple[Outline, ...]
+    others: tuple[Outline, ...]
+
+    def __add__(self, other: "Survey") -> "Survey":
+        return Survey(
+            tuple(one + two for one, two in zip(self.outlines, other.outlines, strict=True)),
+            tuple(one + two for one, two in zip(self.others, other.others, strict=True)),
+        )
+
+    def inhabited(self, panels: Sequence[Panel], request: Request) -> "tuple[tuple[Panel, ...], Survey]":
+        """Without the slices in which there is nobody."""
+        kept = [place for place, one in enumerate(self.outlines) if one.size or not panels[place].is_slice]
+        found = tuple(panels[place] for place in kept)
+        for what, number in {(one.what, one.attributes) for one in found if one.of == "queries"}:
+            same = [one for one in found if (one.what, one.attributes, one.of) == (what, number, "queries")]
+            check_number(len(same), what, request.attributes[number].where)
+        return found, Survey(tuple(self.outlines[place] for place in kept), tuple(self.others[place] for place in kept))
+
+
+@dataclass(frozen=True, eq=False)
+class Tallies:
+    """The second round, by panel; of means without intervals there is only their spread."""
+
+    tallies: tuple[Tally, ...]
+    spreads: tuple[Spread, ...]
+    others: tuple[Spread, ...]
+    quantiles: tuple[Quantiles, ...]
+    """Of all queries, by column, where they are asked for."""
+
+    def __add__(self, other: "Tallies") -> "Tallies":
+        return Tallies(
+            tuple(one + two for one, two in zip(self.tallies, other.tallies, strict=True)),
+            tuple(one + two for one, two in zip(self.spreads, other.spreads, strict=True)),
+            tuple(one + two for one, two in zip(self.others, other.others, strict=True)),
+            tuple(one + two for one, two in zip(self.quantiles, other.quantiles, strict=True)),
+        )
+
+
+def survey(request: Request, panels: Sequence[Panel], scored: Scored) -> Survey:
+    layout = request.layout
+    outlines, others = [], []
+    for one in seen(scored, panels, others=_held_against_others(request)):
+        outlines.append(Outline.of(one.scores, layout))
+        others.append(Outline.of(one.others, layout))
+    return Survey(tuple(outlines), tuple(others))
+
+
+def tally(request: Request, panels: Sequence[Panel], found: Survey, scored: Scored, held: int) -> Tallies:
+    """``held``: so many scores of a column are kept for its quantiles."""
+    layout, how = request.layout, request.how
+    signs = signs_for((len(panels) - 1) * (len(request.systems) - 1), how) if how else 0
+    tallies, spreads, others = [], [], []
+    against = _held_against_others(request)
+    quantiles: tuple[Quantiles, ...] = ()
+    rows = zip(seen(scored, panels, others=against), found.outlines, found.others, strict=True)
+    for one, outline, rest in rows:
+        if how is None:
+            spreads.append(Spread.of(one.scores, layout, outline))
+            continue
+        of_queries = one.panel.of == "queries"
+        tallies.append(
+            Tally.of(
+                one.scores,
+                one.keys,
+                layout,
+                outline,
+                how,
+                signs=signs if one.panel.is_slice else None,
+                whole=found.outlines[0] if against and of_queries else None,
+            )
+        )
+        others.append(Spread.of(one.others, layout, rest))
+        if not one.panel.is_slice and request.quantiles:
+            quantiles = tuple(Quantiles.of(column, held) for column in one.scores.T)
+    return Tallies(tuple(tallies), tuple(spreads), tuple(others), quantiles)
+
+
+def ranked(request: Request, panels: Sequence[Panel], found: Survey, scored: Scored, low: float, high: float) -> Ranked:
+    """The third round, of one range of sizes: only comparisons need it."""
+    layout: Layout = request.layout
+    return tuple(
+        tuple(
+            moved(one.scores, pair, of_pair, low, high)
+            for pair, of_pair in zip(layout.pairs, outline.pairs, strict=True)
+        )
+        for one, outline in zip(seen(scored, panels), found.outlines, strict=True)
+    )
+
+
+def _held_against_others(request: Request) -> bool:
+    """Slices are held against the other queries where there is no baseline."""
+    return request.baseline is None and request.how is not None
