@@ -24,7 +24,7 @@ def blocks_of(
     temp: Path | None = None,
     progress: Progress = lambda what, done, of: None,
 ) -> Iterator[Block]:
-    """Every query's rows are in one block, next to each other and in the order of the files.
+    """Every query's rows are in one block, in the order of the files and, but by chance, next to each other.
 
     Ids have the same type in all tables: Int64 where all are whole numbers, else String.
     """

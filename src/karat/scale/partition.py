@@ -26,7 +26,7 @@ from karat.errors import DataError
 from karat.intake import stable_order
 from karat.scale.memory import in_units
 
-__all__ = ["Partition"]
+__all__ = ["Partition", "packed_size"]
 
 _BUCKETS_PER_BLOCK = 4
 """Buckets differ in size; some small ones together fill a block better than a large one."""
@@ -54,17 +54,19 @@ class _Store:
 
     def append(self, frame: pl.DataFrame, counts: Sequence[int]) -> None:
         """Rows in the order of their buckets, so many of each."""
-        packed, first = BytesIO(), 0
+        first = 0
         for pieces, count in zip(self.pieces, counts, strict=True):
             if count:
-                offset = packed.tell()
-                frame.slice(first, count).write_ipc_stream(packed, compat_level=pl.CompatLevel.oldest())
-                pieces.append(_Piece(self.written + offset, packed.tell() - offset, count))
+                packed = _packed(frame.slice(first, count))
+                pieces.append(_Piece(self.written, len(packed), count))
+                self._write(packed)
                 first += count
-        unwritten = packed.getbuffer()
-        while unwritten:  # of what does not fit, or is very large, only a part is taken
-            unwritten = unwritten[os.write(self.file.fileno(), unwritten) :]
-        self.written += packed.tell()
+
+    def _write(self, packed: memoryview) -> None:
+        while packed:  # of what does not fit, or is very large, only a part is taken
+            done = os.write(self.file.fileno(), packed)
+            self.written += done
+            packed = packed[done:]
 
     def rows(self, bucket: int) -> int:
         return sum(piece.rows for piece in self.pieces[bucket])
@@ -75,6 +77,18 @@ class _Store:
 
     def read(self, bucket: int) -> pl.DataFrame:
         return pl.concat([self.schema.to_frame(), *self.frames(bucket)])
+
+
+def _packed(frame: pl.DataFrame) -> memoryview:
+    """As an Arrow stream, in the old layout of texts, which takes no more than is shown of them."""
+    packed = BytesIO()
+    frame.write_ipc_stream(packed, compat_level=pl.CompatLevel.oldest())
+    return packed.getbuffer()
+
+
+def packed_size(frame: pl.DataFrame) -> int:
+    """How many bytes it takes on disk."""
+    return len(_packed(frame))
 
 
 class Partition:
@@ -101,9 +115,7 @@ class Partition:
             return self._files.enter_context(tempfile.TemporaryFile(dir=self._temp, buffering=0))
         except OSError as error:
             self.close()
-            raise DataError(
-                f"the temporary folder cannot be written: {error.strerror}", where=self._folder, hint=_HINT
-            ) from error
+            raise self._unwritable(error) from error
 
     def add(self, table: int, frame: pl.DataFrame) -> None:
         """Some rows of a table, by its number."""
@@ -114,7 +126,7 @@ class Partition:
             self._stores[table].append(_gathered(frame, order), counts)
         except OSError as error:
             if error.errno not in _FULL:
-                raise
+                raise self._unwritable(error) from error
             written = sum(store.written for store in self._stores)
             needed = written * max(self._rows / max(self._added, 1), 1)
             raise self._full(f"{error.strerror} after {in_units(written)}", needed) from error
@@ -126,6 +138,10 @@ class Partition:
         if free < needed:
             raise self._full(f"{in_units(free)} are free", needed)
 
+    def _unwritable(self, error: OSError) -> DataError:
+        found = f"the temporary folder cannot be written: {error.strerror}"
+        return DataError(found, where=self._folder, hint=_HINT)
+
     def _full(self, found: str, needed: float) -> DataError:
         return DataError(
             f"the temporary folder is too small: {found}",
@@ -135,7 +151,7 @@ class Partition:
         )
 
     def blocks(self) -> Iterator[tuple[pl.DataFrame, ...]]:
-        """Each query is in one of them, its rows next to each other in the order in which they came."""
+        """Each query is in one of them, with its rows in their order and, but by chance, next to each other."""
         for group in self._groups():
             if len(group) == 1 and self._is_too_large(group[0]):
                 yield from self._parted_again(group[0])
@@ -195,7 +211,7 @@ def _hashes(frame: pl.DataFrame, level: int) -> NDArray[np.uint64]:
 
 
 def _together(frame: pl.DataFrame, level: int) -> pl.DataFrame:
-    """The rows of each query next to each other, else in their order; two queries in billions may stay mixed."""
+    """The rows of each query next to each other, else in their order; by chance those of two queries stay mixed."""
     return _gathered(frame, stable_order((_hashes(frame, level) >> np.uint64(32)).astype(np.int64)))
 
 
