@@ -1,11 +1,15 @@
 """karat neighbours: what is most alike, exactly."""
 
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from karat.cli.common import QuietOption, check_folder, progress, say, steps, warn
+from karat.cli.options import MasterOption, OnOption, Place
+from karat.cli.spark import check_place, spark_session
 from karat.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +26,7 @@ _EPILOG = (
     "  karat neighbours corpus.npy --ids ids.txt --queries queries.npy -k 100\n\n"
     "  karat neighbours items.parquet --candidates in-stock.txt -o run.trec\n\n"
     "Reads .npy, .npz, .parquet, .json, .jsonl and .safetensors; FILE:KEY names one of several arrays or columns. "
-    "Equal scores go by id; the item of the query's own id is left out."
+    "Equal scores go by id; the item of the query's own id is left out. On Spark the same is found, to the last digit."
 )
 _SHOWN = 5
 
@@ -60,6 +64,8 @@ def neighbours_command(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what is to be known of the space as JSON.")] = False,
+    on: OnOption = Place.here,
+    master: MasterOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Find the exact nearest neighbours of vectors, and look at the space they are in."""
@@ -67,6 +73,7 @@ def neighbours_command(
         raise UsageError(f"-k is {k}", expected="1 or more, or 0 for all")
     if queries_ids is not None and queries is None:
         raise UsageError("--queries-ids without --queries", hint="Ids of the items are --ids.")
+    check_place(on, master)
     if output is not None:
         from karat.formats import FORMATS, form_to_write
 
@@ -82,7 +89,17 @@ def neighbours_command(
         pool = None if candidates is None else read_candidates(candidates)
     import polars as pl
 
-    with steps(quiet=quiet) as tell:
+    if isinstance(pool, pl.DataFrame) and on is Place.spark:
+        raise UsageError(
+            "--on spark with each query's own candidates", where=candidates, expected="a list of ids, or all items"
+        )
+    with ExitStack() as stack:
+        search = None
+        if on is Place.spark:
+            from karat.scale.spark.neighbours import nearest_on_spark
+
+            search = partial(nearest_on_spark, stack.enter_context(spark_session(master, quiet=quiet)))
+        tell = stack.enter_context(steps(quiet=quiet))
         if isinstance(pool, pl.DataFrame):
             space, ranking = None, rank_listed(corpus, asked, pool, k=k or None, metric=metric)
         else:
@@ -94,6 +111,7 @@ def neighbours_command(
                 candidates=pool,
                 cuts=[k] if k else [],
                 progress=lambda done, of: tell("Searching", done, of),
+                search=search,
             )
             ranking = space.ranking
     if output is not None:

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -18,12 +19,21 @@ __all__ = [
     "BaselineOption",
     "GoldArgument",
     "JsonOption",
+    "MasterOption",
     "MeasuresOption",
+    "OnOption",
     "OutputOption",
+    "Place",
     "RunsArgument",
     "Scoring",
     "takes_scoring_options",
 ]
+
+
+class Place(StrEnum):
+    here = "here"
+    spark = "spark"
+
 
 GoldArgument = Annotated[
     str, typer.Argument(metavar="GOLD", help="What should have come back: qrels or a table; - is standard input.")
@@ -47,6 +57,15 @@ DsnOption = Annotated[
         "--dsn",
         metavar="DSN",
         help="The database of the plan's pgvector indexes, instead of an embedded one; it gets a schema of its own.",
+    ),
+]
+OnOption = Annotated[
+    Place, typer.Option("--on", help="Where the work is done: here, in this process, or by the workers of Spark.")
+]
+MasterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--master", metavar="URL", help="Spark's master: local[2], spark://HOST:PORT, yarn; local[*] if none."
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of tables.")]

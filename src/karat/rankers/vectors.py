@@ -1,7 +1,8 @@
 """Rankings from vectors: for each query the items most alike."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,9 @@ from karat.types import Ints, Ranking, Vectors
 from karat.wording import count, named
 
 __all__ = ["Space", "check_pair", "check_same_items", "rank_listed", "rank_vectors", "those"]
+
+Search = Callable[..., Neighbours]
+"""Takes what ``karat.neighbours.nearest`` takes, and finds the same with its scores."""
 
 _LONGEST = 1e150
 """The square of a difference of vectors as long as this is still a number."""
@@ -41,13 +45,14 @@ def rank_vectors(
     apart: bool = False,
     source: str | None = None,
     progress: Progress | None = None,
+    search: Search | None = None,
 ) -> Space:
     """Rank the corpus for each query, the item of the query's own id left out; unless they are ``apart``: no items.
 
     Without ``queries`` the corpus's own items are; ``wanted`` says which, and must be there (where it is all of them,
     they keep the corpus's order). ``candidates`` restricts what can be found. ``k`` is how many to find; None: all.
     ``cuts`` are the cut-offs at which ties are counted. Not ``scored``: the same ranking, with levels (0, −1, −2 …, the
-    same for items that tie) instead of scores, which is quicker.
+    same for items that tie) instead of scores, which is quicker. ``search`` finds what ``nearest`` would, elsewhere.
     """
     _check_request(k, metric)
     asked = queries if queries is not None else corpus
@@ -61,14 +66,13 @@ def rank_vectors(
     itself = len(asked) == len(pool) and bool((own == np.arange(len(pool))).all()) and queries is None
     # One more than asked for shows whether the last ties with the next; hubs are looked for among ten.
     deep = len(pool) if k is None else max(k, HUB_K) + 1
-    found = nearest(
+    found = (search or partial(nearest, scored=scored))(
         pool.values if itself else asked.values,
         pool.values,
         deep,
         metric=metric,
         places=pool.ids.rank("ordinal").cast(int).to_numpy() - 1,
         own=own,
-        scored=scored,
         progress=progress,
     )
     hygiene = inspect(pool, found, itself=itself, scored=scored, metric=metric, cuts=cuts)

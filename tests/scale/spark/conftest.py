@@ -14,7 +14,10 @@ from .cluster import Cluster
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-QUICK = {"spark.sql.shuffle.partitions": "4", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+QUICK = {
+    "spark.sql.shuffle.partitions": "4",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 
 
 @pytest.fixture(scope="session")

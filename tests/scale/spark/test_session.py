@@ -36,7 +36,8 @@ def endless(batches):
     time.sleep(600)
     yield from batches
 
-with open_session("local[1]", temp=folder / "temp") as spark, watched(spark, "Waiting") as jobs:
+quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+with open_session("local[1]", temp=folder / "temp", settings=quick) as spark, watched(spark, "Waiting") as jobs:
     jobs.kept(jobs.mapped(spark.range(10), endless, "id long")).count()
 """
 

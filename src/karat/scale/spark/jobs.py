@@ -1,8 +1,6 @@
 """Jobs of Spark that are watched: progress while they run, and an end to all of them after an error or Ctrl-C."""
 
-import logging
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Event, Thread
@@ -11,6 +9,7 @@ from uuid import uuid4
 
 from karat.scale.spark.explaining import explained
 from karat.scale.spark.failures import Batches, Told, carried, loaded
+from karat.scale.spark.quiet import quiet
 from karat.scale.spark.session import check_classic
 
 if TYPE_CHECKING:
@@ -39,6 +38,11 @@ class Jobs:
     def mapped(self, frame: "DataFrame", function: Batches, schema: str) -> "DataFrame":
         """The frame's record batches through a function, part by part; a KaratError of it is raised by ``watched``."""
         return frame.mapInArrow(carried(function, self._told), schema)
+
+    def spread(self, values: Sequence[Any], function: Callable[[Any], Any]) -> list[Any]:
+        """What the function gives for each value, one a task; a KaratError of it is raised by ``watched``."""
+        parts = self.spark.sparkContext.parallelize(values, max(1, len(values)))
+        return list(parts.mapPartitions(carried(lambda some: map(function, some), self._told)).collect())
 
     def kept(self, frame: "DataFrame") -> "DataFrame":
         """The frame, computed once and held until the end."""
@@ -79,7 +83,7 @@ def watched(spark: "SparkSession", what: str, progress: Progress | None = None) 
     check_classic(spark)
     context = spark.sparkContext
     jobs = Jobs(spark, f"karat-{uuid4().hex}", context.accumulator([], Told()))
-    with _quiet(), explained(), _one_thread_a_task(context.environment), _looked_after(jobs, what, progress):
+    with quiet(), explained(), _one_thread_a_task(context.environment), _looked_after(jobs, what, progress):
         before = {name: context.getLocalProperty(name) for name in _OF_A_GROUP}
         context.setJobGroup(jobs.group, f"karat: {what}", interruptOnCancel=True)
         try:
@@ -145,19 +149,3 @@ def _one_thread_a_task(environment: dict[str, str]) -> Iterator[None]:
     finally:
         for name in added:
             environment.pop(name, None)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without PySpark's account, a page long, of an error that is raised anyway, and without its doubts of pandas.
-
-    It asks for pandas wherever it hands over Arrow, and uses none of it.
-    """
-    logger = logging.getLogger("DataFrameQueryContextLogger")
-    before, logger.disabled = logger.disabled, True
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-            yield
-    finally:
-        logger.disabled = before

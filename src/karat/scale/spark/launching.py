@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from karat.errors import DataError
 from karat.scale.spark.masters import Master
+from karat.scale.spark.quiet import quiet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +49,9 @@ def own_session(
         aside = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="spark"))
         starting = aside.submit(_start, {**_settings(master, memory, folder), **settings}, folder)
         try:
-            yield starting.result()[0]
+            with quiet():
+                spark, _ = starting.result()
+            yield spark
         finally:
             if starting.exception() is None:
                 aside.submit(_stop, *starting.result()).result()

@@ -10,6 +10,7 @@ from karat.errors import MissingExtra, UsageError
 from karat.scale.spark.java import check_java
 from karat.scale.spark.launching import own_session
 from karat.scale.spark.masters import read_master
+from karat.scale.spark.quiet import quiet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +35,8 @@ def open_session(
     disk; ``settings`` are Spark's own, by name. All three are for a session of our own.
     """
     check_libraries()
-    running = _running(master)
+    with quiet():
+        running = _running(master)
     if running is not None:
         yield running
         return
