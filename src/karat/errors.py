@@ -5,6 +5,7 @@
     │   ├── UnknownName        exit 2   a misspelt measure, dialect, format …; suggests the nearest
     │   └── MissingExtra       exit 2   an optional library is not installed; names the extra
     └── DataError              exit 3   the data is off: unreadable, malformed, inconsistent
+        ├── DuplicatePair      exit 3   an item stands twice for a query
         └── EngineLost         exit 3   a search engine that answered before does so no more
 
 Each says what was found, where, what was expected and what to do, in that order.
@@ -13,7 +14,7 @@ Each says what was found, where, what was expected and what to do, in that order
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-__all__ = ["DataError", "EngineLost", "KaratError", "MissingExtra", "UnknownName", "UsageError"]
+__all__ = ["DataError", "DuplicatePair", "EngineLost", "KaratError", "MissingExtra", "UnknownName", "UsageError"]
 
 
 class KaratError(Exception):
@@ -81,6 +82,21 @@ class DataError(KaratError):
     """The data cannot be used as it is."""
 
     exit_code = 3
+
+
+class DuplicatePair(DataError):  # noqa: N818
+    """An item stands more than once for a query."""
+
+    def __init__(self, query: str, item: str, pairs: int, where: str) -> None:
+        such = f"{pairs:,} such {'pair' if pairs == 1 else 'pairs'}"
+        super().__init__(
+            f"item {item!r} stands more than once for query {query!r} ({such})",
+            where=where,
+            expected="each (query, item) pair once",
+            hint="Keep one of them with --duplicates first, last or max.",
+        )
+        self.query = query
+        self.item = item
 
 
 class EngineLost(DataError):  # noqa: N818

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from karat.blocks import cut_into_blocks, in_threads
-from karat.errors import DataError
+from karat.errors import DuplicatePair
 from karat.types import Bools, Floats, Ints
 
 __all__ = ["DuplicateRule", "Rows", "keep_one_of_each", "match_rows", "without_self_matches"]
@@ -112,15 +112,9 @@ def keep_one_of_each(rows: Rows, rule: DuplicateRule, queries: pl.Series, source
     return rows.without(np.setdiff1d(frame["at"].to_numpy(), held["at"].to_numpy()))
 
 
-def _duplicate_error(frame: pl.DataFrame, queries: pl.Series, source: str) -> DataError:
-    query, item = queries[int(frame["query"][0])], str(frame["item"][0])
-    pairs = frame.select("query", "item").n_unique()
-    return DataError(
-        f"item {item!r} stands more than once for query {query!r} ({pairs:,} such {'pair' if pairs == 1 else 'pairs'})",
-        where=source,
-        expected="each (query, item) pair once",
-        hint="Keep one of them with --duplicates first, last or max.",
-    )
+def _duplicate_error(frame: pl.DataFrame, queries: pl.Series, source: str) -> DuplicatePair:
+    query, item = str(queries[int(frame["query"][0])]), str(frame["item"][0])
+    return DuplicatePair(query, item, frame.select("query", "item").n_unique(), source)
 
 
 def without_self_matches(rows: Rows, queries: pl.Series) -> Rows:

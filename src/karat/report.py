@@ -94,6 +94,8 @@ class Report:
     """The queries' texts."""
     names: dict[str, str] = field(default_factory=dict)
     """What ids are called, for people."""
+    quantiles: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    """By system and measure: the scores at some shares of the queries, and how far they may be off."""
     headline: tuple[str, ...] = ()
     """The measures to show first; where there are none, all of them."""
     detect: float = 0.01
@@ -219,6 +221,8 @@ class Report:
         for label, convention in zip(scores.labels, scores.conventions, strict=True):
             measures[label] = {**self.estimates[name][label].as_json(), "convention": convention}
             measures[label] |= {"usual_name": usual[label]} if label in usual else {}
+            known = self.quantiles.get(name, {}).get(label)
+            measures[label] |= {"quantiles": dict(known)} if known else {}
         beside = {
             "gold": self.golds.get(name),
             "by_chance": name in self.by_chance,

@@ -1,0 +1,92 @@
+"""Files → what an evaluation in blocks works on: tables, tables of attributes among them, and groups of items."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from karat.columns import ITEM, QUERY
+from karat.errors import DataError
+from karat.formats.attributes import read_attributes
+from karat.scale.memory import Budget
+from karat.scale.request import AttributesAsked, ItemGroups, Request
+from karat.scale.tables import Table, is_table, open_table
+from karat.slices import Attribute, Cuts
+
+__all__ = ["SlicesAsked", "group_items", "opened", "read_item_cuts"]
+
+_SHARE_OF_ATTRIBUTES = 10
+_ITEMS_AT_ONCE = 1_000_000
+
+
+@dataclass(frozen=True)
+class SlicesAsked:
+    """A file of attributes, and what to group by; None: whatever groups well."""
+
+    path: str
+    asked: Sequence[Sequence[Attribute]] | None = None
+
+
+@contextmanager
+def opened(
+    request: Request,
+    slices: Sequence[SlicesAsked],
+    item_slices: Sequence[SlicesAsked],
+    budget: Budget,
+    temp: Path | None = None,
+) -> Iterator[tuple[Request, list[Table], list[str]]]:
+    """The request with its slices, the tables in the order of blocks, and what to be warned of."""
+    for path in (request.gold, *request.systems.values()):
+        if Path(path).exists() and not is_table(path):
+            raise DataError(
+                "this is no Parquet, which is what can be read in blocks",
+                where=path,
+                expected="a Parquet file, or a folder of them",
+                hint="Convert it: karat convert RUN run.parquet; or leave --memory and --on away.",
+            )
+    gold = open_table(request.gold, "gold")
+    tables = [gold, *(open_table(path, "run") for path in request.systems.values())]
+    notes: list[str] = []
+    groups = group_items(_judged_items(gold), read_item_cuts(item_slices), notes) if item_slices else None
+    with tempfile.TemporaryDirectory(dir=temp, prefix="karat-") as folder:
+        for number, one in enumerate(slices):
+            tables.append(_attributes(one.path, Path(folder) / f"{number}.parquet", budget))
+        asked = tuple(AttributesAsked(one.path, one.asked) for one in slices)
+        yield replace(request, attributes=asked, item_groups=groups), tables, notes
+
+
+def _attributes(path: str, target: Path, budget: Budget) -> Table:
+    """As a table; one that is small is sorted, so that it does not stand in the way of merging sorted tables."""
+    if is_table(path):
+        table = open_table(path, "attributes")
+        if table.rows * table.bytes_per_row > budget.memory / _SHARE_OF_ATTRIBUTES:
+            return table
+        rows = pl.concat(table.batches(table.rows))
+    else:
+        given, id_column = read_attributes(path, "query")
+        rows = given.rename({id_column: QUERY}) if id_column != QUERY else given
+    rows.sort(QUERY).write_parquet(target)
+    return replace(open_table(target, "attributes"), name=path)
+
+
+def _judged_items(gold: Table) -> pl.Series:
+    """Each once, as strings, ascending."""
+    ids = pl.Series(ITEM, [], dtype=pl.String)
+    for batch in gold.batches(_ITEMS_AT_ONCE):
+        ids = pl.concat([ids, batch[ITEM].cast(pl.String)]).unique()
+    return ids.sort()
+
+
+def read_item_cuts(item_slices: Sequence[SlicesAsked]) -> list[Cuts]:
+    return [Cuts(*read_attributes(one.path, "item"), "items", one.asked, one.path) for one in item_slices]
+
+
+def group_items(ids: pl.Series, cuts: Sequence[Cuts], notes: list[str]) -> ItemGroups:
+    """The groups that the judged items fall in."""
+    groups = [group for one in cuts for group in one.groups(ids, notes)]
+    names = tuple(one.name if one.name.startswith("item=") else f"item.{one.name}" for one in groups)
+    return ItemGroups(ids, names, tuple(one.note for one in groups), np.array([one.members for one in groups]))

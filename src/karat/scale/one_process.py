@@ -1,0 +1,115 @@
+"""An evaluation in blocks by one process: as much is held at a time as memory allows, not as much as there is."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import TypeVar
+
+import polars as pl
+
+from karat.errors import DataError
+from karat.report import Report
+from karat.scale.blocks import Progress, blocks_of
+from karat.scale.duplicates import naming_files
+from karat.scale.keeping import Kept
+from karat.scale.memory import Budget
+from karat.scale.panels import panels_of
+from karat.scale.per_query import writing_per_query
+from karat.scale.reporting import Gathered, report_of
+from karat.scale.request import Request
+from karat.scale.rounds import Ranked, ranked, survey, tally
+from karat.scale.scoring import Found, Scored, score_block
+from karat.scale.tables import Table
+from karat.statistics.gathered.ranks import Ranks, RanksWithin, ranges_for
+from karat.statistics.paired import SignedRanks
+
+__all__ = ["check_number_of_queries", "evaluate_in_blocks", "rank_all"]
+
+_MOST_QUERIES = 1 << 27
+"""Sums of fixed-point scores of so many queries fit into 64 bits."""
+_SHARE_OF_SCORES = 8
+"""One part in so many of the memory holds scores between the rounds, another one what is ranked of them."""
+_BYTES_RANKED = 200
+_BYTES_PER_SCORE = 16
+
+Summed = TypeVar("Summed")
+
+
+def evaluate_in_blocks(
+    request: Request,
+    tables: Sequence[Table],
+    budget: Budget,
+    *,
+    per_query: Path | None = None,
+    temp: Path | None = None,
+    progress: Progress = lambda what, done, of: None,
+) -> Report:
+    """``tables`` are the gold, the systems' rankings, and the tables of attributes, as the request names them."""
+    rows, done = sum(table.rows for table in tables), 0
+    with Kept(budget.memory // _SHARE_OF_SCORES, temp) as kept, writing_per_query(per_query) as written:
+        found: Found | None = None
+        for block in blocks_of(tables, budget, temp=temp, progress=progress):
+            progress("Scoring", done, rows)
+            with naming_files(tables):
+                scored, here = score_block(request, block)
+            found = here if found is None else found + here
+            if scored is not None:
+                kept.add(scored.frame)
+                written.add(scored.per_query(request))
+            done += sum(frame.height for frame in block)
+        if found is None:
+            raise DataError("found no rows", where=request.gold, expected="at least one query with an item")
+        report = report_of(request, _gather(request, kept, found, budget.memory // _SHARE_OF_SCORES, progress))
+    return report
+
+
+def _gather(request: Request, kept: Kept, found: Found, memory: int, progress: Progress) -> Gathered:
+    """The rounds over the scores of all blocks."""
+    found.check(request)
+    check_number_of_queries(found, request)
+    panels = panels_of(request, found)
+    columns = len(request.layout.columns)
+
+    def joined(what: str, work: Callable[[Scored], Summed]) -> Summed:
+        parts = (work(Scored(frame, columns)) for frame in told(what))
+        return reduce(add, parts)
+
+    def told(what: str) -> Iterator[pl.DataFrame]:
+        for number, frame in enumerate(kept):
+            progress(what, number, len(kept))
+            yield frame
+
+    surveyed = joined("Adding up", lambda scored: survey(request, panels, scored))
+    inhabited, outlined = surveyed.inhabited(panels, request)
+    held = memory // (_BYTES_PER_SCORE * columns)
+    tallied = joined("Resampling", lambda scored: tally(request, inhabited, outlined, scored, held))
+    ranks: Sequence[Sequence[Ranks]] = [[] for _ in inhabited]
+    if request.baseline is not None:
+        at_once = memory // (_BYTES_RANKED * len(inhabited) * max(len(request.layout.pairs), 1))
+        within = []
+        for low, high in ranges_for(found.queries, max(at_once, 1)):
+            parts = (Scored(frame, columns) for frame in told("Ranking"))
+            within.append(_joined_ranks([ranked(request, inhabited, outlined, part, low, high) for part in parts]))
+        ranks = rank_all(within)
+    return Gathered(found, inhabited, outlined, tallied, ranks)
+
+
+def check_number_of_queries(found: Found, request: Request) -> None:
+    if found.queries > _MOST_QUERIES:
+        raise DataError(f"found {found.queries:,} queries", where=request.gold, expected=f"at most {_MOST_QUERIES:,}")
+
+
+def _joined_ranks(parts: Sequence[Ranked]) -> list[list[RanksWithin]]:
+    """By panel and pair, of one range of sizes."""
+    return [
+        [RanksWithin.of(SignedRanks.joined(same)) for same in zip(*of_panel, strict=True)]
+        for of_panel in zip(*parts, strict=True)
+    ]
+
+
+def rank_all(ranges: Sequence[Sequence[Sequence[RanksWithin]]]) -> list[list[Ranks]]:
+    """By panel and pair, from all ranges, ascending."""
+    return [
+        [Ranks.of(of_ranges) for of_ranges in zip(*of_panel, strict=True)] for of_panel in zip(*ranges, strict=True)
+    ]

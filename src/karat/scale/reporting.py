@@ -1,0 +1,126 @@
+"""What was gathered → Report, without the scores of single queries, of which there may be too many."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from karat.assessment import cautions
+from karat.breakdown import Gap, Slice, correct_slices, gap_between
+from karat.columns import QUERY
+from karat.evaluation import scores_under
+from karat.report import Report
+from karat.scale.panels import Panel
+from karat.scale.request import Request
+from karat.scale.rounds import Survey, Tallies
+from karat.scale.scoring import Found
+from karat.statistics.comparison import correct
+from karat.statistics.differences import Comparison
+from karat.statistics.estimates import Estimate, off_scale
+from karat.statistics.gathered.layout import Layout
+from karat.statistics.gathered.ranks import Ranks
+from karat.statistics.gathered.tally import plainly_estimated
+from karat.statistics.paired import apart_test_of
+
+__all__ = ["Gathered", "report_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """All that the rounds brought."""
+
+    found: Found
+    panels: tuple[Panel, ...]
+    survey: Survey
+    tallies: Tallies
+    ranks: Sequence[Sequence[Ranks]]
+    """By panel and pair, where there are pairs."""
+
+
+def report_of(request: Request, gathered: Gathered) -> Report:
+    """The same figures as from everything at once, to the last digit."""
+    layout = request.layout
+    found, survey = gathered.found, gathered.survey
+    estimates = [_by_system(layout, _estimates(request, gathered, place)) for place in range(len(gathered.panels))]
+    nobody = pl.Series(QUERY, [], dtype=pl.String)
+    systems = {
+        name: replace(
+            scores_under(request.asked, nobody, np.empty((0, len(request.asked))), source=source),
+            elsewhere=found.queries,
+        )
+        for name, source in request.systems.items()
+    }
+    report = Report(systems, estimates[0], request.how, request.baseline, warnings=tuple(found.warnings(request)))
+    slices = [
+        Slice(panel.name, panel.note, panel.of, survey.outlines[place].size, estimates[place], beside=tuple(beside))
+        for place, panel in enumerate(gathered.panels)
+        if panel.is_slice
+        for beside in [_beside(request, gathered, place)]
+    ]
+    if request.how is None:
+        return replace(report, slices=tuple(slices))
+    if request.baseline is not None:
+        report = replace(report, comparisons=tuple(correct(_comparisons(request, gathered, 0))))
+    apart = dict(zip(request.systems, found.apart, strict=True)) if request.baseline is not None else {}
+    told = cautions(report, slices, apart, found.queries)
+    report = replace(report, slices=tuple(correct_slices(slices)), warnings=(*report.warnings, *told))
+    return replace(report, quantiles=_quantiles(request, gathered)) if request.quantiles else report
+
+
+def _by_system(layout: Layout, estimates: Sequence[Estimate]) -> dict[str, dict[str, Estimate]]:
+    found: dict[str, dict[str, Estimate]] = {}
+    for column, estimate in zip(layout.columns, estimates, strict=True):
+        found.setdefault(column.system, {})[column.measure] = estimate
+    return found
+
+
+def _estimates(request: Request, gathered: Gathered, place: int) -> list[Estimate]:
+    layout, outline = request.layout, gathered.survey.outlines[place]
+    if request.how is None:
+        return plainly_estimated(layout, outline, gathered.tallies.spreads[place])
+    return gathered.tallies.tallies[place].estimates(layout, outline, request.how)
+
+
+def _beside(request: Request, gathered: Gathered, place: int) -> Sequence[Comparison | Gap]:
+    if request.how is None:
+        return ()
+    if request.baseline is not None:
+        return _comparisons(request, gathered, place)
+    return list(_gaps(request, gathered, place)) if gathered.panels[place].of == "queries" else ()
+
+
+def _comparisons(request: Request, gathered: Gathered, place: int) -> list[Comparison]:
+    """Not yet corrected."""
+    layout, how = request.layout, request.how
+    if how is None:
+        return []
+    outline, tally = gathered.survey.outlines[place], gathered.tallies.tallies[place]
+    found = tally.differences(layout, outline, gathered.ranks[place])
+    return [one.compared(pair.versus, how) for one, pair in zip(found, layout.pairs, strict=True)]
+
+
+def _gaps(request: Request, gathered: Gathered, place: int) -> Iterator[Gap]:
+    """A slice beside the queries outside of it, for each system and measure."""
+    tallies, survey, how = gathered.tallies, gathered.survey, request.how
+    whole, part = tallies.tallies[0], tallies.tallies[place]
+    outline, others = survey.outlines[place], survey.others[place]
+    for number, column in enumerate(request.layout.columns):
+        inside = part.beside[number]
+        rest = whole.pooled[number].without(inside)
+        if inside.n and rest.n and how is not None:
+            sides = part.spread.moments(outline, number), tallies.others[place].moments(others, number)
+            mean, beyond = (off_scale(side[0], column.aggregate) for side in sides)
+            yield gap_between(column, (inside, rest), mean - beyond, apart_test_of(*sides), how)
+
+
+def _quantiles(request: Request, gathered: Gathered) -> dict[str, dict[str, dict[str, object]]]:
+    """By system and measure: the shares asked for, the scores there, and how far they may be off."""
+    found: dict[str, dict[str, dict[str, object]]] = {}
+    for column, one in zip(request.layout.columns, gathered.tallies.quantiles, strict=True):
+        values = dict(zip(request.quantiles, one.at(request.quantiles), strict=True))
+        found.setdefault(column.system, {})[column.measure] = {
+            "at": {f"{share:g}": value for share, value in values.items()},
+            "relative_error": one.error,
+        }
+    return found
