@@ -32,6 +32,8 @@ _EPILOG = (
     "  karat evaluate qrels.txt run.trec -m map --dialect trec_eval --json\n\n"
     "  karat evaluate qrels.txt run.trec --slices queries.csv:type,length\n\n"
     "  karat evaluate qrels.txt run.trec -o report.html\n\n"
+    "  karat evaluate gold/ run/ --memory 2GB --per-query scores/\n\n"
+    "  karat evaluate gold/ run/ --on spark --master spark://host:7077\n\n"
     "  zcat run.gz | karat evaluate qrels.txt - -o report.md -o report.json\n\n"
     "Reads TREC, JSON, JSONL, CSV, TSV and Parquet, also .gz and .zst; karat metrics lists the measures."
 )
@@ -48,11 +50,19 @@ def evaluate_command(
     measures: MeasuresOption = None,
     per_query: Annotated[
         Path | None,
-        typer.Option("--per-query", metavar="FILE", help="Write every query's scores: .csv, .tsv, .jsonl or .parquet."),
+        typer.Option(
+            "--per-query",
+            metavar="FILE",
+            help="Write every query's scores: .csv, .tsv, .jsonl, .parquet; in blocks also a folder.",
+        ),
     ] = None,
     output: OutputOption = None,
     as_json: JsonOption = False,
     no_ci: Annotated[bool, typer.Option("--no-ci", help="Means only, without intervals.")] = False,
+    quantiles: Annotated[
+        str | None,
+        typer.Option("--quantiles", metavar="PERCENT,…", help="Scores at these shares of the queries: 5,50,95."),
+    ] = None,
 ) -> None:
     """Score runs against a gold.
 
@@ -63,7 +73,9 @@ def evaluate_command(
     if no_ci and (scoring.slices or scoring.item_slices):
         raise UsageError("--no-ci leaves nothing to tell slices apart by", hint="Leave --no-ci or --slices away.")
     how = None if no_ci else scoring.resampling()
-    report = assess_files(gold, runs, split_measures(measures) if measures else None, how, scoring, outputs=output)
+    shares = _shares(quantiles)
+    asked = split_measures(measures) if measures else None
+    report = assess_files(gold, runs, asked, how, scoring, outputs=output, per_query=per_query, quantiles=shares)
     deliver(
         report,
         _show,
@@ -75,10 +87,26 @@ def evaluate_command(
     )
 
 
+def _shares(text: str | None) -> list[float]:
+    """``5,50,95`` → 0.05, 0.5, 0.95."""
+    if text is None:
+        return []
+    try:
+        found = [float(number) / 100 for number in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or not all(0 <= share <= 1 for share in found):
+        raise UsageError(f"--quantiles is {text!r}", expected="percentages such as 5,50,95")
+    return found
+
+
 def _show(report: "Report") -> None:
     from karat.reports.console import print_report, print_slices
+    from karat.reports.quantiles import print_quantiles
 
     print_report(report)
+    if report.quantiles:
+        print_quantiles(report)
     if report.slices:
         print_slices(report)
 

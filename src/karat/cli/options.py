@@ -77,6 +77,8 @@ _SLICES = "Break down by attributes of queries: queries.csv:type,length(quantile
 _ITEM_SLICES = "The same with the gold restricted to groups of items: items.csv:category,popularity."
 _NAMES = "What items are called, for pages and tables: items.csv:title."
 _TEXTS = "What queries say, for pages: queries.jsonl:text."
+_MEMORY = "Take no more than this, such as 2GB: Parquet, also folders of it, is scored in blocks."
+_TEMP = "Where blocks that do not fit into memory are kept while it runs."
 _RECORD = "Keep another figure in the report, such as latency_p95_ms=12.5; a gate may look at it."
 
 
@@ -114,6 +116,10 @@ class Scoring:
     gold_form: Annotated[
         str | None, typer.Option("--gold-format", metavar="FORMAT", help="The same for the gold only.")
     ] = None
+    on: OnOption = Place.here
+    master: MasterOption = None
+    memory: Annotated[str | None, typer.Option("--memory", metavar="SIZE", help=_MEMORY)] = None
+    temp: Annotated[Path | None, typer.Option("--temp", metavar="DIR", help=_TEMP)] = None
     quiet: QuietOption = False
 
     def resampling(self) -> "Resampling":

@@ -9,7 +9,7 @@ from karat.cli.common import check_folder, say, warn
 if TYPE_CHECKING:
     from karat.report import Report
 
-__all__ = ["check_outputs", "deliver"]
+__all__ = ["check_form", "check_outputs", "deliver"]
 
 
 def check_outputs(outputs: list[Path] | None, per_query: Path | None = None) -> None:
@@ -22,9 +22,15 @@ def check_outputs(outputs: list[Path] | None, per_query: Path | None = None) -> 
             check_folder(path)
     if per_query is not None:
         check_folder(per_query)
-        from karat.formats import TABLE_FORMATS, form_to_write
+        if per_query.suffix:  # else it may be a folder, where scores are written in blocks
+            check_form(per_query)
 
-        form_to_write(per_query, None, TABLE_FORMATS)
+
+def check_form(path: Path) -> None:
+    """Refuse the name of a table that tells no form."""
+    from karat.formats import TABLE_FORMATS, form_to_write
+
+    form_to_write(path, None, TABLE_FORMATS)
 
 
 def deliver(
@@ -38,7 +44,8 @@ def deliver(
     quiet: bool,
 ) -> None:
     """Write the files asked for, print the report as JSON or by ``show``, then warnings and what to try next."""
-    _write_all(report, outputs or [], per_query)
+    held = not any(scores.elsewhere for scores in report.systems.values())
+    _write_all(report, outputs or [], per_query if held else None)
     if as_json:
         from karat.reports.json import summary_to_json
 

@@ -5,18 +5,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from karat.cli.common import check_standard_input, exists, looks_like_path, name_systems, progress
 from karat.cli.options import Scoring
-from karat.errors import DataError, UnknownName, UsageError
+from karat.cli.output import check_form
+from karat.cli.scaling import assess_in_blocks, is_for_blocks
+from karat.cli.slices import read_cuts
+from karat.errors import DataError, UnknownName
 
 if TYPE_CHECKING:
     import polars as pl
 
     from karat.dialects import Asked
     from karat.report import Report
-    from karat.slices import Cuts
     from karat.statistics.intervals import Resampling
     from karat.types import Ranking
 
@@ -32,45 +34,27 @@ def assess_files(
     how: "Resampling | None",
     scoring: Scoring,
     choose_baseline: Callable[[list[str]], str | None] = lambda _: None,
-    outputs: Iterable[Path] | None = None,
+    outputs: Sequence[Path] | None = None,
+    per_query: Path | None = None,
+    quantiles: Sequence[float] = (),
 ) -> "Report":
     """Read, score, compare, and collect into a Report. ``choose_baseline`` picks one of the systems' names.
 
-    Where a page is among ``outputs``, what it shows of single queries is kept.
+    Where a page is among ``outputs``, what it shows of single queries is kept. In blocks, the scores of single queries
+    are written to ``per_query`` on the way, as the report does not have them.
     """
     check_standard_input([gold, *runs, *(scoring.slices or ()), *(scoring.item_slices or ())])
     names = name_systems(runs)
-    baseline = choose_baseline(names)
-    with ThreadPoolExecutor(max_workers=1) as reader:
-        # The first run is read while the rest of the program still loads: a fifth of the time of a large run.
-        first = reader.submit(_read, runs[0], scoring.form)
-        from karat.assessment import assess
-        from karat.evaluation import DEFAULT_MEASURES, resolve_all
-        from karat.gold.labels import read_gold
-        from karat.intake import ranking_from_frame
-
-        asked = resolve_all(measures or DEFAULT_MEASURES, scoring.dialect, scoring.conventions())
-        slices, item_slices = _read_cuts(scoring.slices, "queries"), _read_cuts(scoring.item_slices, "items")
-        with progress(f"Reading {gold}", quiet=scoring.quiet):
-            truth = read_gold(gold, scoring.gold_form or scoring.form)
-
-        def load(run: str) -> "Ranking":
-            frame, source = first.result() if run is runs[0] else _read(run, scoring.form)
-            return ranking_from_frame(frame, source=source)
-
-        with progress(f"Scoring {', '.join(names)}", quiet=scoring.quiet):
-            report = assess(
-                truth,
-                {name: partial(load, run) for name, run in zip(names, runs, strict=True)},
-                asked,
-                how=how,
-                baseline=baseline,
-                slices=slices,
-                item_slices=item_slices,
-                duplicates=scoring.duplicates.value,
-                keep_top=_shown_on(outputs or (), asked),
-            )
-    provenance = {"gold": gold, "runs": dict(zip(names, runs, strict=True)), "dialect": scoring.dialect}
+    systems, baseline = dict(zip(names, runs, strict=True)), choose_baseline(names)
+    if is_for_blocks(gold, runs, scoring):
+        report = assess_in_blocks(gold, systems, measures, how, scoring, baseline, outputs or (), per_query, quantiles)
+    else:
+        if per_query is not None:
+            check_form(per_query)
+        report = _assess_at_once(gold, systems, measures, how, scoring, baseline, outputs or ())
+    if quantiles and not report.quantiles:
+        report = replace(report, quantiles=_quantiles(report, quantiles))
+    provenance = {"gold": gold, "runs": systems, "dialect": scoring.dialect}
     return replace(
         report,
         provenance=provenance,
@@ -78,6 +62,57 @@ def assess_files(
         names=_column(scoring.names, "item", "--names"),
         query_names=_column(scoring.texts, "query", "--texts"),
     )
+
+
+def _assess_at_once(
+    gold: str,
+    runs: Mapping[str, str],
+    measures: list[str] | None,
+    how: "Resampling | None",
+    scoring: Scoring,
+    baseline: str | None,
+    outputs: Iterable[Path],
+) -> "Report":
+    """Everything in memory."""
+    with ThreadPoolExecutor(max_workers=1) as reader:
+        # The first run is read while the rest of the program still loads: a fifth of the time of a large run.
+        first_name = next(iter(runs))
+        first = reader.submit(_read, runs[first_name], scoring.form)
+        from karat.assessment import assess
+        from karat.evaluation import DEFAULT_MEASURES, resolve_all
+        from karat.gold.labels import read_gold
+        from karat.intake import ranking_from_frame
+
+        asked = resolve_all(measures or DEFAULT_MEASURES, scoring.dialect, scoring.conventions())
+        slices, item_slices = read_cuts(scoring.slices, "queries"), read_cuts(scoring.item_slices, "items")
+        with progress(f"Reading {gold}", quiet=scoring.quiet):
+            truth = read_gold(gold, scoring.gold_form or scoring.form)
+
+        def load(name: str) -> "Ranking":
+            frame, source = first.result() if name == first_name else _read(runs[name], scoring.form)
+            return ranking_from_frame(frame, source=source)
+
+        with progress(f"Scoring {', '.join(runs)}", quiet=scoring.quiet):
+            return assess(
+                truth,
+                {name: partial(load, name) for name in runs},
+                asked,
+                how=how,
+                baseline=baseline,
+                slices=slices,
+                item_slices=item_slices,
+                duplicates=scoring.duplicates.value,
+                keep_top=_shown_on(outputs, asked),
+            )
+
+
+def _quantiles(report: "Report", shares: Sequence[float]) -> "dict[str, dict[str, dict[str, Any]]]":
+    from karat.statistics.quantiles import Quantiles
+
+    return {
+        name: {label: Quantiles.of(one[label], len(one.queries)).form(shares) for label in one.labels}
+        for name, one in report.systems.items()
+    }
 
 
 def _shown_on(outputs: Iterable[Path], asked: "Sequence[Asked]") -> int:
@@ -102,29 +137,6 @@ def _read(run: str, form: str | None) -> "tuple[pl.DataFrame, str]":
 
     source = Source.open(run)
     return read(source, "run", form), source.name
-
-
-def _read_cuts(given: Iterable[str] | None, of: str) -> "list[Cuts]":
-    """``queries.csv:type,length``: the file, and what to group by."""
-    if not given:
-        return []
-    from karat.formats.attributes import read_attributes
-    from karat.slices import Cuts, parse_attributes
-
-    found = []
-    for text in given:
-        path, attributes = (text, "") if text and exists(text) else _split_off_attributes(text)
-        asked = parse_attributes(attributes) if attributes else None
-        table, id_column = read_attributes(path, "query" if of == "queries" else "item")
-        found.append(Cuts(table, id_column, of, asked, path))
-    return found
-
-
-def _split_off_attributes(text: str) -> tuple[str, str]:
-    path, colon, attributes = text.rpartition(":")
-    if not (path if colon else text):
-        raise UsageError(f"no file in {text!r}", expected="something like queries.csv:type,length")
-    return (path, attributes) if colon else (text, "")
 
 
 def _figures_of(scoring: Scoring, systems: list[str]) -> Mapping[str, Mapping[str, float]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -58,14 +59,15 @@ def report_of(request: Request, gathered: Gathered) -> Report:
         if panel.is_slice
         for beside in [_beside(request, gathered, place)]
     ]
+    if request.quantiles:
+        report = replace(report, quantiles=_quantiles(request, gathered))
     if request.how is None:
         return replace(report, slices=tuple(slices))
     if request.baseline is not None:
         report = replace(report, comparisons=tuple(correct(_comparisons(request, gathered, 0))))
     apart = dict(zip(request.systems, found.apart, strict=True)) if request.baseline is not None else {}
     told = cautions(report, slices, apart, found.queries)
-    report = replace(report, slices=tuple(correct_slices(slices)), warnings=(*report.warnings, *told))
-    return replace(report, quantiles=_quantiles(request, gathered)) if request.quantiles else report
+    return replace(report, slices=tuple(correct_slices(slices)), warnings=(*report.warnings, *told))
 
 
 def _by_system(layout: Layout, estimates: Sequence[Estimate]) -> dict[str, dict[str, Estimate]]:
@@ -114,13 +116,9 @@ def _gaps(request: Request, gathered: Gathered, place: int) -> Iterator[Gap]:
             yield gap_between(column, (inside, rest), mean - beyond, apart_test_of(*sides), how)
 
 
-def _quantiles(request: Request, gathered: Gathered) -> dict[str, dict[str, dict[str, object]]]:
-    """By system and measure: the shares asked for, the scores there, and how far they may be off."""
-    found: dict[str, dict[str, dict[str, object]]] = {}
+def _quantiles(request: Request, gathered: Gathered) -> dict[str, dict[str, dict[str, Any]]]:
+    """By system and measure: the scores at the shares asked for, and how far they may be off."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
     for column, one in zip(request.layout.columns, gathered.tallies.quantiles, strict=True):
-        values = dict(zip(request.quantiles, one.at(request.quantiles), strict=True))
-        found.setdefault(column.system, {})[column.measure] = {
-            "at": {f"{share:g}": value for share, value in values.items()},
-            "relative_error": one.error,
-        }
+        found.setdefault(column.system, {})[column.measure] = one.form(request.quantiles)
     return found

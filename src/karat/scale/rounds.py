@@ -81,6 +81,8 @@ def tally(request: Request, panels: Sequence[Panel], found: Survey, scored: Scor
     quantiles: tuple[Quantiles, ...] = ()
     rows = zip(seen(scored, panels, others=against), found.outlines, found.others, strict=True)
     for one, outline, rest in rows:
+        if not one.panel.is_slice and request.quantiles:
+            quantiles = tuple(Quantiles.of(column, held) for column in one.scores.T)
         if how is None:
             spreads.append(Spread.of(one.scores, layout, outline))
             continue
@@ -97,8 +99,6 @@ def tally(request: Request, panels: Sequence[Panel], found: Survey, scored: Scor
             )
         )
         others.append(Spread.of(one.others, layout, rest))
-        if not one.panel.is_slice and request.quantiles:
-            quantiles = tuple(Quantiles.of(column, held) for column in one.scores.T)
     return Tallies(tuple(tallies), tuple(spreads), tuple(others), quantiles)
 
 

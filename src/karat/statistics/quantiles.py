@@ -6,6 +6,8 @@ or the parts in which scores came. So a quantile is off by at most one part in 4
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +63,14 @@ class Quantiles:
         ranks = np.floor(np.asarray(shares) * (self.n - 1)).astype(np.int64)
         rows = np.searchsorted(np.cumsum(self.counts), ranks, side="right")
         return [float(value) for value in _middles(self.places[rows])]
+
+    def form(self, shares: Sequence[float]) -> dict[str, Any]:
+        """For a report; what is not known is null."""
+        found = zip(shares, self.at(shares), strict=True)
+        return {
+            "at": {f"{share:g}": None if isnan(value) else value for share, value in found},
+            "relative_error": self.error,
+        }
 
 
 def _places(values: Floats) -> Ints:

@@ -1,0 +1,118 @@
+"""Runs scored in blocks, here or by the workers of Spark: tables that are too large to be read whole."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from karat.cli.common import say, steps
+from karat.cli.options import Place, Scoring
+from karat.cli.spark import check_place, spark_session
+from karat.errors import UsageError
+
+if TYPE_CHECKING:
+    from karat.report import Report
+    from karat.scale.inputs import SlicesAsked
+    from karat.scale.memory import Budget
+    from karat.scale.request import Request
+    from karat.statistics.intervals import Resampling
+
+__all__ = ["assess_in_blocks", "is_for_blocks"]
+
+_LARGE = 1 << 30
+_SHARE_OF_MEMORY = 8
+"""Parquet files of one part in so many of the memory take about all of it when they are judged whole."""
+
+
+def is_for_blocks(gold: str, runs: Sequence[str], scoring: Scoring) -> bool:
+    """Whether it was asked for, or cannot be done otherwise: folders, and files that would fill the memory."""
+    if scoring.on is Place.here and scoring.master is None and scoring.memory is None:
+        paths = [Path(path) for path in (gold, *runs) if path != "-"]
+        folders = [path for path in paths if path.is_dir()]
+        size = sum(path.stat().st_size for path in paths if path.is_file())
+        return bool(folders) or (size > _LARGE and _would_fill_memory(paths, size))
+    return True
+
+
+def _would_fill_memory(paths: Sequence[Path], size: int) -> bool:
+    from karat.scale.memory import available_memory
+    from karat.scale.tables import is_table
+
+    return size > available_memory() / _SHARE_OF_MEMORY and all(map(is_table, paths))
+
+
+def assess_in_blocks(
+    gold: str,
+    runs: Mapping[str, str],
+    measures: list[str] | None,
+    how: "Resampling | None",
+    scoring: Scoring,
+    baseline: str | None,
+    outputs: Iterable[Path],
+    per_query: Path | None,
+    quantiles: Sequence[float],
+) -> "Report":
+    """The same as from everything at once, but for what is shown of single queries."""
+    check_place(scoring.on, scoring.master)
+    _check(scoring)
+    from karat.evaluation import DEFAULT_MEASURES, resolve_all
+    from karat.scale.request import Request
+
+    request = Request(
+        gold,
+        dict(runs),
+        tuple(resolve_all(measures or DEFAULT_MEASURES, scoring.dialect, scoring.conventions())),
+        how,
+        baseline,
+        scoring.duplicates.value,
+        quantiles=tuple(quantiles),
+    )
+    budget = _budget(scoring)
+    work = _by_spark if scoring.on is Place.spark else _here
+    report = work(request, budget, scoring, per_query)
+    if any(path.suffix.lower() == ".html" for path in outputs):
+        say("Single queries are not on the page: --per-query has their scores.", quiet=scoring.quiet)
+    return report
+
+
+def _check(scoring: Scoring) -> None:
+    for option, given in (("--format", scoring.form), ("--gold-format", scoring.gold_form)):
+        if given not in (None, "parquet"):
+            raise UsageError(f"{option} {given} in blocks", expected="Parquet", hint="karat convert makes it.")
+
+
+def _budget(scoring: Scoring) -> "Budget":
+    from karat.scale.memory import LEAST_MEMORY, Budget, available_memory, parse_memory
+
+    if scoring.memory is not None:
+        return Budget(parse_memory(scoring.memory))
+    return Budget(max(available_memory() // 2, LEAST_MEMORY))
+
+
+def _slices(given: list[str] | None) -> "list[SlicesAsked]":
+    from karat.cli.slices import parted
+    from karat.scale.inputs import SlicesAsked
+
+    return [SlicesAsked(*parted(text)) for text in given or ()]
+
+
+def _here(request: "Request", budget: "Budget", scoring: Scoring, per_query: Path | None) -> "Report":
+    from karat.scale.inputs import opened
+    from karat.scale.one_process import evaluate_in_blocks
+
+    temp = scoring.temp
+    slices, item_slices = _slices(scoring.slices), _slices(scoring.item_slices)
+    with (
+        steps(quiet=scoring.quiet) as tell,
+        opened(request, slices, item_slices, budget, temp) as (whole, tables, notes),
+    ):
+        report = evaluate_in_blocks(whole, tables, budget, per_query=per_query, temp=temp, progress=tell)
+    return replace(report, warnings=(*report.warnings, *notes))
+
+
+def _by_spark(request: "Request", budget: "Budget", scoring: Scoring, per_query: Path | None) -> "Report":
+    from karat.scale.spark.files import evaluate_files
+
+    slices, item_slices = _slices(scoring.slices), _slices(scoring.item_slices)
+    with spark_session(scoring.master, quiet=scoring.quiet) as spark, steps(quiet=scoring.quiet) as tell:
+        return evaluate_files(spark, request, slices, item_slices, budget, per_query=per_query, progress=tell)
