@@ -1,4 +1,8 @@
-"""How much memory there is, and how many rows at once fit into it."""
+"""How much memory there is, and how many rows at once fit into it.
+
+Polars holds the row groups of Parquet whole: those of many million rows, which few writers make, take more than is
+allowed for here (24 bytes a row of whole-number ids and a score, and what it reads ahead).
+"""
 
 import os
 import re
