@@ -115,4 +115,5 @@ def _by_spark(request: "Request", budget: "Budget", scoring: Scoring, per_query:
 
     slices, item_slices = _slices(scoring.slices), _slices(scoring.item_slices)
     with spark_session(scoring.master, quiet=scoring.quiet) as spark, steps(quiet=scoring.quiet) as tell:
-        return evaluate_files(spark, request, slices, item_slices, budget, per_query=per_query, progress=tell)
+        target = None if per_query is None else str(per_query)
+        return evaluate_files(spark, request, slices, item_slices, budget, per_query=target, progress=tell)

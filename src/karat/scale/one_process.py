@@ -16,18 +16,16 @@ from karat.scale.keeping import Kept
 from karat.scale.memory import Budget
 from karat.scale.panels import panels_of
 from karat.scale.per_query import writing_per_query
-from karat.scale.reporting import Gathered, report_of
+from karat.scale.ranks import join_blocks, join_ranges
+from karat.scale.reporting import Gathered, check_number_of_queries, report_of
 from karat.scale.request import Request
-from karat.scale.rounds import Ranked, ranked, survey, tally
+from karat.scale.rounds import ranked, survey, tally
 from karat.scale.scoring import Found, Scored, score_block
 from karat.scale.tables import Table
-from karat.statistics.gathered.ranks import Ranks, RanksWithin, ranges_for
-from karat.statistics.paired import SignedRanks
+from karat.statistics.gathered.ranks import Ranks, ranges_for
 
-__all__ = ["check_number_of_queries", "evaluate_in_blocks", "rank_all"]
+__all__ = ["evaluate_in_blocks"]
 
-_MOST_QUERIES = 1 << 27
-"""Sums of fixed-point scores of so many queries fit into 64 bits."""
 _SHARE_OF_SCORES = 8
 """One part in so many of the memory holds scores between the rounds, another one what is ranked of them."""
 _BYTES_RANKED = 200
@@ -90,26 +88,6 @@ def _gather(request: Request, kept: Kept, found: Found, memory: int, progress: P
         within = []
         for low, high in ranges_for(found.queries, max(at_once, 1)):
             parts = (Scored(frame, columns) for frame in told("Ranking"))
-            within.append(_joined_ranks([ranked(request, inhabited, outlined, part, low, high) for part in parts]))
-        ranks = rank_all(within)
+            within.append(join_blocks([ranked(request, inhabited, outlined, part, low, high) for part in parts]))
+        ranks = join_ranges(within)
     return Gathered(found, inhabited, outlined, tallied, ranks)
-
-
-def check_number_of_queries(found: Found, request: Request) -> None:
-    if found.queries > _MOST_QUERIES:
-        raise DataError(f"found {found.queries:,} queries", where=request.gold, expected=f"at most {_MOST_QUERIES:,}")
-
-
-def _joined_ranks(parts: Sequence[Ranked]) -> list[list[RanksWithin]]:
-    """By panel and pair, of one range of sizes."""
-    return [
-        [RanksWithin.of(SignedRanks.joined(same)) for same in zip(*of_panel, strict=True)]
-        for of_panel in zip(*parts, strict=True)
-    ]
-
-
-def rank_all(ranges: Sequence[Sequence[Sequence[RanksWithin]]]) -> list[list[Ranks]]:
-    """By panel and pair, from all ranges, ascending."""
-    return [
-        [Ranks.of(of_ranges) for of_ranges in zip(*of_panel, strict=True)] for of_panel in zip(*ranges, strict=True)
-    ]

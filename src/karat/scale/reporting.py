@@ -10,6 +10,7 @@ import polars as pl
 from karat.assessment import cautions
 from karat.breakdown import Gap, Slice, correct_slices, gap_between
 from karat.columns import QUERY
+from karat.errors import DataError
 from karat.evaluation import scores_under
 from karat.report import Report
 from karat.scale.panels import Panel
@@ -24,7 +25,10 @@ from karat.statistics.gathered.ranks import Ranks
 from karat.statistics.gathered.tally import plainly_estimated
 from karat.statistics.paired import apart_test_of
 
-__all__ = ["Gathered", "report_of"]
+__all__ = ["Gathered", "check_number_of_queries", "report_of"]
+
+_MOST_QUERIES = 1 << 27
+"""Sums of fixed-point scores of so many queries fit into 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +41,11 @@ class Gathered:
     tallies: Tallies
     ranks: Sequence[Sequence[Ranks]]
     """By panel and pair, where there are pairs."""
+
+
+def check_number_of_queries(found: Found, request: Request) -> None:
+    if found.queries > _MOST_QUERIES:
+        raise DataError(f"found {found.queries:,} queries", where=request.gold, expected=f"at most {_MOST_QUERIES:,}")
 
 
 def report_of(request: Request, gathered: Gathered) -> Report:

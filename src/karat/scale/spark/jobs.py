@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from karat.scale.spark.explaining import explained
 from karat.scale.spark.failures import Batches, Told, carried, loaded
+from karat.scale.spark.interrupts import Interrupt, held_back
 from karat.scale.spark.quiet import quiet
 from karat.scale.spark.session import check_classic
 
@@ -83,16 +84,24 @@ def watched(spark: "SparkSession", what: str, progress: Progress | None = None) 
     check_classic(spark)
     context = spark.sparkContext
     jobs = Jobs(spark, f"karat-{uuid4().hex}", context.accumulator([], Told()))
-    with quiet(), explained(), _one_thread_a_task(context.environment), _looked_after(jobs, what, progress):
+    with (
+        quiet(),
+        explained(),
+        _one_thread_a_task(context.environment),
+        held_back() as interrupt,
+        _looked_after(jobs, interrupt, what, progress),
+    ):
         before = {name: context.getLocalProperty(name) for name in _OF_A_GROUP}
         context.setJobGroup(jobs.group, f"karat: {what}", interruptOnCancel=True)
         try:
             yield jobs
         except Exception:
-            _set(context, before)
+            interrupt.raise_it()
             jobs.raise_failure()
             raise
-        _set(context, before)
+        finally:
+            _set(context, before)
+        interrupt.raise_it()
         jobs.raise_failure()
 
 
@@ -103,17 +112,14 @@ def _set(context: Any, properties: dict[str, str | None]) -> None:
 
 
 @contextmanager
-def _looked_after(jobs: Jobs, what: str, progress: Progress | None) -> Iterator[None]:
-    """A thread that looks at the jobs now and then, and ends them in the end.
-
-    The main thread's own line to Java is of no use after a Ctrl-C: the answer to what it asked is still to come.
-    """
+def _looked_after(jobs: Jobs, interrupt: Interrupt, what: str, progress: Progress | None) -> Iterator[None]:
+    """A thread that looks at the jobs now and then, and ends them where they are of no more use."""
     left, whole = Event(), [False]
 
     def look() -> None:
         while not left.wait(_SECONDS_BETWEEN_LOOKS):
             with suppress(Exception):
-                if jobs.failed:
+                if jobs.failed or interrupt.pressed:
                     jobs.cancel()
                 if progress is not None:
                     progress(what, *_tasks(jobs))

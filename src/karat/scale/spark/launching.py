@@ -113,10 +113,9 @@ def _start(settings: Mapping[str, str], folder: Path) -> tuple["SparkSession", A
         SparkContext(conf=conf, gateway=gateway)
         return SparkSession.builder.getOrCreate(), gateway
     except Exception as error:
+        said = _said(error)
         _end(gateway)
-        raise DataError(
-            f"Spark does not start: {_said(error)}", where=settings["spark.master"], hint=_last_words(folder)
-        ) from error
+        raise DataError(f"Spark does not start: {said}", where=settings["spark.master"]) from error
 
 
 def _launch(conf: Any, folder: Path) -> Any:

@@ -1,0 +1,151 @@
+"""An evaluation on Spark: rows go to where their query is judged, scores stay there, and sums come back."""
+
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from operator import add
+from pickle import loads
+from typing import TYPE_CHECKING, Any
+
+from karat.errors import DataError, UsageError
+from karat.report import Report
+from karat.scale.memory import Budget
+from karat.scale.panels import panels_of
+from karat.scale.ranks import join_ranges
+from karat.scale.reporting import Gathered, check_number_of_queries, report_of
+from karat.scale.request import Request
+from karat.scale.rounds import survey, tally
+from karat.scale.scoring import Found, Scored
+from karat.scale.spark.frames import Given, alike
+from karat.scale.spark.jobs import Jobs, Progress, watched
+from karat.scale.spark.packing import BUCKET, PIECES, Packing
+from karat.scale.spark.ranking import RANGES, JoiningRanks, Ranking
+from karat.scale.spark.tasks import FOUND, RESULTS, Gathering, Joining, Judging, PerQueryRows
+from karat.scale.spark.writing import writing_parquet
+from karat.statistics.gathered.ranks import Ranks, ranges_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["evaluate_frames"]
+
+_BYTES_IN_A_BUCKET = 8 << 20
+"""Of what Spark takes a table's size to be; of Parquet that is a million rows or so."""
+_BUCKETS_IN_A_PART = 4
+_MOST_BUCKETS = 1 << 14
+_RESULTS_AT_ONCE = 32
+_RANKED_AT_ONCE = 2_000_000
+_SCORES_HELD = 100_000
+"""So many of a column are brought to the driver for exact quantiles."""
+
+
+def evaluate_frames(
+    spark: "SparkSession",
+    request: Request,
+    tables: Sequence[Given],
+    budget: Budget,
+    *,
+    per_query: str | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """``tables`` are the gold, the systems' rankings and the attributes, as the request names them."""
+    _check(request)
+    with watched(spark, "Scoring", progress) as jobs:
+        work = _Work(jobs, request, tables, budget)
+        with writing_parquet(spark, per_query) as target:
+            found = work.found()
+            found.check(request)
+            check_number_of_queries(found, request)
+            if target is not None:
+                work.write(target)
+            return report_of(request, work.gathered(found))
+
+
+def _check(request: Request) -> None:
+    """Rows have no order on Spark."""
+    if request.duplicates in ("first", "last"):
+        raise UsageError(
+            f"--duplicates {request.duplicates} on Spark, where rows have no order", expected="error or max"
+        )
+    for one in request.asked:
+        if one.measure["ties"] == "order":
+            raise UsageError(f"{one.label} breaks ties by the order of rows, and on Spark they have none")
+
+
+class _Work:
+    """Jobs over the scores, which are computed once."""
+
+    def __init__(self, jobs: Jobs, request: Request, tables: Sequence[Given], budget: Budget) -> None:
+        self._jobs, self._request = jobs, request
+        self._columns = len(request.layout.columns)
+        self._sent = jobs.sent(request)
+        texts = alike(tables)
+        size = sum(_size(one.frame) for one in tables)
+        cores = jobs.spark.sparkContext.defaultParallelism
+        buckets = min(max(size // _BYTES_IN_A_BUCKET, 4 * cores), _MOST_BUCKETS)
+        self._parts = max(buckets // _BUCKETS_IN_A_PART, 2 * cores)
+        schemas = tuple(one.schema(texts) for one in tables)
+        rows_held = budget.block_rows(_BYTES_PER_ROW)
+        pieces = [
+            jobs.mapped(
+                one.bucketed(texts, buckets),
+                Packing(number, one.kind, one.where, tuple(one.columns.items())),
+                PIECES,
+            )
+            for number, one in enumerate(tables)
+        ]
+        together = reduce(lambda ours, theirs: ours.unionAll(theirs), pieces)
+        sorted_pieces = together.repartition(self._parts, BUCKET).sortWithinPartitions(BUCKET)
+        self._scores = jobs.kept(jobs.mapped(sorted_pieces, Judging(self._sent, schemas, rows_held), RESULTS))
+
+    def found(self) -> Found:
+        return self._sum(self._scores)
+
+    def write(self, path: str) -> None:
+        measures = ", ".join(f"`{one.label}` double" for one in self._request.asked)
+        rows = self._jobs.mapped(self._scores, PerQueryRows(self._sent), f"system string, query_id string, {measures}")
+        rows.write.parquet(path)
+
+    def gathered(self, found: Found) -> Gathered:
+        request = self._request
+        panels = panels_of(request, found)
+        surveyed = self._round(partial(survey, request, panels))
+        inhabited, outlined = surveyed.inhabited(panels, request)
+        tallied = self._round(partial(tally, request, inhabited, outlined, held=_SCORES_HELD))
+        ranks: Sequence[Sequence[Ranks]] = [[] for _ in inhabited]
+        if request.baseline is not None:
+            ranks = self._ranks(found.queries, (request, inhabited, outlined))
+        return Gathered(found, inhabited, outlined, tallied, ranks)
+
+    def _round(self, work: Callable[[Scored], Any]) -> Any:
+        sent = self._jobs.sent(work)
+        return self._sum(self._jobs.mapped(self._scores, Gathering(sent, self._columns), RESULTS))
+
+    def _sum(self, results: "DataFrame") -> Any:
+        """Of all partitions' results; of many, some are joined by tasks first."""
+        from pyspark.sql import functions as f
+
+        wanted = results.where(f.col("kind") == FOUND)
+        if self._parts > _RESULTS_AT_ONCE:
+            wanted = self._jobs.mapped(wanted.repartition(_RESULTS_AT_ONCE), Joining(), RESULTS)
+        found = [loads(row.result) for row in wanted.select("result").collect()]
+        self._jobs.raise_failure()
+        if not found:
+            raise DataError("found no rows", where=self._request.gold, expected="at least one query with an item")
+        return reduce(add, found)
+
+    def _ranks(self, queries: int, asked: Any) -> list[list[Ranks]]:
+        panels = asked[1]
+        pairs = len(self._request.layout.pairs) * len(panels)
+        ranges = ranges_for(queries * pairs, _RANKED_AT_ONCE)
+        rows = self._jobs.mapped(self._scores, Ranking(self._jobs.sent(asked), ranges, self._columns), RANGES)
+        joined = self._jobs.mapped(rows.repartition(len(ranges), "range"), JoiningRanks(), RANGES)
+        found = {row.range: loads(row.result) for row in joined.collect()}
+        return join_ranges([found[number] for number in sorted(found)])
+
+
+_BYTES_PER_ROW = 24.0
+
+
+def _size(frame: "DataFrame") -> int:
+    """What Spark takes the size of a table to be, before anything is read."""
+    return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))

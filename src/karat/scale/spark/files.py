@@ -1,0 +1,73 @@
+"""Paths that Spark reads → what is evaluated on it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from karat.columns import ITEM
+from karat.errors import DataError
+from karat.formats.attributes import read_attributes
+from karat.report import Report
+from karat.scale.inputs import SlicesAsked, group_items, read_item_cuts
+from karat.scale.memory import Budget
+from karat.scale.request import AttributesAsked, Request
+from karat.scale.spark.evaluation import evaluate_frames
+from karat.scale.spark.explaining import explained
+from karat.scale.spark.frames import Given, given
+from karat.scale.spark.jobs import Progress
+from karat.scale.tables import is_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["evaluate_files", "judged_items"]
+
+
+def evaluate_files(
+    spark: "SparkSession",
+    request: Request,
+    slices: Sequence[SlicesAsked],
+    item_slices: Sequence[SlicesAsked],
+    budget: Budget,
+    *,
+    per_query: str | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Gold, rankings and attributes by their paths, on any file system that Spark knows."""
+    with explained():
+        gold = given(_read(spark, request.gold), "gold", request.gold)
+        runs = [given(_read(spark, path), "run", path) for path in request.systems.values()]
+        tables = [given(_read_attributes(spark, one.path), "attributes", one.path) for one in slices]
+    notes: list[str] = []
+    groups = group_items(judged_items(gold), read_item_cuts(item_slices), notes) if item_slices else None
+    asked = tuple(AttributesAsked(one.path, one.asked) for one in slices)
+    whole = replace(request, attributes=asked, item_groups=groups)
+    everything = [gold, *runs, *tables]
+    report = evaluate_frames(spark, whole, everything, budget, per_query=per_query, progress=progress)
+    return replace(report, warnings=(*report.warnings, *notes))
+
+
+def judged_items(gold: Given) -> pl.Series:
+    """Each once, as strings, ascending."""
+    from pyspark.sql import functions as f
+
+    with explained():
+        ids = gold.frame.select(f.col(f"`{gold.columns[ITEM]}`").cast("string").alias(ITEM)).distinct().toArrow()
+    return pl.DataFrame(pl.from_arrow(ids))[ITEM].drop_nulls().sort()
+
+
+def _read(spark: "SparkSession", path: str) -> "DataFrame":
+    frame = spark.read.parquet(path)
+    if not frame.columns:
+        raise DataError("found no columns", where=path, expected="Parquet with query_id, item_id and a score or grade")
+    return frame
+
+
+def _read_attributes(spark: "SparkSession", path: str) -> Any:
+    """Parquet is read by Spark; what else is a table is small, and is read here."""
+    if "://" in path or is_table(path):
+        return _read(spark, path)
+    table, _ = read_attributes(path, "query")
+    return spark.createDataFrame(table.to_arrow(compat_level=pl.CompatLevel.oldest()))

@@ -1,0 +1,100 @@
+"""DataFrames of Spark as gold, rankings and attributes: columns found, types checked, ids alike."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from karat.columns import ITEM, QUERY, RANK, SCORE, find_id_column, match_columns
+from karat.errors import DataError, UsageError
+from karat.scale.spark.packing import BUCKET
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Given", "alike", "given"]
+
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A DataFrame, and which of its columns is what."""
+
+    frame: "DataFrame"
+    kind: str
+    where: str
+    columns: dict[str, str]
+    """karat's names → the given ones."""
+
+    def type_of(self, name: str) -> str:
+        return dict(self.frame.dtypes)[self.columns[name]]
+
+    def bucketed(self, texts: Sequence[str], buckets: int) -> "DataFrame":
+        """karat's columns, ids of one type, and the bucket that the query belongs to."""
+        from pyspark.sql import functions as f
+
+        def typed(name: str) -> Any:
+            column = f.col(f"`{self.columns[name]}`")
+            if name in (QUERY, ITEM) and self._holds_ids(name):
+                return column.cast("string" if name in texts else "bigint")
+            return column if self.kind == "attributes" else column.cast("double")
+
+        rows = self.frame.select(*(typed(name).alias(name) for name in self.columns))
+        return rows.withColumn(BUCKET, f.pmod(f.xxhash64(f.col(QUERY)), f.lit(buckets)).cast("int"))
+
+    def _holds_ids(self, name: str) -> bool:
+        return name == QUERY or self.kind != "attributes"
+
+    def schema(self, texts: Sequence[str]) -> pl.Schema:
+        """Of the rows in a block; that of attributes is taken from an empty frame."""
+        if self.kind == "attributes":
+            empty = pl.DataFrame(pl.from_arrow(self.bucketed(texts, 1).drop(BUCKET).limit(0).toArrow()))
+            return empty.schema
+        return pl.Schema(
+            {
+                name: (pl.String() if name in texts else pl.Int64()) if name in (QUERY, ITEM) else pl.Float64()
+                for name in self.columns
+            }
+        )
+
+
+def given(frame: Any, kind: str, where: str) -> Given:
+    """A DataFrame with the columns of a gold, a run, or attributes of queries."""
+    if not hasattr(frame, "mapInArrow"):
+        raise UsageError(f"the {where} is a {type(frame).__name__}", expected="a DataFrame of Spark")
+    names = list(frame.columns)
+    if kind == "attributes":
+        found = find_id_column(names, "query", where)
+        columns = {QUERY: found} | {name: name for name in names if name not in (found, QUERY)}
+    else:
+        columns = match_columns(names, kind, where)
+        if SCORE in columns:
+            columns.pop(RANK, None)
+    one = Given(frame, kind, where, columns)
+    _check_types(one)
+    return one
+
+
+def _check_types(one: Given) -> None:
+    for name, column in one.columns.items():
+        kind = one.type_of(name)
+        if name == QUERY or (name == ITEM and one.kind != "attributes"):
+            if kind != "string" and kind not in _WHOLE:
+                raise DataError(
+                    f"the ids in column {column!r} are of type {kind}",
+                    where=one.where,
+                    expected="strings or whole numbers",
+                )
+        elif one.kind != "attributes" and kind not in (*_WHOLE, "float", "double", "boolean") and "decimal" not in kind:
+            raise DataError(f"column {column!r} is of type {kind}", where=one.where, expected="numbers")
+
+
+def alike(tables: Sequence[Given]) -> list[str]:
+    """The ids that are compared as text: those that are text in one of the tables."""
+    return [
+        name
+        for name in (QUERY, ITEM)
+        if any(one.type_of(name) == "string" for one in tables if name == QUERY or one.kind != "attributes")
+    ]

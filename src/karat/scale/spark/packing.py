@@ -1,0 +1,82 @@
+"""Rows on their way to the tasks that judge them: many rows of a bucket of queries in one piece.
+
+Spark moves rows one by one; of a piece of thousands, packed as Arrow, it only moves the bytes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from karat.columns import ITEM, QUERY
+from karat.errors import DataError
+from karat.scale.scratch import packed
+
+__all__ = ["BUCKET", "PIECES", "Packing"]
+
+BUCKET = "bucket"
+PIECES = f"{BUCKET} int, number int, piece binary"
+_ROWS_AT_ONCE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Packing:
+    """One of the tables: its place among them, and what is to be true of its rows."""
+
+    number: int
+    kind: str
+    """``gold``, ``run`` or ``attributes``."""
+    where: str
+    names: tuple[tuple[str, str], ...]
+    """Of each column, karat's name and the given one."""
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        held: list[pl.DataFrame] = []
+        for batch in batches:
+            frame = pl.DataFrame(pl.from_arrow(batch))
+            self._check(frame)
+            held.append(frame)
+            if sum(one.height for one in held) >= _ROWS_AT_ONCE:
+                yield self._pieces(held)
+                held = []
+        if any(one.height for one in held):
+            yield self._pieces(held)
+
+    def _check(self, frame: pl.DataFrame) -> None:
+        for name, given in self.names:
+            if self.kind == "attributes" and name != QUERY:
+                continue
+            absent = frame[name].is_null()
+            if not absent.any() and (name in (QUERY, ITEM) or frame[name].is_finite().all()):
+                continue
+            wrong = absent if absent.any() else ~frame[name].is_finite()
+            row = frame.row(wrong.arg_max() or 0, named=True)
+            if name in (QUERY, ITEM):
+                known = ", ".join(f"{given} {row[name]!r}" for name, given in self.names if row[name] is not None)
+                raise DataError(f"a row has no {given} ({known})", where=self.where, expected="an id in every row")
+            raise DataError(
+                f"the {given} of item {row[ITEM]!r} for query {row[QUERY]!r} is {row[name]}",
+                where=self.where,
+                expected=f"a finite {name} in every row",
+                hint="Drop such rows, or give those items the lowest score.",
+            )
+
+    def _pieces(self, frames: list[pl.DataFrame]) -> Any:
+        rows = pl.concat(frames, rechunk=True)
+        bucket = rows[BUCKET].to_numpy()
+        order = np.argsort(bucket.astype(np.uint16), kind="stable")
+        ordered, sorted_buckets = rows.drop(BUCKET)[order], bucket[order]
+        edges = np.flatnonzero(np.diff(sorted_buckets)) + 1
+        firsts, lasts = np.concatenate(([0], edges)), np.concatenate((edges, [len(order)]))
+        pieces = [bytes(packed(ordered.slice(a, b - a))) for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True)]
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.array(sorted_buckets[firsts], pa.int32()),
+                pa.array(np.full(len(pieces), self.number), pa.int32()),
+                pa.array(pieces, pa.binary()),
+            ],
+            names=[BUCKET, "number", "piece"],
+        )
