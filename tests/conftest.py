@@ -1,13 +1,17 @@
-"""Before anything loads NumPy: threads of its BLAS that have nothing to do give way soon, as in karat's own commands.
+"""Before anything loads NumPy and Polars: with a worker of pytest a core, threads are time taken from another's tests.
 
-By default they wait for more work on a core each, and with a worker of pytest a core that is time taken from another's
-tests. How many there are, and so every digit, stays as it is.
+Those of BLAS that have nothing to do give way soon, as in karat's own commands; by default they wait for more work on a
+core each. How many there are, and so every digit, stays as it is. Polars and karat's own have one in each worker. Tests
+of what threads change ask for theirs.
 """
 
 import gc
 import os
 
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "14")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for name in ("POLARS_MAX_THREADS", "KARAT_THREADS"):
+        os.environ.setdefault(name, "1")
 
 
 def pytest_collection_finish() -> None:
