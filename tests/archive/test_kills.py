@@ -12,7 +12,7 @@ from karat.archive import Archive, Run
 
 from .made import QUERIES, kept, put_small
 
-KILLS = 100
+KILLS = 60
 """Of forked runs; scripts/kill_runs.py kills the real command 200 times, which takes minutes."""
 ROOT = Path(__file__).parents[2]
 
