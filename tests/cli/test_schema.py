@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
+from karat.cli.schema import schema_text
 from karat.plan import GOLD_KINDS, SYSTEM_KINDS
 
 from .conftest import Karat
@@ -20,15 +22,21 @@ from .terminal import in_terminal
 MOVIES = (files("karat") / "samples" / "movies" / "karat.toml").read_text(encoding="utf-8")
 
 
-def errors_of(karat: Karat, text: str) -> list[Any]:
-    schema = json.loads(karat("schema").out)
+@cache
+def validator() -> Any:
+    schema = json.loads(schema_text())
     jsonschema.Draft202012Validator.check_schema(schema)
-    return list(jsonschema.Draft202012Validator(schema).iter_errors(tomllib.loads(text)))
+    return jsonschema.Draft202012Validator(schema)
+
+
+def errors_of(text: str) -> list[Any]:
+    return list(validator().iter_errors(tomllib.loads(text)))
 
 
 def test_it_is_a_schema_and_names_everything(karat: Karat) -> None:
     outcome = karat("schema")
     assert (outcome.code, outcome.err) == (0, "") and "\x1b" not in outcome.out
+    assert outcome.out == schema_text()
     schema = json.loads(outcome.out)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     for kind in (*GOLD_KINDS.names(), *SYSTEM_KINDS.names()):
@@ -38,14 +46,14 @@ def test_it_is_a_schema_and_names_everything(karat: Karat) -> None:
         assert "description" in named | value, f"an editor shows what {key} is for"
 
 
-def test_plans_that_run_are_valid(karat: Karat) -> None:
-    assert errors_of(karat, MOVIES) == []
+def test_plans_that_run_are_valid() -> None:
+    assert errors_of(MOVIES) == []
 
 
 @pytest.mark.parametrize("kind", ["runs", "spaces", "reference", "search"])
 def test_drafts_are_valid(karat: Karat, kind: str) -> None:
     assert karat("init", kind, "-q").code == 0
-    assert errors_of(karat, Path("karat.toml").read_text()) == []
+    assert errors_of(Path("karat.toml").read_text()) == []
 
 
 def test_short_forms_are_valid(karat: Karat) -> None:
@@ -58,7 +66,7 @@ def test_short_forms_are_valid(karat: Karat) -> None:
     ):
         put("karat.toml", text)
         assert karat("run").code == 0
-        assert errors_of(karat, text) == []
+        assert errors_of(text) == []
 
 
 @pytest.mark.parametrize(
@@ -76,7 +84,7 @@ def test_short_forms_are_valid(karat: Karat) -> None:
 def test_what_karat_refuses_is_invalid(karat: Karat, replaced: str, by: str) -> None:
     assert MOVIES.count(replaced) == 1
     text = MOVIES.replace(replaced, by)
-    assert errors_of(karat, text)
+    assert errors_of(text)
     put("karat.toml", text)
     assert karat("run").code == 2
 

@@ -5,8 +5,8 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
@@ -28,15 +28,20 @@ def packages() -> dict[str, str]:
     wanted = [name for name in dict.fromkeys((*_optional(), *_BESIDE)) if _is_loaded(name)]
     for name in dict.fromkeys((*_ALWAYS, *wanted)):
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
+            found[name] = _version(name)
     return found
 
 
-def _optional() -> Iterator[str]:
+_version = cache(version)
+"""Looked up once: it takes milliseconds, and what is loaded stays what it is."""
+
+
+@cache
+def _optional() -> tuple[str, ...]:
     """``psycopg[binary]>=3.2; extra == 'pgvector'`` → psycopg"""
     with suppress(PackageNotFoundError):
-        for line in requires("karat") or ():
-            yield re.split(r"[^\w.-]", line.strip(), maxsplit=1)[0]
+        return tuple(re.split(r"[^\w.-]", line.strip(), maxsplit=1)[0] for line in requires("karat") or ())
+    return ()
 
 
 def _is_loaded(package: str) -> bool:
