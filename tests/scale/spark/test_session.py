@@ -226,6 +226,7 @@ def test_ctrl_c_leaves_nothing_behind(moment: str, can_run_spark: None, tmp_path
             kill_session(process.pid)
     assert process.returncode == -signal.SIGINT
     assert said.strip().splitlines()[-1] == "KeyboardInterrupt"
+    assert said.count("Traceback") == 1 and "ERROR" not in said
     assert list(temp.iterdir()) == []
 
 
@@ -250,6 +251,24 @@ def test_several_masters_of_one_cluster() -> None:
     master = read_master("spark://localhost:7077,[::1]:7078")
     assert master.hosts == (("localhost", 7077), ("::1", 7078)) and master.on_this_machine
     assert not read_master("spark://example.org:7077").on_this_machine
+
+
+def test_too_little_memory_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"1,048,576 bytes of memory for Spark's Java; expected 471,859,200 bytes"):
+        open_session(memory=1 << 20).__enter__()
+
+
+@pytest.mark.slow
+def test_a_spark_that_does_not_start_says_why(can_run_spark: None, tmp_path: Path) -> None:
+    """In a process of its own: only one session is active at a time."""
+    script = (
+        "from pathlib import Path; from karat.scale.spark.session import open_session;"
+        f"open_session('local[1]', temp=Path({str(tmp_path)!r}), settings={{'spark.driver.memory': '99m'}}).__enter__()"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    told = ran.stderr.strip().splitlines()[-1]
+    assert told.startswith("karat.errors.DataError: local[1]: Spark does not start: ") and "memory" in told
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_master_that_does_not_answer_is_told_at_once() -> None:

@@ -19,6 +19,8 @@ __all__ = ["EVERY_CORE", "check_classic", "check_libraries", "open_session"]
 
 EVERY_CORE = "local[*]"
 """The master where none is named: every core of this machine."""
+_LEAST_MEMORY = 450 << 20
+"""With less, Spark does not start."""
 
 
 @contextmanager
@@ -35,6 +37,10 @@ def open_session(
     disk; ``settings`` are Spark's own, by name. All three are for a session of our own.
     """
     check_libraries()
+    if memory is not None and memory < _LEAST_MEMORY:
+        raise UsageError(
+            f"{memory:,} bytes of memory for Spark's Java", expected=f"{_LEAST_MEMORY:,} bytes (450 MiB) or more"
+        )
     with quiet():
         running = _running(master)
     if running is not None:
