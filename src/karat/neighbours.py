@@ -5,7 +5,6 @@ the products leave open who is the last of the k, all who may be are scored. So 
 whatever the size of a tile and the number of threads, and no more is held than a tile.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.blocks import cut_rows, in_threads
+from karat.blocks import cut_rows, in_threads, threads
 from karat.leaving import LeftOut
 from karat.placing import levels_of, placed
 from karat.selection import NOBODY, PARTS, Best, Tile, buffer_of, taken
@@ -134,7 +133,7 @@ class _Search:
         """Of every query the items whose stand-ins are highest, and these stand-ins; in no order."""
         best = Best(self.n_queries, self.keep)
         itself = self._is_itself
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(threads()) as pool:
             for tile in self._triangle() if itself else self._rectangles():
                 best.add(tile, pool, across=False, before=partial(self._leave_out, tile))
                 if itself and tile.first != tile.low:
