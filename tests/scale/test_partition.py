@@ -74,7 +74,7 @@ def test_nothing_is_seen_in_the_folder_and_all_is_closed(tmp_path: Path) -> None
     before = open_files()
     partition = Partition([SCHEMA, SCHEMA], 1_000, 10, temp=tmp_path)
     partition.add(0, rows_of([1] * 500 + [2] * 500))
-    assert list(tmp_path.iterdir()) == [] and open_files() == before + 2
+    assert list(tmp_path.iterdir()) == [] and open_files() == before + 1
     blocks = partition.blocks()
     next(blocks)
     blocks.close()

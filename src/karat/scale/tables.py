@@ -12,7 +12,7 @@ from karat.errors import DataError
 from karat.formats.parquet import check_rows, unreadable
 from karat.intake import as_ids, finite_numbers
 from karat.scale.files import Named, is_table, names_of_folders, parquet_files
-from karat.scale.partition import packed_size
+from karat.scale.scratch import packed
 
 __all__ = ["Part", "Table", "is_table", "open_table"]
 
@@ -63,7 +63,7 @@ class Table:
         """Packed, as the first rows tell."""
         part = next(part for part in self.parts if part.rows)
         head = next(self._frames(part, _SAMPLED_ROWS, self.schema.names()))
-        return packed_size(head) / head.height
+        return len(packed(head)) / head.height
 
     def with_text(self, name: str) -> "Table":
         """With the ids of one column read as text."""
