@@ -88,6 +88,7 @@ EXTRAS = {
     "integrations/mlflow.py": {"mlflow"},
     "integrations/sentence_transformers.py": {"sentence_transformers", "torch"},
     "integrations/wandb.py": {"wandb"},
+    "scale/spark/api.py": {"pyspark"},
     "scale/spark/evaluation.py": {"pyspark"},
     "scale/spark/files.py": {"pyspark"},
     "scale/spark/frames.py": {"pyspark"},

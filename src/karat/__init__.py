@@ -80,7 +80,7 @@ _HOMES = {
     **dict.fromkeys(("Fusion", "fuse"), "karat.rankers.fusion"),
     "Report": "karat.report",
     "Scores": "karat.results",
-    "Comparison": "karat.statistics.comparison",
+    "Comparison": "karat.statistics.differences",
     "Estimate": "karat.statistics.estimates",
     "Resampling": "karat.statistics.intervals",
     "Target": "karat.targets",

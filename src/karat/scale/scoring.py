@@ -24,6 +24,8 @@ __all__ = ["Found", "Scored", "score_block"]
 
 _KEY = "key"
 _EXAMPLES = 3
+_MOST_VALUES = 200_000
+"""So many of an attribute are told apart when groups are made."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +125,7 @@ class Found:
             ),
             tuple(one + two for one, two in zip(self.shared, other.shared, strict=True)),
             tuple(
-                {name: census + two[name] for name, census in one.items()}
+                {name: (census + two[name]).limited(_MOST_VALUES) for name, census in one.items()}
                 for one, two in zip(self.censuses, other.censuses, strict=True)
             ),
         )

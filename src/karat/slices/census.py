@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from karat.statistics.quantiles import about
 from karat.types import Floats, Ints
 
 __all__ = ["Census", "prepared", "written"]
@@ -49,6 +50,8 @@ class Census:
     rows: int
     distinct: int
     """How many values there are, none at all being one; of lists, 0."""
+    rounded: bool = False
+    """Numbers stand for all that are about the same, as there were too many."""
 
     @classmethod
     def of(cls, column: pl.Series) -> "Census":
@@ -64,7 +67,25 @@ class Census:
         """Of other rows of the same column."""
         values, counts = pl.concat([self.values, other.values]), np.concatenate((self.counts, other.counts))
         lacking = self.lacks or other.lacks
-        return _counted(self.dtype, values, counts, self.rows + other.rows, lacking)
+        found = _counted(self.dtype, values, counts, self.rows + other.rows, lacking)
+        return found._rounded() if self.rounded or other.rounded else found
+
+    def limited(self, most: int) -> "Census":
+        """With no more values than so many: numbers are rounded then, and of texts some left out.
+
+        Whether that happens hangs on how many there are in all, not on the parts in which they came. So many texts
+        make too many groups anyhow.
+        """
+        if len(self.values) <= most:
+            return self
+        if self.is_number:
+            return self._rounded()
+        return replace(self, values=self.values.head(most + 1), counts=self.counts[: most + 1])
+
+    def _rounded(self) -> "Census":
+        numbers = pl.Series(_VALUE, about(self.values.cast(pl.Float64).to_numpy()))
+        found = _counted(pl.Float64(), numbers, self.counts, self.rows, self.lacks)
+        return replace(found, rounded=True)
 
     @property
     def lacks(self) -> bool:

@@ -231,7 +231,8 @@ def _by_quantiles(census: Census, attribute: Attribute) -> list[Definition]:
         inside = distinct[place == number]
         if inside.size:
             name = f"{attribute.name}=q{len(groups) + 1}"
-            groups.append(Definition(name, _range_of(inside), (_Lies(attribute.name, low, high, True),)))
+            note = f"about {_range_of(inside)}" if census.rounded else _range_of(inside)
+            groups.append(Definition(name, note, (_Lies(attribute.name, low, high, True),)))
     return groups
 
 

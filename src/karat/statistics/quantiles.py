@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from karat.types import Floats, Ints
 
-__all__ = ["ERROR", "Quantiles"]
+__all__ = ["ERROR", "Quantiles", "about"]
 
 _BITS_DROPPED = 41
 ERROR = 2.0**-12
@@ -71,6 +71,11 @@ class Quantiles:
             "at": {f"{share:g}": None if isnan(value) else value for share, value in found},
             "relative_error": self.error,
         }
+
+
+def about(values: Floats) -> Floats:
+    """The values rounded as they are counted: what is about the same becomes the same."""
+    return _middles(_places(values))
 
 
 def _places(values: Floats) -> Ints:

@@ -98,7 +98,8 @@ class _Work:
         self._scores = jobs.kept(jobs.mapped(sorted_pieces, Judging(self._sent, schemas, rows_held), RESULTS))
 
     def found(self) -> Found:
-        return self._sum(self._scores)
+        found: Found = self._sum(self._scores)
+        return found
 
     def write(self, path: str) -> None:
         measures = ", ".join(f"`{one.label}` double" for one in self._request.asked)

@@ -29,7 +29,7 @@ class Given:
     """karat's names → the given ones."""
 
     def type_of(self, name: str) -> str:
-        return dict(self.frame.dtypes)[self.columns[name]]
+        return str(dict(self.frame.dtypes)[self.columns[name]])
 
     def bucketed(self, texts: Sequence[str], buckets: int) -> "DataFrame":
         """karat's columns, ids of one type, and the bucket that the query belongs to."""

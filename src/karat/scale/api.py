@@ -1,0 +1,94 @@
+"""What a script calls for tables that are too large to be read whole."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from karat.errors import UsageError
+from karat.evaluation import DEFAULT_MEASURES, resolve_all
+from karat.judging import DuplicateRule
+from karat.measure import Measure, Value
+from karat.report import Report
+from karat.scale.blocks import Progress
+from karat.scale.inputs import SlicesAsked, opened
+from karat.scale.memory import Budget, parse_memory
+from karat.scale.one_process import evaluate_in_blocks
+from karat.scale.request import Request
+from karat.slices import Attribute, parse_attributes
+from karat.statistics.intervals import Resampling
+
+__all__ = ["attributes_named", "evaluate", "request_for"]
+
+_RESAMPLING = Resampling()
+
+
+def evaluate(
+    gold: str | Path,
+    runs: str | Path | Mapping[str, str | Path],
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
+    *,
+    baseline: str | None = None,
+    slices: str | Path | None = None,
+    by: str | None = None,
+    item_slices: str | Path | None = None,
+    items_by: str | None = None,
+    how: Resampling | None = _RESAMPLING,
+    dialect: str | None = None,
+    duplicates: DuplicateRule = "error",
+    quantiles: Sequence[float] = (),
+    per_query: str | Path | None = None,
+    memory: str = "2GB",
+    temp: str | Path | None = None,
+    progress: Progress = lambda what, done, of: None,
+    **conventions: Value,
+) -> Report:
+    """Score rankings that are Parquet files or folders of them in blocks, within so much memory.
+
+    ``runs`` is one path, or several by name; with ``baseline`` they are compared with that one. ``slices`` is a table
+    of attributes of queries, and ``by`` says which to break down by; ``item_slices`` and ``items_by`` are the same for
+    items. ``quantiles`` are shares of the queries, such as 0.05 and 0.5. Every query's scores go to ``per_query``: a
+    new folder, or a file.
+
+    >>> karat.scale.evaluate("gold/", {"old": "old/", "new": "new/"}, "ndcg@10", baseline="old").comparisons
+    """
+    named = runs if isinstance(runs, Mapping) else {Path(runs).stem: runs}
+    systems = {name: str(path) for name, path in named.items()}
+    request = request_for(
+        str(gold), systems, measures, dialect, conventions, how=how, baseline=baseline, duplicates=duplicates
+    )
+    budget, folder = Budget(parse_memory(memory)), None if temp is None else Path(temp)
+    target = None if per_query is None else Path(per_query)
+    request = replace(request, quantiles=tuple(quantiles))
+    of_queries, of_items = _asked(slices, by), _asked(item_slices, items_by)
+    with opened(request, of_queries, of_items, budget, folder) as (whole, tables, notes):
+        report = evaluate_in_blocks(whole, tables, budget, per_query=target, temp=folder, progress=progress)
+    return replace(report, warnings=(*report.warnings, *notes))
+
+
+def request_for(
+    gold: str,
+    systems: Mapping[str, str],
+    measures: str | Measure | Iterable[str | Measure],
+    dialect: str | None,
+    conventions: Mapping[str, Value],
+    *,
+    how: Resampling | None,
+    baseline: str | None,
+    duplicates: DuplicateRule,
+) -> Request:
+    """Measures by name; systems by name, with where they are from."""
+    listed = [measures] if isinstance(measures, str | Measure) else measures
+    asked = tuple(resolve_all(listed, dialect, conventions))
+    if not systems or not asked:
+        raise UsageError(f"found {len(systems)} rankings and {len(asked)} measures", expected="one of each, or more")
+    return Request(gold, dict(systems), asked, how, baseline, duplicates)
+
+
+def attributes_named(by: str | None) -> list[tuple[Attribute, ...]] | None:
+    return parse_attributes(by) if by else None
+
+
+def _asked(given: str | Path | None, by: str | None) -> list[SlicesAsked]:
+    if given is None and by is not None:
+        raise UsageError(f"no table has the attributes {by!r}", expected="slices=…, or item_slices=…")
+    return [] if given is None else [SlicesAsked(str(given), attributes_named(by))]
