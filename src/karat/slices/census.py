@@ -65,10 +65,11 @@ class Census:
 
     def __add__(self, other: "Census") -> "Census":
         """Of other rows of the same column."""
+        if self.rounded != other.rounded:
+            return self._rounded() + other._rounded()
         values, counts = pl.concat([self.values, other.values]), np.concatenate((self.counts, other.counts))
-        lacking = self.lacks or other.lacks
-        found = _counted(self.dtype, values, counts, self.rows + other.rows, lacking)
-        return found._rounded() if self.rounded or other.rounded else found
+        found = _counted(self.dtype, values, counts, self.rows + other.rows, self.lacks or other.lacks)
+        return replace(found, rounded=self.rounded)
 
     def limited(self, most: int) -> "Census":
         """With no more values than so many: numbers are rounded then, and of texts some left out.
