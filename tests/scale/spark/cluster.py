@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .processes import command_of, kill_session, of_session, wait_for
+from .processes import command_of, end_with_parent, kill_session, of_session, wait_for
 
 WORKERS = 2
 _STARTS_WITHIN, _ENDS_WITHIN = 90.0, 10.0
@@ -35,7 +35,7 @@ class Cluster:
         try:
             wait_for(lambda: self._found(r"Starting Spark master at (spark://\S+)"), _STARTS_WITHIN, "Spark's master")
             self.url = self._found(r"Starting Spark master at (spark://\S+)")[0]
-            self.add_workers(WORKERS)
+            self.fill_up()
         except BaseException:
             self.stop()
             raise
@@ -46,8 +46,9 @@ class Cluster:
         own = {"SPARK_CONF_DIR": str(self.settings), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
         return {**os.environ, **own}
 
-    def add_workers(self, count: int) -> None:
-        for _ in range(count):
+    def fill_up(self) -> None:
+        """Start as many workers as are missing."""
+        while len(self.workers) < WORKERS:
             self._started += 1
             name = f"worker-{self._started}"
             options = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / name))
@@ -96,6 +97,7 @@ class Cluster:
                 stderr=log,
                 env={**self.environment, **daemon},
                 start_new_session=True,
+                preexec_fn=end_with_parent,
             )
 
     def _found(self, pattern: str) -> list[str]:

@@ -1,5 +1,6 @@
 """One session and one cluster for all tests that need them, which skip where Spark cannot run."""
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -36,9 +37,18 @@ def spark(can_run_spark: None) -> Iterator["SparkSession"]:
 
 
 @pytest.fixture(scope="session")
-def cluster(can_run_spark: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def started_cluster(can_run_spark: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    if sys.platform != "linux":
+        pytest.skip("the cluster's processes are looked for in /proc")
     made = Cluster(tmp_path_factory.mktemp("cluster"))
     try:
         yield made
     finally:
         made.stop()
+
+
+@pytest.fixture
+def cluster(started_cluster: Cluster) -> Cluster:
+    """With all its workers, whatever became of them in the test before."""
+    started_cluster.fill_up()
+    return started_cluster

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+_PR_SET_PDEATHSIG = 1
+
 
 def of_session(session: int) -> list[int]:
     """The processes of a session, whatever groups they made for themselves."""
@@ -34,6 +36,13 @@ def kill_session(session: int) -> None:
     for pid in of_session(session):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+
+
+def end_with_parent() -> None:
+    """To be called in a child: it is killed when its parent is, so that nothing outlives tests that were killed."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def wait_for(holds: Callable[[], object], within: float, what: str) -> None:

@@ -10,10 +10,7 @@ import pytest
 from .cluster import Cluster
 from .processes import of_session
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
-]
+pytestmark = pytest.mark.slow
 _ENDS_WITHIN = 180
 
 

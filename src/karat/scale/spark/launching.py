@@ -103,6 +103,7 @@ def _settings(master: Master, memory: int | None, folder: Path) -> dict[str, str
 
 def _start(settings: Mapping[str, str], folder: Path) -> tuple["SparkSession", Any]:
     """The session, and the way to its Java process; None where that was there before us."""
+    import pyspark
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
@@ -115,7 +116,9 @@ def _start(settings: Mapping[str, str], folder: Path) -> tuple["SparkSession", A
     except Exception as error:
         said = _said(error)
         _end(gateway)
-        raise DataError(f"Spark does not start: {said}", where=settings["spark.master"]) from error
+        where = settings["spark.master"]
+        hint = f"Is it a master of Spark {pyspark.__version__}? Its log says more." if "://" in where else None
+        raise DataError(f"Spark does not start: {said}", where=where, hint=hint) from error
 
 
 def _launch(conf: Any, folder: Path) -> Any:
