@@ -15,6 +15,8 @@ __all__ = ["draw_sums", "flip_sums"]
 
 _RESAMPLES_PER_PART = 2560
 _QUERIES_PER_BLOCK = 128
+_PRODUCTS_AT_ONCE = 1 << 18
+"""More at a time, and OpenBLAS would start threads within ours, which then wait for each other."""
 
 
 def draw_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:
@@ -44,12 +46,15 @@ def _sums(numbers: type[Weights] | type[Signs], keys: Keys, columns: Floats, res
         sums = np.zeros((across.shape[0], last - first), dtype=np.int64)
         exact, product = np.zeros((2, *sums.shape))
         since = 0
+        parts = cut_rows(last - first, max(1, _PRODUCTS_AT_ONCE // (across.shape[0] * _QUERIES_PER_BLOCK)))
         for start, end in blocks:
             if end - since > LARGEST_BLOCK:
                 sums += exact.astype(np.int64)
                 exact[:] = 0.0
                 since = start
-            np.matmul(across[:, start:end], drawn.draw(keys[start:end]), out=product)
+            weights = drawn.draw(keys[start:end])
+            for low, high in parts:
+                np.matmul(across[:, start:end], weights[:, low:high], out=product[:, low:high])
             np.add(exact, product, out=exact)
         return sums + exact.astype(np.int64)
 
