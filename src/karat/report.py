@@ -152,7 +152,12 @@ class Report:
     @property
     def keeps_queries(self) -> bool:
         """Whether the versioned form can hold every query's scores."""
-        return len(self._queries) <= _MOST_QUERIES_KEPT and not any(one.elsewhere for one in self.systems.values())
+        return self.holds_queries and len(self._queries) <= _MOST_QUERIES_KEPT
+
+    @property
+    def holds_queries(self) -> bool:
+        """Whether every query's scores are here; in blocks they are written on the way, if at all."""
+        return not any(one.elsewhere for one in self.systems.values())
 
     @property
     def level(self) -> float:

@@ -44,8 +44,7 @@ def deliver(
     quiet: bool,
 ) -> None:
     """Write the files asked for, print the report as JSON or by ``show``, then warnings and what to try next."""
-    held = not any(scores.elsewhere for scores in report.systems.values())
-    _write_all(report, outputs or [], per_query if held else None)
+    _write_all(report, outputs or [], per_query if report.holds_queries else None)
     if as_json:
         from karat.reports.json import summary_to_json
 

@@ -70,8 +70,8 @@ def assess_in_blocks(
     budget = _budget(scoring)
     work = _by_spark if scoring.on is Place.spark else _here
     report = work(request, budget, scoring, per_query)
-    if any(path.suffix.lower() == ".html" for path in outputs):
-        say("Single queries are not on the page: --per-query has their scores.", quiet=scoring.quiet)
+    if per_query is None and any(path.suffix.lower() == ".html" for path in outputs):
+        say("Single queries are not on the page: karat evaluate --per-query writes their scores.", quiet=scoring.quiet)
     return report
 
 

@@ -55,6 +55,8 @@ def assess_files(
     if quantiles and not report.quantiles:
         report = replace(report, quantiles=_quantiles(report, quantiles))
     provenance = {"gold": gold, "runs": systems, "dialect": scoring.dialect}
+    if per_query is not None and not report.holds_queries:
+        provenance["per_query"] = str(per_query)
     return replace(
         report,
         provenance=provenance,

@@ -88,7 +88,7 @@ def print_comparison(report: Report) -> None:
         screen.print(legend(report))
     for one in report.comparisons:
         if one.measure == report.labels[0]:
-            screen.print(f"\n{tally(one)}" + ("; largest losses:" if one.worse else ""))
+            screen.print(f"\n{tally(one)}" + ("; largest losses:" if losses_of(report, one.system) else ""))
             _print_losses(screen, report, one.system)
     for line in power_lines(report):
         screen.print(line)

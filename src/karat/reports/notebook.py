@@ -91,8 +91,7 @@ def scores_snippet(scores: Scores) -> str:
     for label in scores.labels:
         one = scores.summary(label)
         rows.append([beside(label, usual.get(label)), estimate_shown(one), f"{one.n:,}", f"{one.undefined:,}"])
-    title = f"Scores of {scores.source} over {count(len(scores.queries), 'query', 'queries')}"
-    return _box(_title(title), _table((["measure", "mean", "n", "undefined"], rows)), _warnings(scores.warnings))
+    return _box(_title(scores.title), _table((["measure", "mean", "n", "undefined"], rows)), _warnings(scores.warnings))
 
 
 @SNIPPETS.register("comparison")

@@ -58,6 +58,7 @@ def report_of(request: Request, gathered: Gathered) -> Report:
         name: replace(
             scores_under(request.asked, nobody, np.empty((0, len(request.asked))), source=source),
             elsewhere=found.queries,
+            known=estimates[0][name],
         )
         for name, source in request.systems.items()
     }

@@ -34,8 +34,10 @@ class Details:
     """By system and query, which keywords were asked for, and which of them each result has and lacks."""
 
     @classmethod
-    def of(cls, report: Report) -> "Details":
-        """From a report that was just made."""
+    def of(cls, report: Report) -> "Details | None":
+        """From a report that was just made; None where it does not hold the queries' scores."""
+        if not report.holds_queries:
+            return None
         queries = next(iter(report.systems.values())).queries
         ids = [str(query) for query in queries]
         named = {} if report.interactions else report.names

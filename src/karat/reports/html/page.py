@@ -60,6 +60,8 @@ def page_of(
     """One HTML file; ``history`` are charts of earlier runs."""
     context = context_of(form, details, manifest=manifest, history=history)
     about = context["about"]
+    if details is None:
+        context |= {"unheld": True, "written_to": (form.get("provenance") or {}).get("per_query")}
     bare = rendered("report.html", context | {"about": embedded(about), "packed": None}, inline=True)
     if details is None or not about["labels"]:
         return bare
@@ -149,6 +151,8 @@ def context_of(
         "sections": list(_contents(sliced, many, cases, lost, drawn)),
         "about": _about(form, details, shown, (one, many)),
         "packed": None,
+        "unheld": False,
+        "written_to": None,
     }
 
 

@@ -90,10 +90,7 @@
   const holder = $("#about");
   if (!holder) return;
   const about = JSON.parse(holder.textContent);
-  if (!about.api && !$("#table")) { // a report that was made without its queries
-    $("#queries").hidden = true;
-    return;
-  }
+  if (!about.api && !$("#table")) return; // a report that was made without its queries
   const many = about.many;
   // Which system another is held against: the report's baseline, or its own earlier self where runs are compared.
   const baseOf = (at) => (about.bases ? about.bases[at] : about.baseline);
