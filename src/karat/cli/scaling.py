@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["assess_in_blocks", "is_for_blocks"]
 
+_OF_A_TASK = 10**9
 _LARGE = 1 << 30
 _SHARE_OF_MEMORY = 8
 """Parquet files of one part in so many of the memory take about all of it when they are judged whole."""
@@ -86,6 +87,8 @@ def _budget(scoring: Scoring) -> "Budget":
 
     if scoring.memory is not None:
         return Budget(parse_memory(scoring.memory))
+    if scoring.on is Place.spark:
+        return Budget(_OF_A_TASK)
     return Budget(max(available_memory() // 2, LEAST_MEMORY))
 
 
