@@ -7,7 +7,7 @@ while it ends; and Spark, which takes over Ctrl-C from whoever starts it in the 
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
@@ -53,8 +53,7 @@ def own_session(
                 spark, _ = starting.result()
             yield spark
         finally:
-            if starting.exception() is None:
-                aside.submit(_stop, *starting.result()).result()
+            aside.submit(_stop, starting).result()  # behind the start, and done even if nobody waits for it
 
 
 def _folder(temp: Path | None) -> TemporaryDirectory[str]:
@@ -132,7 +131,10 @@ def _launch(conf: Any, folder: Path) -> Any:
             raise DataError("the Java process of Spark ended at once", hint=_last_words(folder)) from None
 
 
-def _stop(spark: "SparkSession", gateway: Any) -> None:
+def _stop(starting: "Future[tuple[SparkSession, Any]]") -> None:
+    if starting.exception() is not None:
+        return
+    spark, gateway = starting.result()
     try:
         spark.stop()
     finally:
