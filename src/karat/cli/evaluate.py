@@ -11,6 +11,7 @@ from karat.cli.options import (
     JsonOption,
     MeasuresOption,
     OutputOption,
+    Place,
     RunsArgument,
     Scoring,
     takes_scoring_options,
@@ -49,7 +50,7 @@ def evaluate_command(
     scoring: Scoring,
     measures: MeasuresOption = None,
     per_query: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--per-query",
             metavar="FILE",
@@ -69,7 +70,8 @@ def evaluate_command(
     Prints a table of means with bootstrap intervals over queries and the number of queries averaged, and warns of what
     would mislead: missing queries, unjudged items, equal scores at the cut-off.
     """
-    check_outputs(output, per_query)
+    on_this_machine = scoring.on is Place.here
+    check_outputs(output, Path(per_query) if per_query and on_this_machine else None)
     if no_ci and (scoring.slices or scoring.item_slices):
         raise UsageError("--no-ci leaves nothing to tell slices apart by", hint="Leave --no-ci or --slices away.")
     how = None if no_ci else scoring.resampling()

@@ -38,13 +38,13 @@ def deliver(
     show: "Callable[[Report], None]",
     *,
     outputs: list[Path] | None,
-    per_query: Path | None = None,
+    per_query: str | None = None,
     as_json: bool,
     next_step: str,
     quiet: bool,
 ) -> None:
     """Write the files asked for, print the report as JSON or by ``show``, then warnings and what to try next."""
-    _write_all(report, outputs or [], per_query if report.holds_queries else None)
+    _write_all(report, outputs or [], Path(per_query) if per_query and report.holds_queries else None)
     if as_json:
         from karat.reports.json import summary_to_json
 

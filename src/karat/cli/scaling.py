@@ -1,11 +1,10 @@
 """Runs scored in blocks, here or by the workers of Spark: tables that are too large to be read whole."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from karat.cli.common import say, steps
+from karat.cli.common import exists, say, steps
 from karat.cli.options import Place, Scoring
 from karat.cli.spark import check_place, spark_session
 from karat.errors import UsageError
@@ -28,7 +27,7 @@ _SHARE_OF_MEMORY = 8
 def is_for_blocks(gold: str, runs: Sequence[str], scoring: Scoring) -> bool:
     """Whether it was asked for, or cannot be done otherwise: folders, and files that would fill the memory."""
     if scoring.on is Place.here and scoring.master is None and scoring.memory is None:
-        paths = [Path(path) for path in (gold, *runs) if path != "-"]
+        paths = [Path(path) for path in (gold, *runs) if path != "-" and exists(path)]
         folders = [path for path in paths if path.is_dir()]
         size = sum(path.stat().st_size for path in paths if path.is_file())
         return bool(folders) or (size > _LARGE and _would_fill_memory(paths, size))
@@ -50,7 +49,7 @@ def assess_in_blocks(
     scoring: Scoring,
     baseline: str | None,
     outputs: Iterable[Path],
-    per_query: Path | None,
+    per_query: str | None,
     quantiles: Sequence[float],
 ) -> "Report":
     """The same as from everything at once, but for what is shown of single queries."""
@@ -99,24 +98,18 @@ def _slices(given: list[str] | None) -> "list[SlicesAsked]":
     return [SlicesAsked(*parted(text)) for text in given or ()]
 
 
-def _here(request: "Request", budget: "Budget", scoring: Scoring, per_query: Path | None) -> "Report":
-    from karat.scale.inputs import opened
-    from karat.scale.one_process import evaluate_in_blocks
+def _here(request: "Request", budget: "Budget", scoring: Scoring, per_query: str | None) -> "Report":
+    from karat.scale.one_process import evaluate_files
 
-    temp = scoring.temp
     slices, item_slices = _slices(scoring.slices), _slices(scoring.item_slices)
-    with (
-        steps(quiet=scoring.quiet) as tell,
-        opened(request, slices, item_slices, budget, temp) as (whole, tables, notes),
-    ):
-        report = evaluate_in_blocks(whole, tables, budget, per_query=per_query, temp=temp, progress=tell)
-    return replace(report, warnings=(*report.warnings, *notes))
+    with steps(quiet=scoring.quiet) as tell:
+        target = None if per_query is None else Path(per_query)
+        return evaluate_files(request, slices, item_slices, budget, per_query=target, temp=scoring.temp, progress=tell)
 
 
-def _by_spark(request: "Request", budget: "Budget", scoring: Scoring, per_query: Path | None) -> "Report":
+def _by_spark(request: "Request", budget: "Budget", scoring: Scoring, per_query: str | None) -> "Report":
     from karat.scale.spark.files import evaluate_files
 
     slices, item_slices = _slices(scoring.slices), _slices(scoring.item_slices)
     with spark_session(scoring.master, quiet=scoring.quiet) as spark, steps(quiet=scoring.quiet) as tell:
-        target = None if per_query is None else str(per_query)
-        return evaluate_files(spark, request, slices, item_slices, budget, per_query=target, progress=tell)
+        return evaluate_files(spark, request, slices, item_slices, budget, per_query=per_query, progress=tell)

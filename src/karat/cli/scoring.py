@@ -35,7 +35,7 @@ def assess_files(
     scoring: Scoring,
     choose_baseline: Callable[[list[str]], str | None] = lambda _: None,
     outputs: Sequence[Path] | None = None,
-    per_query: Path | None = None,
+    per_query: str | None = None,
     quantiles: Sequence[float] = (),
 ) -> "Report":
     """Read, score, compare, and collect into a Report. ``choose_baseline`` picks one of the systems' names.
@@ -50,7 +50,7 @@ def assess_files(
         report = assess_in_blocks(gold, systems, measures, how, scoring, baseline, outputs or (), per_query, quantiles)
     else:
         if per_query is not None:
-            check_form(per_query)
+            check_form(Path(per_query))
         report = _assess_at_once(gold, systems, measures, how, scoring, baseline, outputs or ())
     if quantiles and not report.quantiles:
         report = replace(report, quantiles=_quantiles(report, quantiles))

@@ -10,9 +10,9 @@ from karat.judging import DuplicateRule
 from karat.measure import Measure, Value
 from karat.report import Report
 from karat.scale.blocks import Progress
-from karat.scale.inputs import SlicesAsked, opened
+from karat.scale.inputs import SlicesAsked
 from karat.scale.memory import Budget, parse_memory
-from karat.scale.one_process import evaluate_in_blocks
+from karat.scale.one_process import evaluate_files
 from karat.scale.request import Request
 from karat.slices import Attribute, parse_attributes
 from karat.statistics.intervals import Resampling
@@ -60,9 +60,7 @@ def evaluate(
     target = None if per_query is None else Path(per_query)
     request = replace(request, quantiles=tuple(quantiles))
     of_queries, of_items = _asked(slices, by), _asked(item_slices, items_by)
-    with opened(request, of_queries, of_items, budget, folder) as (whole, tables, notes):
-        report = evaluate_in_blocks(whole, tables, budget, per_query=target, temp=folder, progress=progress)
-    return replace(report, warnings=(*report.warnings, *notes))
+    return evaluate_files(request, of_queries, of_items, budget, per_query=target, temp=folder, progress=progress)
 
 
 def request_for(

@@ -1,6 +1,7 @@
 """An evaluation in blocks by one process: as much is held at a time as memory allows, not as much as there is."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -12,6 +13,7 @@ from karat.errors import DataError
 from karat.report import Report
 from karat.scale.blocks import Progress, blocks_of
 from karat.scale.duplicates import naming_files
+from karat.scale.inputs import SlicesAsked, opened
 from karat.scale.keeping import Kept
 from karat.scale.memory import Budget
 from karat.scale.panels import panels_of
@@ -24,7 +26,7 @@ from karat.scale.scoring import Found, Scored, score_block
 from karat.scale.tables import Table
 from karat.statistics.gathered.ranks import Ranks, ranges_for
 
-__all__ = ["evaluate_in_blocks"]
+__all__ = ["evaluate_files", "evaluate_in_blocks"]
 
 _SHARE_OF_SCORES = 8
 """One part in so many of the memory holds scores between the rounds, another one what is ranked of them."""
@@ -32,6 +34,22 @@ _BYTES_RANKED = 200
 _BYTES_PER_SCORE = 16
 
 Summed = TypeVar("Summed")
+
+
+def evaluate_files(
+    request: Request,
+    slices: Sequence[SlicesAsked],
+    item_slices: Sequence[SlicesAsked],
+    budget: Budget,
+    *,
+    per_query: Path | None = None,
+    temp: Path | None = None,
+    progress: Progress = lambda what, done, of: None,
+) -> Report:
+    """Gold, rankings and attributes by their paths."""
+    with opened(request, slices, item_slices, budget, temp) as (whole, tables, notes):
+        report = evaluate_in_blocks(whole, tables, budget, per_query=per_query, temp=temp, progress=progress)
+    return replace(report, warnings=(*report.warnings, *notes))
 
 
 def evaluate_in_blocks(
