@@ -92,6 +92,7 @@ EXTRAS = {
     "scale/spark/evaluation.py": {"pyspark"},
     "scale/spark/files.py": {"pyspark"},
     "scale/spark/frames.py": {"pyspark"},
+    "scale/spark/naming.py": {"pyspark"},
     "scale/spark/packing.py": {"pyarrow"},
     "scale/spark/ranking.py": {"pyarrow"},
     "scale/spark/tasks.py": {"pyarrow"},

@@ -146,6 +146,8 @@ class Found:
         if self.queries == 0:
             raise DataError("found no rows", where=request.gold, expected="at least one query with an item")
         for number, (one, source) in enumerate(zip(self.findings, request.systems.values(), strict=True)):
+            if not self.examples[1 + number]:
+                raise DataError("found no rows", where=source, expected="at least one query with an item")
             if one is None or one.missing == self.queries:
                 ours, theirs = (", ".join(map(repr, some)) for some in (self.examples[0], self.examples[1 + number]))
                 raise DataError(

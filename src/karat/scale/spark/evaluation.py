@@ -1,12 +1,13 @@
 """An evaluation on Spark: rows go to where their query is judged, scores stay there, and sums come back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, reduce
 from operator import add
 from pickle import loads
 from typing import TYPE_CHECKING, Any
 
-from karat.errors import DataError, UsageError
+from karat.errors import DataError, DuplicatePair, UsageError
 from karat.report import Report
 from karat.scale.memory import Budget
 from karat.scale.panels import panels_of
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["evaluate_frames"]
 
+_UNKNOWN = 1 << 60
+"""Spark's size of a table of which it knows nothing, or more."""
 _BYTES_IN_A_BUCKET = 8 << 20
 """Of what Spark takes a table's size to be; of Parquet that is a million rows or so."""
 _BUCKETS_IN_A_PART = 4
@@ -49,7 +52,7 @@ def evaluate_frames(
 ) -> Report:
     """``tables`` are the gold, the systems' rankings and the attributes, as the request names them."""
     _check(request)
-    with watched(spark, "Scoring", progress) as jobs:
+    with _without_order(), watched(spark, "Scoring", progress) as jobs:
         work = _Work(jobs, request, tables, budget)
         with writing_parquet(spark, per_query) as target:
             found = work.found()
@@ -69,6 +72,16 @@ def _check(request: Request) -> None:
     for one in request.asked:
         if one.measure["ties"] == "order":
             raise UsageError(f"{one.label} breaks ties by the order of rows, and on Spark they have none")
+
+
+@contextmanager
+def _without_order() -> Iterator[None]:
+    """Of what stands twice, neither can be taken for the first."""
+    try:
+        yield
+    except DuplicatePair as error:
+        error.hint = "Keep the highest of them with --duplicates max."
+        raise
 
 
 class _Work:
@@ -148,5 +161,11 @@ _BYTES_PER_ROW = 24.0
 
 
 def _size(frame: "DataFrame") -> int:
-    """What Spark takes the size of a table to be, before anything is read."""
-    return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    """What Spark takes the size of all that a table is made of to be, before anything is read.
+
+    One that it knows nothing of counts as large enough for the partitions that it would make itself.
+    """
+    usual = _BYTES_IN_A_BUCKET * int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    leaves = frame._jdf.queryExecution().optimizedPlan().collectLeaves()
+    sizes = [int(str(leaves.apply(place).stats().sizeInBytes())) for place in range(leaves.size())]
+    return sum(size if size < _UNKNOWN else usual for size in sizes)

@@ -3,17 +3,18 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from urllib.parse import unquote
 
 from karat.errors import DataError, KaratError, UsageError
 
-__all__ = ["explained", "what_it_means"]
+__all__ = ["explained", "path_of", "what_it_means"]
 
 _LONGEST = 300
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Whatever of Spark's own errors has a meaning for a user is raised as ours."""
+def explained(where: str | None = None) -> Iterator[None]:
+    """Whatever of Spark's own errors has a meaning for a user is raised as ours, about ``where`` if about no file."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -23,6 +24,7 @@ def explained() -> Iterator[None]:
         ours = what_it_means(str(error))
         if ours is None:
             raise
+        ours.where = ours.where or where
         raise ours from error
 
 
@@ -37,7 +39,7 @@ def what_it_means(text: str) -> KaratError | None:
 
 def _unreadable(found: re.Match[str], text: str) -> KaratError:
     """A file that is no Parquet, is damaged, or has another type in a column."""
-    path, said = _path(found.group("path")), found.group("said").strip()
+    path, said = path_of(found.group("path")), found.group("said").strip()
     types = re.search(r"column \[?(.+?)\]?\. Expected Spark type (\S+), actual Parquet type (\S+?)\.", said)
     if types:
         column, expected, actual = types.groups()
@@ -57,7 +59,7 @@ def _apart(found: re.Match[str], text: str) -> KaratError:
 
 
 def _not_there(found: re.Match[str], text: str) -> KaratError:
-    return DataError("no such file or folder", where=_path(found.group(1)))
+    return DataError("no such file or folder", where=path_of(found.group(1)))
 
 
 def _nothing_there(found: re.Match[str], text: str) -> KaratError:
@@ -68,6 +70,16 @@ def _no_such_column(found: re.Match[str], text: str) -> KaratError:
     others = re.search(r"one of the following\? \[(.*?)\]", text)
     hint = f"There are: {others.group(1).replace('`', '')}" if others else None
     return DataError(f"there is no column {found.group(1)!r}", hint=hint)
+
+
+def _same_name(found: re.Match[str], text: str) -> KaratError:
+    return DataError(
+        f"several columns are called {found.group(1)!r}", hint="Spark does not tell upper from lower case; rename one."
+    )
+
+
+def _unwritable(found: re.Match[str], text: str) -> KaratError:
+    return DataError("cannot be written here", where=path_of(found.group(1)).partition("/_temporary")[0])
 
 
 def _no_scheme(found: re.Match[str], text: str) -> KaratError:
@@ -121,9 +133,9 @@ def _lost(found: re.Match[str], text: str) -> KaratError:
     return DataError(f"the cluster was lost: {_short(found.group(0))}")
 
 
-def _path(uri: str) -> str:
-    """A path of this machine without Spark's ``file:``."""
-    return re.sub(r"^file:/+", "/", uri)
+def path_of(uri: str) -> str:
+    """A path of this machine as people write it; one of elsewhere as it is."""
+    return unquote(re.sub(r"^file:/+", "/", uri)) if uri.startswith("file:") else uri
 
 
 def _short(text: str) -> str:
@@ -141,6 +153,8 @@ _MEANINGS: tuple[tuple[str, Callable[[re.Match[str], str], KaratError]], ...] = 
     (r"\[PATH_NOT_FOUND\] Path does not exist: (.+?)\. SQLSTATE", _not_there),
     (r"\[UNABLE_TO_INFER_SCHEMA\]", _nothing_there),
     (r"\[UNRESOLVED_COLUMN[^\]]*\] .*? with name `(.+?)` cannot be resolved", _no_such_column),
+    (r"\[COLUMN_ALREADY_EXISTS\] The column `(.+?)` already exists", _same_name),
+    (r"Mkdirs failed to create (\S+)", _unwritable),
     (r"No FileSystem for scheme \"?[\w.+-]+\"?|Class org\.apache\.hadoop\.fs\.\S+ not found", _no_scheme),
     (r"ModuleNotFoundError: No module named '([\w.]+)'", _no_module),
     (r"\[PYTHON_VERSION_MISMATCH\][^\n]*", _other_python),

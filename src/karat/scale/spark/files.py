@@ -15,8 +15,9 @@ from karat.scale.memory import Budget
 from karat.scale.request import AttributesAsked, Request
 from karat.scale.spark.evaluation import evaluate_frames
 from karat.scale.spark.explaining import explained
-from karat.scale.spark.frames import Given, given
-from karat.scale.spark.jobs import Progress
+from karat.scale.spark.frames import Given, given, quoted
+from karat.scale.spark.jobs import Progress, watched
+from karat.scale.spark.naming import naming_files
 from karat.scale.tables import is_table
 
 if TYPE_CHECKING:
@@ -36,16 +37,16 @@ def evaluate_files(
     progress: Progress | None = None,
 ) -> Report:
     """Gold, rankings and attributes by their paths, on any file system that Spark knows."""
-    with explained():
+    notes: list[str] = []
+    with watched(spark, "Reading", progress):
         gold = given(_read(spark, request.gold), "gold", request.gold)
         runs = [given(_read(spark, path), "run", path) for path in request.systems.values()]
-        tables = [given(_read_attributes(spark, one.path), "attributes", one.path) for one in slices]
-    notes: list[str] = []
-    groups = group_items(judged_items(gold), read_item_cuts(item_slices), notes) if item_slices else None
+        tables = [gold, *runs, *(given(_read_attributes(spark, one.path), "attributes", one.path) for one in slices)]
+        groups = group_items(judged_items(gold), read_item_cuts(item_slices), notes) if item_slices else None
     asked = tuple(AttributesAsked(one.path, one.asked) for one in slices)
     whole = replace(request, attributes=asked, item_groups=groups)
-    everything = [gold, *runs, *tables]
-    report = evaluate_frames(spark, whole, everything, budget, per_query=per_query, progress=progress)
+    with naming_files(tables):
+        report = evaluate_frames(spark, whole, tables, budget, per_query=per_query, progress=progress)
     return replace(report, warnings=(*report.warnings, *notes))
 
 
@@ -53,13 +54,14 @@ def judged_items(gold: Given) -> pl.Series:
     """Each once, as strings, ascending."""
     from pyspark.sql import functions as f
 
-    with explained():
-        ids = gold.frame.select(f.col(f"`{gold.columns[ITEM]}`").cast("string").alias(ITEM)).distinct().toArrow()
+    with explained(gold.where):
+        ids = gold.frame.select(f.col(quoted(gold.columns[ITEM])).cast("string").alias(ITEM)).distinct().toArrow()
     return pl.DataFrame(pl.from_arrow(ids))[ITEM].drop_nulls().sort()
 
 
 def _read(spark: "SparkSession", path: str) -> "DataFrame":
-    frame = spark.read.parquet(path)
+    with explained(path):
+        frame = spark.read.parquet(path)
     if not frame.columns:
         raise DataError("found no columns", where=path, expected="Parquet with query_id, item_id and a score or grade")
     return frame

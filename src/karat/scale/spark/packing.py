@@ -11,14 +11,15 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from karat.columns import ITEM, QUERY
+from karat.columns import GRADE, ITEM, QUERY, check_grades
 from karat.errors import DataError
 from karat.scale.scratch import packed
 
 __all__ = ["BUCKET", "PIECES", "Packing"]
 
-BUCKET = "bucket"
-PIECES = f"{BUCKET} int, number int, piece binary"
+BUCKET = "karat:bucket"
+"""A name that no attribute has."""
+PIECES = f"`{BUCKET}` int, number int, piece binary"
 _ROWS_AT_ONCE = 1_000_000
 
 
@@ -37,6 +38,7 @@ class Packing:
         held: list[pl.DataFrame] = []
         for batch in batches:
             frame = pl.DataFrame(pl.from_arrow(batch))
+            frame.columns = [*(name for name, _ in self.names), BUCKET]
             self._check(frame)
             held.append(frame)
             if sum(one.height for one in held) >= _ROWS_AT_ONCE:
@@ -51,6 +53,8 @@ class Packing:
                 continue
             absent = frame[name].is_null()
             if not absent.any() and (name in (QUERY, ITEM) or frame[name].is_finite().all()):
+                if name == GRADE:
+                    check_grades(given, frame[name], self.where)
                 continue
             wrong = absent if absent.any() else ~frame[name].is_finite()
             row = frame.row(wrong.arg_max() or 0, named=True)

@@ -2,10 +2,12 @@
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 __all__ = ["quiet"]
+
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
 @contextmanager
@@ -14,11 +16,17 @@ def quiet() -> Iterator[None]:
 
     It asks for pandas wherever it hands over Arrow, and uses none of it.
     """
-    logger = logging.getLogger("DataFrameQueryContextLogger")
-    before, logger.disabled = logger.disabled, True
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    _disable(loggers, [True] * len(loggers))
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
             yield
     finally:
-        logger.disabled = before
+        _disable(loggers, before)
+
+
+def _disable(loggers: Sequence[logging.Logger], disabled: Sequence[bool]) -> None:
+    for logger, one in zip(loggers, disabled, strict=True):
+        logger.disabled = one

@@ -1,9 +1,11 @@
 """What tasks do: judge the buckets of a partition, go through the scores of one, join what others found."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from itertools import groupby
 from operator import add
+from pathlib import Path
 from pickle import dumps, loads
 from typing import Any
 
@@ -66,7 +68,7 @@ class Judging:
         yield tuple(pl.concat(frames) for frames in held)
 
     def _parted(self, held: list[list[pl.DataFrame]], rows: int, rest: Iterator[tuple[int, bytes]]) -> Iterator[Block]:
-        with Partition(self._schemas, 4 * rows, self._block_rows) as partition:
+        with Partition(self._schemas, 4 * rows, self._block_rows, temp=_place_on_disk()) as partition:
             for number, frames in enumerate(held):
                 for frame in frames:
                     partition.add(number, frame)
@@ -74,6 +76,12 @@ class Judging:
             for number, piece in rest:
                 partition.add(number, unpacked(piece))
             yield from partition.blocks()
+
+
+def _place_on_disk() -> Path | None:
+    """Where the executor puts what it spills: it has the room, if any folder has."""
+    first = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
+    return Path(first) if first and Path(first).is_dir() else None
 
 
 def _buckets(batches: Iterator[Any]) -> Iterator[Iterator[tuple[int, bytes]]]:
