@@ -8,6 +8,7 @@ from karat.scale.panels import Panel, seen
 from karat.scale.request import Request
 from karat.scale.scoring import Scored
 from karat.slices.groups import check_number
+from karat.statistics.gathered.adding import added
 from karat.statistics.gathered.layout import Layout
 from karat.statistics.gathered.outline import Outline
 from karat.statistics.gathered.ranks import moved
@@ -30,8 +31,8 @@ class Survey:
 
     def __add__(self, other: "Survey") -> "Survey":
         return Survey(
-            tuple(one + two for one, two in zip(self.outlines, other.outlines, strict=True)),
-            tuple(one + two for one, two in zip(self.others, other.others, strict=True)),
+            added(self.outlines, other.outlines),
+            added(self.others, other.others),
         )
 
     def inhabited(self, panels: Sequence[Panel], request: Request) -> "tuple[tuple[Panel, ...], Survey]":
@@ -56,10 +57,10 @@ class Tallies:
 
     def __add__(self, other: "Tallies") -> "Tallies":
         return Tallies(
-            tuple(one + two for one, two in zip(self.tallies, other.tallies, strict=True)),
-            tuple(one + two for one, two in zip(self.spreads, other.spreads, strict=True)),
-            tuple(one + two for one, two in zip(self.others, other.others, strict=True)),
-            tuple(one + two for one, two in zip(self.quantiles, other.quantiles, strict=True)),
+            added(self.tallies, other.tallies),
+            added(self.spreads, other.spreads),
+            added(self.others, other.others),
+            added(self.quantiles, other.quantiles),
         )
 
 

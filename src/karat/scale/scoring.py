@@ -209,7 +209,7 @@ def score_block(request: Request, frames: tuple[pl.DataFrame, ...]) -> tuple[Sco
         _apart([one.present for one in evaluations], request),
         examples,
         tuple(shared for _, shared in aligned),
-        tuple({name: Census.of(table[name]) for name in table.columns} for table, _ in aligned),
+        tuple({name: Census.of(table[name]).limited(_MOST_VALUES) for name in table.columns} for table, _ in aligned),
     )
     return Scored.of(queries, keys, whole, [table for table, _ in aligned]), found
 

@@ -9,6 +9,7 @@ from karat.measure import Aggregate
 from karat.statistics.estimates import onto_scale
 from karat.statistics.exact import ExactSum
 from karat.statistics.fixed import unit_for
+from karat.statistics.gathered.adding import added
 from karat.statistics.gathered.layout import Layout, Pair
 from karat.statistics.moments import Extent
 from karat.types import Bools, Floats
@@ -110,8 +111,8 @@ class Outline:
     def __add__(self, other: "Outline") -> "Outline":
         return Outline(
             self.size + other.size,
-            tuple(one + two for one, two in zip(self.columns, other.columns, strict=True)),
-            tuple(one + two for one, two in zip(self.pairs, other.pairs, strict=True)),
+            added(self.columns, other.columns),
+            added(self.pairs, other.pairs),
             self.alike & other.alike,
         )
 

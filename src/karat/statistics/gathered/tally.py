@@ -6,10 +6,12 @@ from math import nan
 
 import numpy as np
 
+from karat.measure import Aggregate
 from karat.statistics.differences import Differences
 from karat.statistics.estimates import Estimate, Pooled, off_scale, onto_scale, with_interval
 from karat.statistics.exact import ExactSum, Powers, exact_products
 from karat.statistics.fixed import steps_of
+from karat.statistics.gathered.adding import added
 from karat.statistics.gathered.layout import Layout, Pair
 from karat.statistics.gathered.outline import ColumnOutline, Outline, PairOutline
 from karat.statistics.gathered.ranks import Ranks
@@ -20,7 +22,7 @@ from karat.statistics.resampling import draw_sums, flip_sums
 from karat.statistics.streams import Keys
 from karat.types import Bools, Floats, Ints
 
-__all__ = ["Spread", "Tally", "estimated", "plainly_estimated"]
+__all__ = ["Spread", "Tally", "plainly_estimated"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Spread:
         return cls(tuple(squares), tuple(scaled))
 
     def __add__(self, other: "Spread") -> "Spread":
-        return Spread(_added(self.squares, other.squares), _added(self.scaled, other.scaled))
+        return Spread(added(self.squares, other.squares), added(self.scaled, other.scaled))
 
     def moments(self, outline: Outline, place: int) -> tuple[float, float, int]:
         """Mean, standard deviation and number of values on the scale of the mean."""
@@ -80,7 +82,7 @@ class _PairTally:
             self.rose + other.rose,
             self.fell + other.fell,
             self.squares + other.squares,
-            _added(self.pooled, other.pooled),
+            added(self.pooled, other.pooled),
             crossed,
             self.flipped + other.flipped,
         )
@@ -128,10 +130,10 @@ class Tally:
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(
-            _added(self.pooled, other.pooled),
-            _added(self.beside, other.beside),
+            added(self.pooled, other.pooled),
+            added(self.beside, other.beside),
             self.spread + other.spread,
-            _added(self.pairs, other.pairs),
+            added(self.pairs, other.pairs),
         )
 
     def estimates(self, layout: Layout, outline: Outline, how: Resampling) -> list[Estimate]:
@@ -151,23 +153,19 @@ class Tally:
 def plainly_estimated(layout: Layout, outline: Outline, spread: Spread) -> list[Estimate]:
     """Each column summarised, without an interval."""
     rows = zip(layout.columns, outline.columns, spread.squares, strict=True)
-    return [estimated(one, outline.size, squares, column.aggregate) for column, one, squares in rows]
+    return [_estimated(one, outline.size, squares, column.aggregate) for column, one, squares in rows]
 
 
-def estimated(one: ColumnOutline, size: int, squares: ExactSum, aggregate: str) -> Estimate:
+def _estimated(one: ColumnOutline, size: int, squares: ExactSum, aggregate: Aggregate) -> Estimate:
     n = one.extent.n
     total = one.scaled_total.value
     return Estimate(
-        off_scale(total / n, aggregate) if n else nan,  # type: ignore[arg-type]
+        off_scale(total / n, aggregate) if n else nan,
         n,
         size - n,
         total if aggregate == "sum" else None,
         one.extent.std(squares.value) if n else nan,
     )
-
-
-def _added(ours: tuple, theirs: tuple) -> tuple:  # type: ignore[type-arg]
-    return tuple(one + other for one, other in zip(ours, theirs, strict=True))
 
 
 def _resampled(pair: Pair, one: PairOutline, scores: Floats, both: Bools) -> list[tuple[Floats, float]]:
