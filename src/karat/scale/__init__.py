@@ -7,14 +7,14 @@ gathered of it can be joined in any order without rounding: no digit depends on 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from karat.scale.api import evaluate
+    from karat.scale.api import evaluate, judge
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "judge"]
 
 
 def __getattr__(name: str) -> Any:
-    if name != "evaluate":
+    if name not in __all__:
         raise AttributeError(f"module 'karat.scale' has no attribute {name!r}")
-    from karat.scale.api import evaluate
+    from karat.scale import api
 
-    return evaluate
+    return getattr(api, name)

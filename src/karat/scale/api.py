@@ -1,23 +1,28 @@
 """What a script calls for tables that are too large to be read whole."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from karat.errors import UsageError
 from karat.evaluation import DEFAULT_MEASURES, resolve_all
-from karat.judging import DuplicateRule
+from karat.intake import gold_from_frame
+from karat.judged import Judged
+from karat.judging import Bench, DuplicateRule, TieRule
 from karat.measure import Measure, Value
 from karat.report import Report
-from karat.scale.blocks import Progress
+from karat.scale.blocks import Progress, blocks_of
+from karat.scale.duplicates import naming_files
 from karat.scale.inputs import SlicesAsked
 from karat.scale.memory import Budget, parse_memory
 from karat.scale.one_process import evaluate_files
 from karat.scale.request import Request
+from karat.scale.scoring import ranking_of
+from karat.scale.tables import open_table
 from karat.slices import Attribute, parse_attributes
 from karat.statistics.intervals import Resampling
 
-__all__ = ["attributes_named", "evaluate", "request_for"]
+__all__ = ["attributes_named", "evaluate", "judge", "request_for"]
 
 _RESAMPLING = Resampling()
 
@@ -61,6 +66,34 @@ def evaluate(
     request = replace(request, quantiles=tuple(quantiles))
     of_queries, of_items = _asked(slices, by), _asked(item_slices, items_by)
     return evaluate_files(request, of_queries, of_items, budget, per_query=target, temp=folder, progress=progress)
+
+
+def judge(
+    gold: str | Path,
+    run: str | Path,
+    *,
+    ties: TieRule = "id",
+    scores: str = "double",
+    self_matches: str = "keep",
+    duplicates: DuplicateRule = "error",
+    places: bool = False,
+    memory: str = "2GB",
+    temp: str | Path | None = None,
+    progress: Progress = lambda what, done, of: None,
+) -> Iterator[Judged]:
+    """Look a ranking up in a gold block by block, for measures of your own: ``karat.judge`` of some queries each time.
+
+    Both are Parquet files or folders of them; every query of the gold is in one of the blocks.
+    """
+    tables = [open_table(gold, "gold"), open_table(run, "run")]
+    budget, folder = Budget(parse_memory(memory)), None if temp is None else Path(temp)
+    for judgments, rows in blocks_of(tables, budget, temp=folder, progress=progress):
+        if judgments.is_empty():
+            continue
+        truth = gold_from_frame(judgments, source=str(gold))
+        with naming_files(tables):
+            bench = Bench(truth, ranking_of(rows, str(run)), duplicates=duplicates, may_be_apart=True)
+        yield bench.judge(ties=ties, scores=scores, self_matches=self_matches, places=places)
 
 
 def request_for(

@@ -20,7 +20,7 @@ from karat.slices.cuts import Shared, align
 from karat.statistics.streams import Keys, keys_of
 from karat.types import Bools, Floats, Gold, Ranking, places_in
 
-__all__ = ["Found", "Scored", "score_block"]
+__all__ = ["Found", "Scored", "ranking_of", "score_block"]
 
 _KEY = "key"
 _EXAMPLES = 3
@@ -188,7 +188,7 @@ def score_block(request: Request, frames: tuple[pl.DataFrame, ...]) -> tuple[Sco
         return None, nothing
     gold = gold_from_frame(gold_rows, source=request.gold)
     evaluations = [
-        _Evaluated.of(request, gold, _ranking(run, source))
+        _Evaluated.of(request, gold, ranking_of(run, source))
         for run, source in zip(runs, request.systems.values(), strict=True)
     ]
     sheets = [one.tables for one in evaluations]
@@ -222,7 +222,8 @@ def _examples(queries: pl.Series) -> tuple[str, ...]:
     return tuple(sorted(queries.head(_EXAMPLES).cast(pl.String).unique().to_list()))
 
 
-def _ranking(run: pl.DataFrame, source: str) -> Ranking:
+def ranking_of(run: pl.DataFrame, source: str) -> Ranking:
+    """Of a block, in which a system may have nothing."""
     if not run.is_empty():
         return ranking_from_frame(run, source=source)
     return Ranking(_none(), np.zeros(1, dtype=np.int64), run[ITEM], np.empty(0), source)
