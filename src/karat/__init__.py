@@ -151,6 +151,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Public names load their module on first use, so that ``import karat`` costs next to nothing."""
+    if name == "scale":
+        return import_module("karat.scale")
     if name not in _HOMES:
         raise AttributeError(f"module 'karat' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

@@ -4,6 +4,7 @@ A block is all rows of some queries. It is judged and measured by the kernels th
 gathered of it can be joined in any order without rounding: no digit depends on how the queries were parted.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,8 +14,9 @@ __all__ = ["evaluate", "judge"]
 
 
 def __getattr__(name: str) -> Any:
+    """Modules load on first use, and Spark's only then."""
+    if name == "spark":
+        return import_module("karat.scale.spark")
     if name not in __all__:
         raise AttributeError(f"module 'karat.scale' has no attribute {name!r}")
-    from karat.scale import api
-
-    return getattr(api, name)
+    return getattr(import_module("karat.scale.api"), name)
