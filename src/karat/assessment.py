@@ -86,7 +86,8 @@ def assess(
     slices, item_slices = list(slices), list(item_slices)
     notes: list[str] = []
     groups = [group for cuts in slices for group in cuts.groups(gold.sorted_queries, notes)]
-    restricted = {id(one): list(_restricted(one, item_slices, notes)) for one in golds.values()}
+    different = {id(one): one for one in golds.values()}
+    restricted = {key: list(_restricted(one, item_slices, notes)) for key, one in different.items()}
     for some in restricted.values():
         check_slice_names([group.name for group in (*groups, *(group for group, _ in some))])
     item_groups = list({group.name: group for some in restricted.values() for group, _ in some}.values())

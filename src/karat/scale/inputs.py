@@ -38,8 +38,8 @@ def opened(
     item_slices: Sequence[SlicesAsked],
     budget: Budget,
     temp: Path | None = None,
-) -> Iterator[tuple[Request, list[Table], list[str]]]:
-    """The request with its slices, the tables in the order of blocks, and what to be warned of."""
+) -> Iterator[tuple[Request, list[Table]]]:
+    """The request with its slices, and the tables in the order of blocks."""
     for path in (request.gold, *request.systems.values()):
         if Path(path).exists() and not is_table(path):
             raise DataError(
@@ -50,13 +50,12 @@ def opened(
             )
     gold = open_table(request.gold, "gold")
     tables = [gold, *(open_table(path, "run") for path in request.systems.values())]
-    notes: list[str] = []
-    groups = group_items(_judged_items(gold), read_item_cuts(item_slices), notes) if item_slices else None
+    groups = group_items(_judged_items(gold), read_item_cuts(item_slices)) if item_slices else None
     with tempfile.TemporaryDirectory(dir=temp, prefix="karat-") as folder:
         for number, one in enumerate(slices):
             tables.append(_attributes(one.path, Path(folder) / f"{number}.parquet", budget))
         asked = tuple(AttributesAsked(one.path, one.asked) for one in slices)
-        yield replace(request, attributes=asked, item_groups=groups), tables, notes
+        yield replace(request, attributes=asked, item_groups=groups), tables
 
 
 def _attributes(path: str, target: Path, budget: Budget) -> Table:
@@ -85,8 +84,10 @@ def read_item_cuts(item_slices: Sequence[SlicesAsked]) -> list[Cuts]:
     return [Cuts(*read_attributes(one.path, "item"), "items", one.asked, one.path) for one in item_slices]
 
 
-def group_items(ids: pl.Series, cuts: Sequence[Cuts], notes: list[str]) -> ItemGroups:
+def group_items(ids: pl.Series, cuts: Sequence[Cuts]) -> ItemGroups:
     """The groups that the judged items fall in."""
-    groups = [group for one in cuts for group in one.groups(ids, notes)]
+    warnings: list[str] = []
+    groups = [group for one in cuts for group in one.groups(ids, warnings)]
     names = tuple(one.name if one.name.startswith("item=") else f"item.{one.name}" for one in groups)
-    return ItemGroups(ids, names, tuple(one.note for one in groups), np.array([one.members for one in groups]))
+    notes, members = tuple(one.note for one in groups), np.array([one.members for one in groups])
+    return ItemGroups(ids, names, notes, members, tuple(warnings))

@@ -1,7 +1,6 @@
 """An evaluation in blocks by one process: as much is held at a time as memory allows, not as much as there is."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -47,9 +46,8 @@ def evaluate_files(
     progress: Progress = lambda what, done, of: None,
 ) -> Report:
     """Gold, rankings and attributes by their paths."""
-    with opened(request, slices, item_slices, budget, temp) as (whole, tables, notes):
-        report = evaluate_in_blocks(whole, tables, budget, per_query=per_query, temp=temp, progress=progress)
-    return replace(report, warnings=(*report.warnings, *notes))
+    with opened(request, slices, item_slices, budget, temp) as (whole, tables):
+        return evaluate_in_blocks(whole, tables, budget, per_query=per_query, temp=temp, progress=progress)
 
 
 def evaluate_in_blocks(

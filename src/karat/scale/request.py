@@ -34,6 +34,8 @@ class ItemGroups:
     notes: tuple[str, ...]
     members: Bools
     """As groups × items."""
+    warnings: tuple[str, ...] = ()
+    """Of what the tables of attributes and the gold do not share."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -139,7 +139,7 @@ class Found:
             told += [f"{name}: {warning}" for warning in more]
         for shared, asked in zip(self.shared, request.attributes, strict=True):
             told += shared.told("queries", asked.where)
-        return told
+        return [*told, *(request.item_groups.warnings if request.item_groups else ())]
 
     def check(self, request: Request) -> None:
         """Refuse a gold without queries, and systems that have none of them."""

@@ -79,12 +79,11 @@ def evaluate(
     if slices is not None:
         tables.append(given(slices, "attributes", "attributes of queries"))
         request = replace(request, attributes=(AttributesAsked("attributes of queries", attributes_named(by)),))
-    notes: list[str] = []
     if item_slices is not None:
         table, id_column = check_attributes(_frame(item_slices), "item", "attributes of items")
         cuts = Cuts(table, id_column, "items", attributes_named(items_by), "attributes of items")
-        request = replace(request, item_groups=group_items(judged_items(truth), [cuts], notes))
-    report = evaluate_frames(
+        request = replace(request, item_groups=group_items(judged_items(truth), [cuts]))
+    return evaluate_frames(
         spark,
         replace(request, quantiles=tuple(quantiles)),
         tables,
@@ -92,7 +91,6 @@ def evaluate(
         per_query=per_query,
         progress=progress,
     )
-    return replace(report, warnings=(*report.warnings, *notes))
 
 
 def _frame(table: Any) -> pl.DataFrame:

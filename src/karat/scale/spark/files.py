@@ -37,17 +37,15 @@ def evaluate_files(
     progress: Progress | None = None,
 ) -> Report:
     """Gold, rankings and attributes by their paths, on any file system that Spark knows."""
-    notes: list[str] = []
     with watched(spark, "Reading", progress):
         gold = given(_read(spark, request.gold), "gold", request.gold)
         runs = [given(_read(spark, path), "run", path) for path in request.systems.values()]
         tables = [gold, *runs, *(given(_read_attributes(spark, one.path), "attributes", one.path) for one in slices)]
-        groups = group_items(judged_items(gold), read_item_cuts(item_slices), notes) if item_slices else None
+        groups = group_items(judged_items(gold), read_item_cuts(item_slices)) if item_slices else None
     asked = tuple(AttributesAsked(one.path, one.asked) for one in slices)
     whole = replace(request, attributes=asked, item_groups=groups)
     with naming_files(tables):
-        report = evaluate_frames(spark, whole, tables, budget, per_query=per_query, progress=progress)
-    return replace(report, warnings=(*report.warnings, *notes))
+        return evaluate_frames(spark, whole, tables, budget, per_query=per_query, progress=progress)
 
 
 def judged_items(gold: Given) -> pl.Series:

@@ -1,0 +1,239 @@
+"""In blocks, however small and however the rows are laid out, comes what comes of everything at once, byte for byte."""
+
+import json
+import struct
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from karat.errors import DataError, UsageError
+from karat.report import Report
+from karat.statistics.intervals import Resampling
+from tests.scale.made import QUICK, WAYS, Study, form_of
+
+QUERIES = 40
+ASKED = "type,length,tags,type*length(bins=0.3/0.6),seen"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With attributes of queries and of items; some have none, and of others nothing is known."""
+    place = tmp_path_factory.mktemp("one_process")
+    known = range(3, QUERIES)
+    pl.DataFrame(
+        {
+            "query_id": known,
+            "type": [("x", "y", "z", None)[query % 4] for query in known],
+            "length": [None if query % 9 == 0 else (query * 37 % 100) / 100 for query in known],
+            "tags": [["a", "b"][: query % 3] for query in known],
+            "seen": [query % 5 for query in known],
+        }
+    ).write_parquet(place / "queries.parquet")
+    pl.DataFrame({"item_id": range(55), "shelf": ["low", "high", None, "top", "low"] * 11}).write_csv(place / "i.csv")
+    return place
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def study(request: pytest.FixtureRequest, folder: Path) -> Study:
+    return Study.of(folder / request.param, request.param, queries=QUERIES, systems=3)
+
+
+def same(study: Study, most_rows: int = 700) -> Report:
+    """Checked for being so, in every word and digit; the report in blocks."""
+    expected, found = study.at_once(), study.in_blocks(most_rows)
+    assert json.dumps(form_of(found)) == json.dumps(form_of(expected))
+    assert found.warnings == expected.warnings
+    return found
+
+
+def test_whatever_the_layout_of_files(study: Study, folder: Path) -> None:
+    report = same(study.asking(baseline="b", slices=[(folder / "queries.parquet", "type")]))
+    assert len(report.slices) == 4 and len(report.comparisons) == 8
+
+
+@pytest.fixture(scope="module")
+def shuffled(folder: Path) -> Study:
+    return Study.of(folder / "of_two", "shuffled", queries=QUERIES)
+
+
+@pytest.mark.parametrize("baseline", [None, "b"])
+def test_slices_of_all_kinds(shuffled: Study, folder: Path, baseline: str | None) -> None:
+    """Of text, of numbers by quartiles and by edges, of lists, crossed, of whole numbers; and of items."""
+    slices, item_slices = [(folder / "queries.parquet", ASKED)], [(folder / "i.csv", "")]
+    study = shuffled.asking(measures=["ndcg@10", "ap"], baseline=baseline, slices=slices, item_slices=item_slices)
+    report = same(study, 500)
+    assert {part.of for part in report.slices} == {"queries", "items"} and len(report.slices) > 15
+
+
+def test_ids_that_are_text(folder: Path) -> None:
+    same(Study.of(folder / "text", "files", queries=20, text=True))
+
+
+def test_whole_numbers_beside_text(folder: Path) -> None:
+    """The gold's ids are numbers, those of the run are the same as text."""
+    study = Study.of(folder / "mixed", "sorted", queries=20, systems=1)
+    rows, path = study.runs["a"]
+    text = rows.with_columns(pl.col("query_id", "item_id").cast(pl.String))
+    text.write_parquet(path)
+    same(study.asking(runs={"a": (text, path)}))
+
+
+@pytest.mark.parametrize(
+    "measures",
+    [
+        ["gm_ap", "ap(rel=2)", "ndcg(gain=exp)@5", "recall(gold=k)@5"],
+        ["rr(rel=9)", "num_rel_ret", "unjudged@3"],
+        ["precision(empty=zero,missing=skip)@5", "ap(missing=skip)", "bpref"],
+    ],
+)
+@pytest.mark.parametrize("baseline", [None, "a"])
+def test_measures_of_all_kinds(shuffled: Study, measures: list[str], baseline: str | None) -> None:
+    same(shuffled.asking(measures=measures, baseline=baseline))
+
+
+@pytest.mark.parametrize(("most_rows", "seed"), [(1, 1), (200, 2), (10_000, 3)])
+def test_size_of_blocks_and_seed(shuffled: Study, most_rows: int, seed: int) -> None:
+    same(shuffled.asking(how=Resampling(resamples=150, seed=seed), baseline="a"), most_rows)
+
+
+def test_means_alone(shuffled: Study, folder: Path) -> None:
+    report = same(shuffled.asking(how=None, slices=[(folder / "queries.parquet", "type")]))
+    assert report.estimates["a"]["ap"].ci is None
+
+
+@pytest.mark.parametrize("rule", ["first", "last", "max"])
+@pytest.mark.parametrize("way", ["split", "shuffled"])
+def test_pairs_that_stand_twice(tmp_path: Path, rule: str, way: str) -> None:
+    study = Study.of(tmp_path / "of_one", "sorted", queries=20, systems=1)
+    rows, _ = study.runs["a"]
+    again = rows.filter(pl.col("item_id") % 5 == 0).with_columns(score=1.01 - pl.col("score"))
+    both = pl.concat([rows, again])
+    if way == "split":
+        path = tmp_path / "split"
+        path.mkdir()
+        rows.write_parquet(path / "1.parquet")
+        again.write_parquet(path / "2.parquet")
+    else:
+        path, both = tmp_path / "shuffled.parquet", both.sample(fraction=1.0, shuffle=True, seed=2)
+        both.write_parquet(path)
+    report = same(study.asking(runs={"a": (both, path)}, duplicates=rule))
+    assert any("duplicate rows were dropped" in warning for warning in report.warnings)
+
+
+def test_whatever_groups_well_is_found_in_blocks(shuffled: Study, folder: Path) -> None:
+    report = same(shuffled.asking(slices=[(folder / "queries.parquet", "")]))
+    assert {part.name.partition("=")[0] for part in report.slices} >= {"type", "length"}
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 6), st.integers(0, 3)), min_size=1, max_size=60),
+    runs=st.lists(
+        st.lists(st.tuples(st.integers(-2, 11), st.integers(0, 8), st.integers(0, 5)), min_size=1, max_size=80),
+        min_size=1,
+        max_size=3,
+    ),
+    most_rows=st.integers(1, 40),
+    text=st.booleans(),
+    compared=st.booleans(),
+)
+def test_any_rows(
+    rows: list[tuple[int, int, int]],
+    runs: list[list[tuple[int, int, int]]],
+    most_rows: int,
+    text: bool,
+    compared: bool,
+) -> None:
+    """Both give the same report, or refuse it with the same words."""
+
+    def put(path: Path, given: list[tuple[int, int, int]], value: str) -> tuple[pl.DataFrame, Path]:
+        frame = pl.DataFrame(given, schema=["query_id", "item_id", value], orient="row")
+        frame = frame.unique(["query_id", "item_id"], keep="first", maintain_order=True)
+        if text:
+            frame = frame.with_columns(pl.format("q{}", "query_id").alias("query_id"))
+        frame.write_parquet(path)
+        return frame, path
+
+    with TemporaryDirectory() as place:
+        systems = {
+            f"s{number}": put(Path(place, f"s{number}.parquet"), run, "score") for number, run in enumerate(runs)
+        }
+        study = Study(
+            put(Path(place, "gold.parquet"), rows, "grade"),
+            systems,
+            ("ndcg@5", "ap", "rr(rel=2)"),
+            QUICK,
+            "s0" if compared else None,
+        )
+        try:
+            expected = study.at_once()
+        except DataError as error:
+            with pytest.raises(DataError) as refused:
+                study.in_blocks(most_rows)
+            assert str(refused.value).partition(":")[0] == str(error).partition(":")[0]
+        else:
+            found = study.in_blocks(most_rows)
+            assert json.dumps(form_of(found)) == json.dumps(form_of(expected))
+
+
+def figures(form: Any) -> list[bytes]:
+    """Every mean, deviation, bound and p-value, in order, as the bytes it is held in."""
+    if isinstance(form, dict):
+        return [
+            one
+            for key, value in form.items()
+            for one in (
+                _bytes(value)
+                if key in ("mean", "std", "ci", "p", "p_holm", "difference") and value is not None
+                else figures(value)
+            )
+        ]
+    return [one for value in form for one in figures(value)] if isinstance(form, list) else []
+
+
+def _bytes(value: float | list[float]) -> list[bytes]:
+    return [struct.pack("<d", one) for one in (value if isinstance(value, list) else [value])]
+
+
+def test_figures_are_the_same_bytes(shuffled: Study, folder: Path) -> None:
+    study = shuffled.asking(baseline="a", slices=[(folder / "queries.parquet", "type")])
+    expected = figures(form_of(study.at_once()))
+    assert len(expected) > 100
+    for most_rows in (100, 1_000):
+        assert figures(form_of(study.in_blocks(most_rows))) == expected
+
+
+def test_quantiles_are_those_of_all_scores(shuffled: Study) -> None:
+    scores = shuffled.at_once().systems["b"]["ap"]
+    found = shuffled.asking(quantiles=(0.0, 0.25, 0.9)).in_blocks(60).quantiles["b"]["ap"]
+    known = pl.Series(scores).drop_nans().to_numpy()
+    assert found == {
+        "at": {"0": known.min(), "0.25": np.quantile(known, 0.25), "0.9": np.quantile(known, 0.9)},
+        "relative_error": 0.0,
+    }
+
+
+def test_a_comparison_needs_resampling(shuffled: Study) -> None:
+    with pytest.raises(UsageError, match="a comparison needs resampling"):
+        shuffled.asking(baseline="a", how=None).in_blocks()
+
+
+def test_measures_of_all_lists_together(shuffled: Study) -> None:
+    with pytest.raises(UsageError, match="coverage@10 is about all lists together, and cannot be had in blocks"):
+        shuffled.asking(measures=["coverage@10"]).in_blocks()
+
+
+def test_scores_of_single_queries_are_not_held(shuffled: Study) -> None:
+    expected, scores = shuffled.at_once().systems["a"], shuffled.in_blocks().systems["a"]
+    assert scores.mean() == expected.mean() and scores.elsewhere == QUERIES
+    assert scores.summary("ap") == expected.summary("ap")
+    assert repr(scores).splitlines()[:6] == repr(expected).splitlines()[:6]
+    for ask in (lambda: scores["ap"], lambda: scores.per_query, lambda: scores.estimates(QUICK)):
+        with pytest.raises(UsageError, match=r"the scores of 40 single queries are not held.*--per-query"):
+            ask()
