@@ -31,7 +31,7 @@ format: .venv/.dev
 tables: .venv/.dev
 	$(BIN)/python scripts/make_tables.py
 
-bench: .venv/.core .venv-bench/.done .venv-rectools/.done .venv-lenskit/.done
+bench: .venv/.core .venv-bench/.done .venv-rectools/.done .venv-lenskit/.done .venv-replay/.done
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/runs.py --part all
 	$(BIN)/python benchmarks/statistics.py --rounds 5
@@ -41,6 +41,7 @@ bench: .venv/.core .venv-bench/.done .venv-rectools/.done .venv-lenskit/.done
 	$(BIN)/python benchmarks/predicates.py --part all --rounds 3
 	$(BIN)/python benchmarks/recommend.py --part all --rounds 3
 	$(BIN)/python benchmarks/splitting.py
+	$(BIN)/python benchmarks/scale.py --part all --rounds 3
 	@$(BIN)/python scripts/install_browser.py
 	$(BIN)/python benchmarks/report.py --part all --rounds 5
 	$(BIN)/python benchmarks/view.py --part all
@@ -76,5 +77,11 @@ bench: .venv/.core .venv-bench/.done .venv-rectools/.done .venv-lenskit/.done
 	.venv-lenskit/bin/python -m pip install --quiet -r benchmarks/requirements-lenskit.txt
 	@touch $@
 
+# RePlay wants Polars before 2.
+.venv-replay/.done: benchmarks/requirements-replay.txt
+	$(PYTHON) -m venv .venv-replay
+	.venv-replay/bin/python -m pip install --quiet -r benchmarks/requirements-replay.txt
+	@touch $@
+
 clean:
-	rm -rf .venv .venv-bench .venv-rectools .venv-lenskit .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-rectools .venv-lenskit .venv-replay .pytest_cache .mypy_cache .ruff_cache .hypothesis
