@@ -290,7 +290,7 @@ class TestIds:
 
     @pytest.mark.parametrize("of", ["queries", "items"])
     def test_none_in_common(self, of: str) -> None:
-        with pytest.raises(DataError, match="3 ids are unknown to the gold, such as 'q3', and 2 of the gold's 2"):
+        with pytest.raises(DataError, match="3 ids are unknown to the gold, such as 'q1', and 2 of the gold's 2"):
             aligned(cuts(self.TABLE, of), ["a", "b"])
 
     def test_items_beside_the_gold_are_no_matter(self) -> None:

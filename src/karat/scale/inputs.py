@@ -1,6 +1,5 @@
 """Files → what an evaluation in blocks works on: tables, tables of attributes among them, and groups of items."""
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from karat.errors import DataError
 from karat.formats.attributes import read_attributes
 from karat.scale.memory import Budget
 from karat.scale.request import AttributesAsked, ItemGroups, Request
+from karat.scale.scratch import temporary_folder
 from karat.scale.tables import Table, is_table, open_table
 from karat.slices import Attribute, Cuts
 
@@ -51,9 +51,9 @@ def opened(
     gold = open_table(request.gold, "gold")
     tables = [gold, *(open_table(path, "run") for path in request.systems.values())]
     groups = group_items(_judged_items(gold), read_item_cuts(item_slices)) if item_slices else None
-    with tempfile.TemporaryDirectory(dir=temp, prefix="karat-") as folder:
+    with temporary_folder(temp) as folder:
         for number, one in enumerate(slices):
-            tables.append(_attributes(one.path, Path(folder) / f"{number}.parquet", budget))
+            tables.append(_attributes(one.path, folder / f"{number}.parquet", budget))
         asked = tuple(AttributesAsked(one.path, one.asked) for one in slices)
         yield replace(request, attributes=asked, item_groups=groups), tables
 

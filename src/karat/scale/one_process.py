@@ -16,7 +16,7 @@ from karat.scale.inputs import SlicesAsked, opened
 from karat.scale.keeping import Kept
 from karat.scale.memory import Budget
 from karat.scale.panels import panels_of
-from karat.scale.per_query import writing_per_query
+from karat.scale.per_query import check_target, writing_per_query
 from karat.scale.ranks import join_blocks, join_ranges
 from karat.scale.reporting import Gathered, check_number_of_queries, report_of
 from karat.scale.request import Request
@@ -46,6 +46,8 @@ def evaluate_files(
     progress: Progress = lambda what, done, of: None,
 ) -> Report:
     """Gold, rankings and attributes by their paths."""
+    if per_query is not None:
+        check_target(per_query)
     with opened(request, slices, item_slices, budget, temp) as (whole, tables):
         return evaluate_in_blocks(whole, tables, budget, per_query=per_query, temp=temp, progress=progress)
 

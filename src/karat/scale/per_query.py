@@ -43,11 +43,10 @@ def check_target(path: Path) -> None:
 
 @contextmanager
 def writing_per_query(path: Path | None) -> Iterator[PerQuery]:
-    """What is written takes its place when the block ends well; else nothing is left."""
+    """What is written takes its place when all went well; else nothing is left."""
     if path is None:
         yield PerQuery(None)
         return
-    check_target(path)
     try:
         folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
     except OSError as error:
@@ -57,12 +56,19 @@ def writing_per_query(path: Path | None) -> Iterator[PerQuery]:
         if path.suffix:
             _joined(folder, path)
         else:
-            folder.chmod(0o755)
-            if path.exists():
-                path.rmdir()
-            folder.rename(path)
+            _put(folder, path)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _put(folder: Path, path: Path) -> None:
+    folder.chmod(0o755)
+    try:
+        if path.exists():
+            path.rmdir()
+        folder.rename(path)
+    except OSError as error:
+        raise DataError(f"cannot write here: {error.strerror}", where=str(path)) from error
 
 
 def _joined(folder: Path, path: Path) -> None:

@@ -3,6 +3,8 @@
 import errno
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -13,7 +15,7 @@ import polars as pl
 from karat.errors import DataError
 from karat.scale.memory import in_units
 
-__all__ = ["Piece", "Scratch", "packed", "unpacked"]
+__all__ = ["Piece", "Scratch", "packed", "temporary_folder", "unpacked"]
 
 _HINT = "Name another folder with --temp DIR, or in the environment as TMPDIR."
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -48,7 +50,7 @@ class Scratch:
         try:
             self._file = tempfile.TemporaryFile(dir=temp, buffering=0)  # noqa: SIM115 - closed by close()
         except OSError as error:
-            raise self.unwritable(error) from error
+            raise _unwritable(self.folder, error) from error
 
     def append(self, frame: pl.DataFrame) -> Piece:
         """A full disk is an OSError; ``fault`` makes it an error for people."""
@@ -66,12 +68,8 @@ class Scratch:
     def fault(self, error: OSError, needed: float | None = None) -> DataError:
         """What an OSError means to people; ``needed``: so many bytes in all."""
         if error.errno not in _FULL:
-            return self.unwritable(error)
+            return _unwritable(self.folder, error)
         return self.too_small(f"{error.strerror} after {in_units(self.written)}", needed)
-
-    def unwritable(self, error: OSError) -> DataError:
-        found = f"the temporary folder cannot be written: {error.strerror}"
-        return DataError(found, where=self.folder, hint=_HINT)
 
     def too_small(self, found: str, needed: float | None) -> DataError:
         return DataError(
@@ -90,3 +88,18 @@ class Scratch:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@contextmanager
+def temporary_folder(temp: Path | None) -> Iterator[Path]:
+    """For the few files that need a name; it is gone in the end."""
+    try:
+        folder = tempfile.TemporaryDirectory(dir=temp, prefix="karat-")
+    except OSError as error:
+        raise _unwritable(str(temp or tempfile.gettempdir()), error) from error
+    with folder as name:
+        yield Path(name)
+
+
+def _unwritable(folder: str, error: OSError) -> DataError:
+    return DataError(f"the temporary folder cannot be written: {error.strerror}", where=folder, hint=_HINT)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import polars as pl
 
@@ -66,7 +67,7 @@ class Shared:
     lacking: int
     unknown: int
     examples: tuple[str | None, str | None]
-    """An id that is lacking, and one that is unknown."""
+    """The first id that is lacking, and the first that is unknown, in the order of text."""
 
     def __add__(self, other: "Shared") -> "Shared":
         ours, theirs = self.examples, other.examples
@@ -106,7 +107,7 @@ def align(table: pl.DataFrame, id_column: str, ids: pl.Series, where: str) -> tu
         twice = known.filter(known.is_duplicated())[0]
         raise DataError(f"the {id_column} {twice!r} stands twice", where=where, expected="each id once")
     lacking, unknown = ids.filter(~ids.is_in(known.implode())), known.filter(~known.is_in(ids.implode()))
-    first = [one[0] if len(one) else None for one in (lacking, unknown)]
     attributes = table.drop(id_column).with_columns(known)
     joined = ids.to_frame(_JOINED).join(attributes, on=_JOINED, how="left", maintain_order="left")
-    return joined.drop(_JOINED), Shared(len(ids), len(lacking), len(unknown), (first[0], first[1]))
+    first = cast(str | None, lacking.min()), cast(str | None, unknown.min())
+    return joined.drop(_JOINED), Shared(len(ids), len(lacking), len(unknown), first)

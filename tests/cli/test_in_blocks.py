@@ -1,0 +1,267 @@
+"""karat evaluate, compare and gate with --memory: the same words and digits, or one clear line and nothing left."""
+
+import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.scale.made import gold_of, run_of
+
+from .conftest import Karat
+from .support import check_failure
+
+QUERIES = 30
+OPTIONS = ("--resamples", "100")
+IN_BLOCKS = (*OPTIONS, "--memory", "1GB")
+
+
+@pytest.fixture
+def tables(folder: Path) -> Path:
+    """gold.parquet, a.parquet and b.parquet, of which the last is not sorted; queries.csv with their types."""
+    gold_of(QUERIES).write_parquet("gold.parquet")
+    run_of(QUERIES, 1).write_parquet("a.parquet")
+    run_of(QUERIES, 2).sample(fraction=1.0, shuffle=True, seed=1).write_parquet("b.parquet")
+    types = [("long", "short")[query % 2] for query in range(QUERIES)]
+    pl.DataFrame({"query_id": range(QUERIES), "type": types}).write_csv("queries.csv")
+    (folder / "temp").mkdir()
+    return folder
+
+
+def split(name: str, *parts: pl.DataFrame) -> None:
+    Path(name).mkdir()
+    for number, part in enumerate(parts):
+        part.write_parquet(Path(name, f"{number}.parquet"))
+
+
+@pytest.mark.parametrize("more", [(), ("--quantiles", "5,50,95"), ("--no-ci",), ("-s", "queries.csv:type")])
+def test_evaluate_prints_the_same(karat: Karat, tables: Path, more: tuple[str, ...]) -> None:
+    given = ("evaluate", "gold.parquet", "a.parquet", "b.parquet", *more)
+    expected, found = karat(*given, *OPTIONS), karat(*given, *IN_BLOCKS)
+    assert found.code == 0 and found.out == expected.out
+    assert found.warnings == expected.warnings
+    assert karat(*given, *IN_BLOCKS, "--json").out == karat(*given, *OPTIONS, "--json").out
+
+
+def test_compare_prints_all_but_the_largest_losses(karat: Karat, tables: Path) -> None:
+    given = ("compare", "gold.parquet", "a.parquet", "b.parquet")
+    expected, found = karat(*given, *OPTIONS), karat(*given, *IN_BLOCKS)
+    assert found.code == 0 and found.warnings == expected.warnings
+    assert set(found.out.splitlines()) - set(expected.out.splitlines()) == {
+        line.partition("; largest losses:")[0] for line in expected.out.splitlines() if "largest losses" in line
+    }
+
+
+def test_folders_are_read_in_blocks_without_being_asked(karat: Karat, tables: Path) -> None:
+    expected = karat("evaluate", "gold.parquet", "a.parquet", *OPTIONS)
+    rows = pl.read_parquet("a.parquet")
+    Path("a.parquet").rename("whole")
+    split("a", rows.head(100), rows.slice(100))
+    assert karat("evaluate", "gold.parquet", "a", *OPTIONS).out == expected.out
+
+
+def test_gate_on_runs_in_blocks(karat: Karat, tables: Path) -> None:
+    targets = '["ndcg@10 >= 0.01", "ap drop <= 0.5"]\n[[target]]\nrequire = "ap >= 0"\nslice = "type=long"\n'
+    Path("targets.toml").write_text(f"targets = {targets}")
+    given = ("gate", "targets.toml", "gold.parquet", "b.parquet", "--baseline", "a.parquet", "-s", "queries.csv:type")
+    expected, found = karat(*given, *OPTIONS, "-o", "at-once.xml"), karat(*given, *IN_BLOCKS, "-o", "blocks.xml")
+    assert (found.code, found.out) == (expected.code, expected.out) and "type=long" in found.out
+    assert Path("blocks.xml").read_text() == Path("at-once.xml").read_text()
+
+
+def test_gate_on_a_report_made_in_blocks(karat: Karat, tables: Path) -> None:
+    """Absolute targets hold as ever; between two reports queries cannot be paired, which is said."""
+    Path("targets.toml").write_text('targets = ["ndcg@10 >= 0.01", "ap drop <= 0.5"]')
+    for name in "ab":
+        made = karat("evaluate", "gold.parquet", f"{name}.parquet", *IN_BLOCKS, "-o", f"{name}.json")
+        assert made.code == 0 and "gates on it cannot pair them" in made.err
+    gated = karat("gate", "targets.toml", "b.json", "--baseline", "a.json")
+    assert gated.code == 0 and "not paired: the reports do not hold these queries' scores" in gated.err
+    karat("compare", "gold.parquet", "a.parquet", "b.parquet", *IN_BLOCKS, "-o", "both.json")
+    paired = karat("gate", "targets.toml", "both.json")
+    assert paired.code == 0 and "not paired" not in paired.err
+
+
+@pytest.mark.parametrize("form", ["html", "json", "csv", "md", "png", "svg"])
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_every_form_of_report_is_written(karat: Karat, tables: Path, command: str, form: str) -> None:
+    given = ("gold.parquet", "a.parquet", "b.parquet", "-m", "ndcg@10,ap", "-s", "queries.csv:type", "-q")
+    written = karat(command, *given, *IN_BLOCKS, "-o", f"report.{form}")
+    assert written.code == 0 and Path(f"report.{form}").stat().st_size > 300
+
+
+def test_the_page_says_where_the_scores_are(karat: Karat, tables: Path) -> None:
+    given = ("evaluate", "gold.parquet", "a.parquet", *IN_BLOCKS, "-o", "report.html")
+    told = karat(*given)
+    assert "Single queries are not on the page: karat evaluate --per-query writes their scores." in told.err
+    assert "--per-query scores.csv</code> writes them" in Path("report.html").read_text()
+    assert "not on the page" not in karat(*given, "--per-query", "scores").err
+    assert "they are in <code><bdi>scores</bdi></code>" in Path("report.html").read_text()
+
+
+@pytest.mark.parametrize("target", ["scores.parquet", "scores.csv", "scores.tsv", "scores.jsonl.gz"])
+def test_scores_of_every_query(karat: Karat, tables: Path, target: str) -> None:
+    given = ("evaluate", "gold.parquet", "a.parquet", "b.parquet", *OPTIONS, "--per-query")
+    assert karat(*given, f"expected-{target}").code == 0
+    assert karat(*given, target, "--memory", "1GB").code == 0
+    assert by_query(target).equals(by_query(f"expected-{target}"))
+
+
+def by_query(path: str) -> pl.DataFrame:
+    read = {".parquet": pl.read_parquet, ".csv": pl.read_csv, ".gz": pl.read_ndjson}.get(Path(path).suffix)
+    frame = pl.read_csv(path, separator="\t") if read is None else read(path)
+    return frame.cast({"query_id": pl.String}).sort("system", "query_id")
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def refused(karat: Karat, folder: Path, *arguments: str, code: int = 3) -> str:
+    """The one line that says why; nothing is printed, written, or left in the folder for what is temporary."""
+    before = sorted(folder.rglob("*"))
+    outcome = karat("evaluate", *arguments, "--memory", "1GB", "--temp", "temp", "--per-query", "scores")
+    first, *more = outcome.err.splitlines(keepends=True)
+    check_failure(type(outcome)(outcome.code, outcome.out, first), code)
+    assert all(line.startswith("  ") for line in more)
+    assert sorted(folder.rglob("*")) == before
+    return outcome.err
+
+
+def test_duplicates_over_files(karat: Karat, tables: Path) -> None:
+    rows = pl.read_parquet("a.parquet")
+    split("twice", rows, rows.slice(20, 1))
+    told = refused(karat, tables, "gold.parquet", "twice")
+    assert "stands more than once for query" in told and "--duplicates first, last or max" in told
+    assert told.splitlines()[1:] == ["  in twice/0.parquet", "  in twice/1.parquet"]
+    assert karat("evaluate", "gold.parquet", "twice", "--duplicates", "first", *IN_BLOCKS).code == 0
+
+
+def test_files_that_differ(karat: Karat, tables: Path) -> None:
+    rows = pl.read_parquet("a.parquet")
+    split("types", rows, rows.cast({"score": pl.String}))
+    assert "types/1.parquet: column 'score' is of type String; expected Float64" in refused(
+        karat, tables, "gold.parquet", "types"
+    )
+    split("columns", rows, rows.drop("score"))
+    assert "columns/1.parquet: found the columns query_id, item_id; no column score" in refused(
+        karat, tables, "gold.parquet", "columns"
+    )
+
+
+def test_nulls(karat: Karat, tables: Path) -> None:
+    rows = pl.read_parquet("a.parquet")
+    bad = rows.with_columns(query_id=pl.when(pl.int_range(pl.len()) != 6).then("query_id"))
+    split("nulls", rows.head(3), bad)
+    assert "nulls/1.parquet: row 7 has no query_id" in refused(karat, tables, "gold.parquet", "nulls")
+
+
+def test_a_corrupt_file_in_the_middle(karat: Karat, tables: Path) -> None:
+    rows = pl.read_parquet("b.parquet")
+    split("corrupt", *(rows.slice(100 * part, 100) for part in range(3)))
+    broken = Path("corrupt/1.parquet")
+    content = broken.read_bytes()
+    broken.write_bytes(content[:20] + b"\xff" * 200 + content[220:])
+    assert "corrupt/1.parquet: cannot be read as Parquet" in refused(karat, tables, "gold.parquet", "corrupt")
+
+
+def test_nothing_in_common_or_nothing_at_all(karat: Karat, tables: Path) -> None:
+    pl.read_parquet("a.parquet").with_columns(pl.col("query_id") + 1000).write_parquet("other.parquet")
+    told = refused(karat, tables, "gold.parquet", "other.parquet")
+    assert "gold.parquet × other.parquet: no query in common: the gold has '0'" in told
+    gold_of(1).clear().write_parquet("empty.parquet")
+    assert "empty.parquet: found no rows" in refused(karat, tables, "empty.parquet", "a.parquet")
+    assert "nowhere: no such file or folder" in refused(karat, tables, "gold.parquet", "nowhere")
+
+
+def test_what_is_no_parquet(karat: Karat, tables: Path) -> None:
+    told = refused(karat, tables, "gold.parquet", "run.trec")
+    assert "run.trec: this is no Parquet, which is what can be read in blocks" in told and "karat convert" in told
+    assert "--format trec in blocks; expected Parquet" in refused(
+        karat, tables, "gold.parquet", "a.parquet", "--format", "trec", code=2
+    )
+
+
+@pytest.mark.parametrize(
+    ("ids", "told"),
+    [
+        ([*range(3, QUERIES), 99], "1 id is unknown to the gold, such as '99', and 3 of the gold's 30 are not here"),
+        ([*range(QUERIES), 4], "the query_id '4' stands twice"),
+    ],
+)
+def test_attributes_of_other_queries(karat: Karat, tables: Path, ids: list[int], told: str) -> None:
+    table = pl.DataFrame({"query_id": ids, "type": ["x", "y", "z"] * (len(ids) // 3) + ["x"] * (len(ids) % 3)})
+    table.write_csv("bad.csv")
+    table.write_parquet("bad.parquet")
+    for path in ("bad.csv", "bad.parquet"):
+        assert f"{path}: {told}" in refused(karat, tables, "gold.parquet", "a.parquet", "-s", f"{path}:type")
+
+
+def test_attributes_that_are_lacking_or_too_many_are_warned_of(karat: Karat, tables: Path) -> None:
+    for name, ids in {"fewer.csv": range(2, QUERIES), "more.csv": range(QUERIES + 3)}.items():
+        pl.DataFrame({"query_id": ids, "type": ["x" if query % 2 else "y" for query in ids]}).write_csv(name)
+        given = ("evaluate", "gold.parquet", "a.parquet", "-s", f"{name}:type")
+        expected, found = karat(*given, *OPTIONS), karat(*given, *IN_BLOCKS)
+        assert found.code == 0 and found.warnings == expected.warnings
+        assert any(name in warning for warning in found.warnings)
+
+
+def test_a_full_temporary_folder(karat: Karat, tables: Path) -> None:
+    run_of(400, 1).sample(fraction=1.0, shuffle=True, seed=1).write_parquet("large.parquet")
+    gold_of(400).write_parquet("gold.parquet")
+    with files_of_at_most(60_000):
+        told = refused(karat, tables, "gold.parquet", "large.parquet")
+    assert "temp: the temporary folder is too small: File too large after" in told
+    assert "expected room for about" in told and "--temp DIR" in told
+
+
+@pytest.mark.parametrize("temp", ["nowhere", "a.parquet"])
+def test_a_temporary_folder_that_is_none(karat: Karat, tables: Path, temp: str) -> None:
+    told = karat("evaluate", "gold.parquet", "a.parquet", *IN_BLOCKS, "--temp", temp)
+    check_failure(told, 3, f"{temp}: the temporary folder cannot be written: No", "--temp DIR")
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        (("--memory", "much"), "the memory is given as 'much'; expected a size such as 2GB"),
+        (("--memory", "3MB"), "a memory of '3MB' is too small; expected at least 512 MB"),
+        (("--quantiles", "x"), "--quantiles is 'x'; expected percentages such as 5,50,95"),
+        (("--quantiles", "5,101"), "--quantiles is '5,101'"),
+        (("--quantiles", ""), "--quantiles is ''"),
+        (("-m", "coverage@10"), "coverage@10 is about all lists together"),
+    ],
+)
+def test_options_that_make_no_sense(karat: Karat, tables: Path, option: tuple[str, str], told: str) -> None:
+    check_failure(karat("evaluate", "gold.parquet", "a.parquet", *IN_BLOCKS, *option), 2, told)
+
+
+def test_a_target_that_cannot_be_written_is_refused_at_once(karat: Karat, tables: Path) -> None:
+    """Before anything is read: the runs are not even there."""
+    given = ("evaluate", "gold.parquet", "nowhere", *IN_BLOCKS, "--per-query")
+    check_failure(karat(*given, "temp/below/scores"), 3, "temp/below/scores: cannot write here: no such folder")
+    check_failure(karat(*given, "scores.odt"), 2, "cannot tell the format from the name 'scores.odt'")
+    Path("scores").mkdir()
+    Path("scores/mine").write_text("")
+    check_failure(karat(*given, "scores"), 3, "scores: there is something here already; expected a new or an empty")
+    check_failure(karat(*given, "gold.qrels"), 2, "gold.qrels")
+
+
+def test_json_of_a_report_in_blocks_is_that_of_everything(karat: Karat, tables: Path) -> None:
+    given = ("compare", "gold.parquet", "a.parquet", "b.parquet", "-s", "queries.csv:type")
+    karat(*given, *OPTIONS, "-o", "at-once.json")
+    karat(*given, *IN_BLOCKS, "-o", "blocks.json")
+    expected, found = (json.loads(Path(name).read_text()) for name in ("at-once.json", "blocks.json"))
+    for form in (expected, found):
+        form.pop("queries", None)
+        form.pop("changes")
+    assert found == expected
