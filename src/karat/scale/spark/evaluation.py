@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
+from math import isqrt
 from operator import add
 from pickle import loads
 from typing import TYPE_CHECKING, Any
@@ -117,7 +118,7 @@ class _Work:
     def write(self, path: str) -> None:
         measures = ", ".join(f"`{one.label}` double" for one in self._request.asked)
         rows = self._jobs.mapped(self._scores, PerQueryRows(self._sent), f"system string, query_id string, {measures}")
-        rows.write.parquet(path)
+        rows.write.mode("append").parquet(path)
 
     def gathered(self, found: Found) -> Gathered:
         request = self._request
@@ -140,7 +141,7 @@ class _Work:
 
         wanted = results.where(f.col("kind") == FOUND)
         if self._parts > _RESULTS_AT_ONCE:
-            wanted = self._jobs.mapped(wanted.repartition(_RESULTS_AT_ONCE), Joining(), RESULTS)
+            wanted = self._jobs.mapped(wanted.repartition(isqrt(self._parts)), Joining(), RESULTS)
         found = [loads(row.result) for row in wanted.select("result").collect()]
         self._jobs.raise_failure()
         if not found:

@@ -18,6 +18,7 @@ from karat.scale.spark.explaining import explained
 from karat.scale.spark.frames import Given, given, quoted
 from karat.scale.spark.jobs import Progress, watched
 from karat.scale.spark.naming import naming_files
+from karat.scale.spark.paths import located
 from karat.scale.tables import is_table
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def judged_items(gold: Given) -> pl.Series:
 
 def _read(spark: "SparkSession", path: str) -> "DataFrame":
     with explained(path):
-        frame = spark.read.parquet(path)
+        frame = spark.read.parquet(located(spark, path))
     if not frame.columns:
         raise DataError("found no columns", where=path, expected="Parquet with query_id, item_id and a score or grade")
     return frame
