@@ -1,0 +1,66 @@
+"""Quantiles: NumPy's where all scores are held; else within the stated error, whatever the parts and their order."""
+
+from functools import reduce
+from operator import add
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from karat.statistics.quantiles import ERROR, Quantiles
+
+SHARES = (0.0, 0.05, 0.5, 0.95, 1.0)
+values = st.lists(
+    st.one_of(st.floats(-1e6, 1e6), st.sampled_from([0.0, -0.0, 1.0, 0.5, float("nan")]), st.floats(0, 1)),
+    min_size=1,
+    max_size=80,
+)
+
+
+def known(scores: list[float]) -> np.ndarray:
+    return np.array([score for score in scores if score == score])
+
+
+@given(values)
+def test_where_all_are_held(scores: list[float]) -> None:
+    found, expected = Quantiles.of(np.array(scores), 100), known(scores)
+    assert found.error == 0.0 and found.n == len(expected)
+    if len(expected):
+        assert found.at(SHARES) == np.quantile(np.sort(expected), SHARES).tolist()
+    else:
+        assert np.isnan(found.at(SHARES)).all()
+
+
+@given(values)
+def test_where_they_are_counted(scores: list[float]) -> None:
+    """Each is within the error of the score at its rank; subnormal numbers are as near as they are to zero."""
+    found, expected = Quantiles.of(np.array(scores), 0), np.sort(known(scores))
+    if not len(expected):
+        return
+    assert found.error == ERROR and found.held is None
+    ranks = np.floor(np.array(SHARES) * (len(expected) - 1)).astype(int)
+    true = expected[ranks]
+    assert (np.abs(np.array(found.at(SHARES)) - true) <= np.abs(true) * ERROR + np.finfo(float).tiny).all()
+
+
+@given(values, st.integers(0, 100), st.lists(st.integers(0, 80), max_size=5), st.randoms())
+def test_parts_in_any_order(scores: list[float], limit: int, edges: list[int], chance: Random) -> None:
+    table = np.array(scores)
+    parts = [Quantiles.of(part, limit) for part in np.split(table, sorted(edges))]
+    chance.shuffle(parts)
+    joined, whole = reduce(add, parts), Quantiles.of(table, limit)
+    assert np.array(joined.at(SHARES)).tobytes() == np.array(whole.at(SHARES)).tobytes()
+    assert (joined.n, joined.error) == (whole.n, whole.error)
+
+
+def test_zero_is_zero_and_what_is_not_known_is_null() -> None:
+    assert Quantiles.of(np.array([0.0, -0.0, 0.0]), 0).at([0.5]) == [0.0]
+    assert Quantiles.of(np.array([np.nan]), 5).form([0.25]) == {"at": {"0.25": None}, "relative_error": 0.0}
+
+
+@pytest.mark.parametrize("score", [1 / 3, 0.999999, 5e-324, 1e300, -0.7])
+def test_one_score_many_times(score: float) -> None:
+    (found,) = Quantiles.of(np.full(1000, score), 10).at([0.3])
+    assert abs(found - score) <= abs(score) * ERROR + np.finfo(float).tiny
