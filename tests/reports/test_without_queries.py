@@ -1,0 +1,67 @@
+"""Reports of so many queries that their scores are not held: every form shows what it can, and says what it lacks."""
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+import karat
+from karat.integrations.loggable import files_of
+from karat.report import Report
+from karat.reports.html import Details, to_html
+from karat.reports.markdown import to_markdown
+from karat.reports.pull_request import summary_of
+from tests.scale.made import Study
+
+TARGETS = ["ndcg@10 >= 0.01", "ap drop <= 0.5"]
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, Report]:
+    """At once, and in blocks."""
+    folder = tmp_path_factory.mktemp("without_queries")
+    pl.DataFrame({"query_id": range(40), "type": ["x", "y"] * 20}).write_csv(folder / "queries.csv")
+    study = Study.of(folder / "tables", "sorted", queries=40)
+    study = study.asking(baseline="a", slices=[(folder / "queries.csv", "type")])
+    return study.at_once(), study.in_blocks()
+
+
+def without_losses(report: Report) -> Report:
+    return replace(report, changes=())
+
+
+def test_texts_lack_nothing_but_the_largest_losses(reports: tuple[Report, Report]) -> None:
+    whole, blocks = without_losses(reports[0]), reports[1]
+    assert to_markdown(blocks) == to_markdown(whole)
+    assert summary_of(blocks.as_json()) == summary_of(whole.as_json())
+    assert repr(blocks) == repr(whole) and blocks._repr_html_() == whole._repr_html_()
+
+
+def test_scores_in_a_notebook(reports: tuple[Report, Report]) -> None:
+    whole, blocks = (report.systems["b"] for report in reports)
+    assert blocks._repr_html_() == replace(whole, warnings=())._repr_html_()
+    assert "over 40 queries" in blocks._repr_html_()
+
+
+def test_the_page_has_charts_and_says_that_it_lacks_queries(reports: tuple[Report, Report]) -> None:
+    assert Details.of(reports[1]) is None
+    page = to_html(reports[1])
+    assert page.count("<svg") > 1 and "This report does not hold the scores of single queries." in page
+    assert 'id="query-table"' not in page and 'id="table"' not in page
+    assert "does not hold" not in to_html(reports[0])
+
+
+def test_the_page_names_where_they_were_written(reports: tuple[Report, Report]) -> None:
+    page = to_html(replace(reports[1], provenance={"per_query": "<b>/scores"}))
+    assert "they are in <code><bdi>&lt;b&gt;/scores</bdi></code>" in page
+
+
+def test_the_gate_holds_it_against_targets(reports: tuple[Report, Report]) -> None:
+    expected, found = (karat.gate(report, *TARGETS) for report in reports)
+    assert found.as_json() == expected.as_json() and found.outcome == "pass"
+    assert found._repr_html_() == expected._repr_html_()
+
+
+def test_what_is_logged_has_no_queries(reports: tuple[Report, Report]) -> None:
+    files = files_of(reports[1], reports[1].as_json())
+    assert '"queries": {' not in files["report.json"] and "does not hold the scores" in files["report.html"]
