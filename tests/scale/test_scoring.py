@@ -9,8 +9,9 @@ import pytest
 
 from karat.errors import DataError
 from karat.evaluation import resolve_all
+from karat.scale.found import Found
 from karat.scale.request import AttributesAsked, Request
-from karat.scale.scoring import Found, score_block
+from karat.scale.scoring import score_block
 from tests.scale.made import QUICK, gold_of, run_of
 
 QUERIES = 12

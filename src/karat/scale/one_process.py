@@ -12,6 +12,7 @@ from karat.errors import DataError
 from karat.report import Report
 from karat.scale.blocks import Progress, blocks_of
 from karat.scale.duplicates import naming_files
+from karat.scale.found import Found
 from karat.scale.inputs import SlicesAsked, opened
 from karat.scale.keeping import Kept
 from karat.scale.memory import Budget
@@ -21,7 +22,8 @@ from karat.scale.ranks import join_blocks, join_ranges
 from karat.scale.reporting import Gathered, check_number_of_queries, report_of
 from karat.scale.request import Request
 from karat.scale.rounds import ranked, survey, tally
-from karat.scale.scoring import Found, Scored, score_block
+from karat.scale.scored import Scored
+from karat.scale.scoring import score_block
 from karat.scale.tables import Table
 from karat.statistics.gathered.ranks import Ranks, ranges_for
 

@@ -7,8 +7,9 @@ import numpy as np
 
 from karat.assessment import check_slice_names
 from karat.errors import DataError
+from karat.scale.found import Found
 from karat.scale.request import Request
-from karat.scale.scoring import Found, Scored
+from karat.scale.scored import Scored
 from karat.slices.groups import Definition, Rows, define, spelled, suitable_names
 from karat.statistics.streams import Keys
 from karat.types import Floats

@@ -13,10 +13,10 @@ from karat.columns import QUERY
 from karat.errors import DataError
 from karat.evaluation import scores_under
 from karat.report import Report
+from karat.scale.found import Found
 from karat.scale.panels import Panel
 from karat.scale.request import Request
 from karat.scale.rounds import Survey, Tallies
-from karat.scale.scoring import Found
 from karat.statistics.comparison import correct
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate, off_scale

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from karat.breakdown import signs_for
 from karat.scale.panels import Panel, seen
 from karat.scale.request import Request
-from karat.scale.scoring import Scored
+from karat.scale.scored import Scored
 from karat.slices.groups import check_number
 from karat.statistics.gathered.adding import added
 from karat.statistics.gathered.layout import Layout

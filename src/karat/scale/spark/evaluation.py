@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from karat.errors import DataError, DuplicatePair, UsageError
 from karat.report import Report
+from karat.scale.found import Found
 from karat.scale.memory import Budget
 from karat.scale.panels import panels_of
 from karat.scale.ranks import join_ranges
 from karat.scale.reporting import Gathered, check_number_of_queries, report_of
 from karat.scale.request import Request
 from karat.scale.rounds import survey, tally
-from karat.scale.scoring import Found, Scored
+from karat.scale.scored import Scored
 from karat.scale.spark.frames import Given, alike
 from karat.scale.spark.jobs import Jobs, Progress, watched
 from karat.scale.spark.packing import BUCKET, PIECES, Packing

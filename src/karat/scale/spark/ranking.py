@@ -11,7 +11,7 @@ from karat.scale.panels import Panel
 from karat.scale.ranks import join_blocks
 from karat.scale.request import Request
 from karat.scale.rounds import Ranked, Survey, ranked
-from karat.scale.scoring import Scored
+from karat.scale.scored import Scored
 from karat.scale.scratch import unpacked
 from karat.scale.spark.tasks import SCORES
 

@@ -13,9 +13,11 @@ import polars as pl
 import pyarrow as pa
 
 from karat.scale.blocks import Block
+from karat.scale.found import Found
 from karat.scale.partition import Partition
 from karat.scale.request import Request
-from karat.scale.scoring import Found, Scored, score_block
+from karat.scale.scored import Scored
+from karat.scale.scoring import score_block
 from karat.scale.scratch import packed, unpacked
 
 __all__ = ["FOUND", "RESULTS", "SCORES", "Gathering", "Joining", "Judging", "PerQueryRows"]
