@@ -1,14 +1,18 @@
-"""A real cluster: a master and two workers, of which one is killed in the middle of the job."""
+"""A real cluster, a master and two workers: of one that is killed in the middle of a job no byte depends."""
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
+from tests.scale.made import Study
+
 from .cluster import Cluster
-from .processes import of_session
+from .processes import of_session, wait_for
 
 pytestmark = pytest.mark.slow
 _ENDS_WITHIN = 180
@@ -24,27 +28,51 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def command(vectors: Path, output: str, *options: str) -> list[str]:
-    arguments = ("neighbours", str(vectors), "-k", "20", "--quiet", "-o", str(vectors.parent / output), *options)
+def karat(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "karat", *arguments]
 
 
-def test_a_worker_killed_in_the_middle_changes_no_byte(cluster: Cluster, vectors: Path) -> None:
-    subprocess.run(command(vectors, "here.csv"), check=True, stdout=subprocess.DEVNULL)
+def with_a_kill(cluster: Cluster, command: list[str], begun: Callable[[], object]) -> bytes:
+    """What it prints although a worker is killed after it has begun."""
     with subprocess.Popen(
-        command(vectors, "there.csv", "--on", "spark", "--master", cluster.url),
+        [*command, "--on", "spark", "--master", cluster.url],
         env=cluster.environment,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
         start_new_session=True,
     ) as process:
         try:
+            wait_for(begun, _ENDS_WITHIN, "its beginning")
             assert cluster.kill_a_worker() >= 4  # the worker, its executor, and the Python of its tasks
-            _, said = process.communicate(timeout=_ENDS_WITHIN)
+            assert process.poll() is None
+            printed, said = process.communicate(timeout=_ENDS_WITHIN)
         finally:
             process.kill()
-    assert (process.returncode, said) == (0, "")
+    assert (process.returncode, said) == (0, b"")
     assert len(cluster.workers) == 1
-    assert (vectors.parent / "there.csv").read_bytes() == (vectors.parent / "here.csv").read_bytes()
     assert of_session(process.pid) == []
+    return printed
+
+
+def test_neighbours(cluster: Cluster, vectors: Path) -> None:
+    def command(output: str) -> list[str]:
+        return karat("neighbours", str(vectors), "-k", "20", "--quiet", "-o", str(vectors.parent / output))
+
+    subprocess.run(command("here.csv"), check=True, stdout=subprocess.DEVNULL)
+    with_a_kill(cluster, command("there.csv"), lambda: True)
+    assert (vectors.parent / "there.csv").read_bytes() == (vectors.parent / "here.csv").read_bytes()
+
+
+def test_evaluate(cluster: Cluster, tmp_path: Path) -> None:
+    """The scores that the worker held are lost after they were written, and made again."""
+    Study.of(tmp_path / "files", "files", queries=300)
+    pl.DataFrame({"query_id": range(300), "type": ["x", "y", "z"] * 100}).write_csv(tmp_path / "queries.csv")
+    paths = [str(tmp_path / "files" / name) for name in ("gold", "a", "b")]
+    options = ("-m", "ndcg@10,ap", "--slices", f"{tmp_path}/queries.csv:type", "--resamples", "50000")
+    command = karat("evaluate", *paths, *options, "--json", "--quiet")
+    here = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    scores = tmp_path / "scores"
+    there = with_a_kill(cluster, [*command, "--per-query", str(scores)], lambda: list(scores.glob("part-*")))
+    figures, _, _ = there.partition(b'"provenance"')
+    assert len(figures) > 10_000 and here.startswith(figures)
+    assert pl.scan_parquet(scores / "*.parquet").select(pl.len()).collect().item() == 600
