@@ -117,8 +117,10 @@ class Study:
             duplicates=self.duplicates,
         )
 
-    def in_blocks(self, most_rows: int = 700, *, temp: Path | None = None, per_query: Path | None = None) -> Report:
-        request = Request(
+    @property
+    def request(self) -> Request:
+        """Without slices, which are read from their files."""
+        return Request(
             str(self.gold[1]),
             {name: str(path) for name, (_, path) in self.runs.items()},
             tuple(resolve_all(self.measures)),
@@ -127,11 +129,18 @@ class Study:
             self.duplicates,
             quantiles=tuple(self.quantiles),
         )
-        asked, of_items = (
+
+    @property
+    def slices_asked(self) -> tuple[list[SlicesAsked], list[SlicesAsked]]:
+        """Of queries, and of items."""
+        of_queries, of_items = (
             [SlicesAsked(str(path), parse_attributes(by) if by else None) for path, by in given]
             for given in (self.slices, self.item_slices)
         )
-        return evaluate_files(request, asked, of_items, Budget(GIGABYTE, most_rows), per_query=per_query, temp=temp)
+        return of_queries, of_items
+
+    def in_blocks(self, most_rows: int = 700, **options: Any) -> Report:
+        return evaluate_files(self.request, *self.slices_asked, Budget(GIGABYTE, most_rows), **options)
 
     def asking(self, **changes: Any) -> "Study":
         return replace(self, **changes)

@@ -131,6 +131,27 @@ def test_whatever_groups_well_is_found_in_blocks(shuffled: Study, folder: Path) 
     assert {part.name.partition("=")[0] for part in report.slices} >= {"type", "length"}
 
 
+@pytest.mark.parametrize("name", ["types.csv", "types.parquet"])
+@pytest.mark.parametrize("kind", [pl.Int64, pl.String])
+def test_a_small_table_of_attributes_keeps_others_in_order(tmp_path: Path, kind: pl.DataType, name: str) -> None:
+    """Ids in a CSV are text, those in Parquet are numbers here: they are sorted as those of the gold are."""
+
+    def sorted_as(given: tuple[pl.DataFrame, Path]) -> tuple[pl.DataFrame, Path]:
+        rows = given[0].cast({"query_id": kind}).sort("query_id", maintain_order=True)
+        rows.write_parquet(given[1])
+        return rows, given[1]
+
+    study = Study.of(tmp_path / "sorted", "sorted", queries=12, systems=1)
+    study = study.asking(gold=sorted_as(study.gold), runs={"a": sorted_as(study.runs["a"])})
+    types, path = pl.DataFrame({"query_id": range(12), "type": ["x", "y", "z"] * 4}), tmp_path / name
+    types.write_csv(path) if path.suffix == ".csv" else types.write_parquet(path)
+    study = study.asking(slices=[(path, "type")])
+    told: set[str] = set()
+    found = study.in_blocks(100, progress=lambda what, done, of: told.add(what))
+    assert "Partitioning" not in told and "Scoring" in told
+    assert form_of(found) == form_of(study.at_once())
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     rows=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 6), st.integers(0, 3)), min_size=1, max_size=60),

@@ -51,15 +51,19 @@ def opened(
     gold = open_table(request.gold, "gold")
     tables = [gold, *(open_table(path, "run") for path in request.systems.values())]
     groups = group_items(_judged_items(gold), read_item_cuts(item_slices)) if item_slices else None
+    as_text = any(table.schema[QUERY] == pl.String for table in tables)
     with temporary_folder(temp) as folder:
         for number, one in enumerate(slices):
-            tables.append(_attributes(one.path, folder / f"{number}.parquet", budget))
+            tables.append(_attributes(one.path, folder / f"{number}.parquet", budget, as_text=as_text))
         asked = tuple(AttributesAsked(one.path, one.asked) for one in slices)
         yield replace(request, attributes=asked, item_groups=groups), tables
 
 
-def _attributes(path: str, target: Path, budget: Budget) -> Table:
-    """As a table; one that is small is sorted, so that it does not stand in the way of merging sorted tables."""
+def _attributes(path: str, target: Path, budget: Budget, *, as_text: bool) -> Table:
+    """As a table; one that is small is sorted, so that it does not stand in the way of merging sorted tables.
+
+    ``as_text``: the ids of the other tables are so, and that is how they are sorted.
+    """
     if is_table(path):
         table = open_table(path, "attributes")
         if table.rows * table.bytes_per_row > budget.memory / _SHARE_OF_ATTRIBUTES:
@@ -68,8 +72,15 @@ def _attributes(path: str, target: Path, budget: Budget) -> Table:
     else:
         given, id_column = read_attributes(path, "query")
         rows = given.rename({id_column: QUERY}) if id_column != QUERY else given
+    rows = rows.with_columns(rows[QUERY].cast(pl.String) if as_text else _numbers(rows[QUERY]))
     rows.sort(QUERY).write_parquet(target)
     return replace(open_table(target, "attributes"), name=path)
+
+
+def _numbers(ids: pl.Series) -> pl.Series:
+    """Text that is the digits of whole numbers as these; where some is not, as it is."""
+    numbers = ids.cast(pl.Int64, strict=False)
+    return numbers if numbers.cast(pl.String).equals(ids.cast(pl.String)) else ids
 
 
 def _judged_items(gold: Table) -> pl.Series:
