@@ -12,10 +12,11 @@ BENCH := .venv-bench/bin
 demo: .venv/.core
 	$(BIN)/karat demo movies
 
+# Bytecode is kept, also where the environment says otherwise: tests start karat again and again.
 test: .venv/.dev
 	@$(BIN)/python scripts/install_browser.py
 	@$(BIN)/python scripts/install_java.py
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
 
 check: .venv/.dev
 	$(BIN)/ruff check .
