@@ -245,6 +245,12 @@ def test_a_comparison_needs_resampling(shuffled: Study) -> None:
         shuffled.asking(baseline="a", how=None).in_blocks()
 
 
+@pytest.mark.parametrize("share", [50.0, -0.1, float("nan")])
+def test_quantiles_are_at_shares(shuffled: Study, share: float) -> None:
+    with pytest.raises(UsageError, match=r"found a quantile at .*; expected a share between 0 and 1"):
+        shuffled.asking(quantiles=(0.5, share)).in_blocks()
+
+
 def test_measures_of_all_lists_together(shuffled: Study) -> None:
     with pytest.raises(UsageError, match="coverage@10 is about all lists together, and cannot be had in blocks"):
         shuffled.asking(measures=["coverage@10"]).in_blocks()

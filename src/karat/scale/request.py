@@ -60,6 +60,9 @@ class Request:
             raise UnknownName("system", self.baseline, self.systems)
         if self.baseline is not None and self.how is None:
             raise UsageError("a comparison needs resampling", hint="Leave --no-ci away.")
+        outside = next((share for share in self.quantiles if not 0 <= share <= 1), None)
+        if outside is not None:
+            raise UsageError(f"found a quantile at {outside:g}", expected="a share between 0 and 1, such as 0.05")
         for one in self.asked:
             if one.measure.metric.of_lists or one.measure.metric.whole:
                 raise UsageError(
