@@ -65,3 +65,15 @@ def test_the_gate_holds_it_against_targets(reports: tuple[Report, Report]) -> No
 def test_what_is_logged_has_no_queries(reports: tuple[Report, Report]) -> None:
     files = files_of(reports[1], reports[1].as_json())
     assert '"queries": {' not in files["report.json"] and "does not hold the scores" in files["report.html"]
+
+
+def test_quantiles_are_shown_where_they_were_asked_for(reports: tuple[Report, Report]) -> None:
+    known = {name: {"ap": {"at": {"0.05": 0.25, "0.5": None}, "relative_error": 2.0**-12}} for name in "ab"}
+    report = replace(reports[1], quantiles=known)
+    note = "Scores at shares of the queries; counted after rounding, off by 0.02% at most."
+    assert "| measure | system | 5 % | 50 % |" in to_markdown(report) and "| ap | b | 0.2500 | – |" in to_markdown(
+        report
+    )
+    assert note in to_markdown(report) and note in to_html(report)
+    assert '<td class="number">0.2500</td><td class="number">–</td>' in to_html(report)
+    assert "Quantiles</summary>" not in to_html(reports[1])

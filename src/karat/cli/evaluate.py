@@ -103,8 +103,7 @@ def _shares(text: str | None) -> list[float]:
 
 
 def _show(report: "Report") -> None:
-    from karat.reports.console import print_report, print_slices
-    from karat.reports.quantiles import print_quantiles
+    from karat.reports.console import print_quantiles, print_report, print_slices
 
     print_report(report)
     if report.quantiles:

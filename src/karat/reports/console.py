@@ -15,6 +15,7 @@ from karat.reports.comparison import (
     stacked_comparison_table,
     tally,
 )
+from karat.reports.quantiles import quantiles_note, quantiles_table
 from karat.reports.spaces import spaces_table
 from karat.reports.table import by_measure, by_system, by_system_only, caption, legend, one_by_one, queries_averaged
 from karat.wording import count
@@ -28,6 +29,7 @@ __all__ = [
     "print_comparison",
     "print_first_fitting",
     "print_parted",
+    "print_quantiles",
     "print_report",
     "print_slices",
     "print_spaces",
@@ -110,6 +112,13 @@ def _print_losses(screen: "Console", report: Report, system: str) -> None:
     if losses:
         screen.print(_table(*changes_table(losses, report), text=(0, 3), folding=(0, 3)))
         screen.print()
+
+
+def print_quantiles(report: Report) -> None:
+    """Scores at some shares of the queries."""
+    print()
+    print_table(*quantiles_table(report.quantiles, report.labels, report.both_names), text=(0, 1))
+    print(quantiles_note(report.quantiles))
 
 
 def print_slices(report: Report) -> None:

@@ -6,6 +6,7 @@ from karat.report import Report
 from karat.reports import FORMS
 from karat.reports.comparison import changes_table, comparison_table, losses_of, p_told, power_lines, slices_table
 from karat.reports.partial import missed_table, notes_of, quality_table, shown_queries
+from karat.reports.quantiles import quantiles_note, quantiles_table
 from karat.reports.recommendations import (
     empty_tiers_told,
     exposure_table,
@@ -28,6 +29,9 @@ def to_markdown(report: Report) -> str:
         lines += ["", escaped(caption(report))]
     if legend(report):
         lines += ["", legend(report)]
+    if report.quantiles:
+        table = quantiles_table(report.quantiles, report.labels, report.both_names)
+        lines += ["", *markdown_table(*table, text=(0, 1)), "", quantiles_note(report.quantiles)]
     if report.comparisons:
         lines += ["", f"### Compared with {escaped(report.baseline or '')}", ""]
         lines += markdown_table(*comparison_table(report), text=(0, 1))

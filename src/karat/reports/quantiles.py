@@ -1,22 +1,30 @@
-"""Scores at some shares of the queries, as a table."""
+"""Scores at some shares of the queries, as cells."""
 
-from karat.report import Report
-from karat.reports.console import print_table
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-__all__ = ["print_quantiles"]
+from karat.reports.table import Table
+from karat.wording import NOTHING
+
+__all__ = ["quantiles_note", "quantiles_table"]
+
+Known = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""By system and measure, as a report has them."""
 
 
-def print_quantiles(report: Report) -> None:
-    """On standard output, one row a measure and system."""
-    rows, shares, error = [], list[str](), 0.0
-    for label in report.labels:
-        for name, measures in report.quantiles.items():
-            one = measures[label]
-            shares = list(one["at"])
-            error = max(error, one["relative_error"])
-            found = ["–" if value is None else f"{value:.4f}" for value in one["at"].values()]
-            rows.append([report.both_names(label), name, *found])
-    print()
-    print_table(["measure", "system", *(f"{float(share) * 100:g} %" for share in shares)], rows, text=(0, 1))
-    if error:
-        print(f"Scores at shares of the queries; counted after rounding, off by {error:.2%} at most.")
+def quantiles_table(known: Known, labels: Iterable[str], titled: Callable[[str], str] = str) -> Table:
+    """One row a measure and system."""
+    entries = [(label, name, of[label]["at"]) for label in labels for name, of in known.items() if label in of]
+    shares = entries[0][2] if entries else ()
+    header = ["measure", "system", *(f"{float(share) * 100:g} %" for share in shares)]
+    return header, [
+        [titled(label), name, *(NOTHING if value is None else f"{value:.4f}" for value in at.values())]
+        for label, name, at in entries
+    ]
+
+
+def quantiles_note(known: Known) -> str:
+    """What they are, and how far they may be off."""
+    error = max(one["relative_error"] for of in known.values() for one in of.values())
+    rounded = f"; counted after rounding, off by {error:.2%} at most" if error else ""
+    return f"Scores at shares of the queries{rounded}."

@@ -88,6 +88,7 @@ def comparison_context(beside: Beside) -> dict[str, Any]:
         "sections": [("changed", "What changed"), ("measures", "Measures"), ("queries", many.capitalize())],
         "about": embedded(_about(beside, one, many)),
         "about_labels": beside.labels,
+        "unheld": False,
         "packed": None,
     }
 

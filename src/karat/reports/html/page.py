@@ -137,6 +137,7 @@ def context_of(
         "headline_charts": list(_headline_charts(form, labels[:1])),
         "others": sections.headline_of(form, every) if len(every) > len(labels) else None,
         "figures": sections.figures_of(form),
+        "quantiles": sections.quantiles_of(form),
         "p_legend": sections.p_legend(form),
         "slices": sliced,
         "examples": cases,

@@ -8,6 +8,7 @@ from karat.errors import KaratError
 from karat.measure import Measure
 from karat.reports.charts.from_form.reading import labels_of, less_is_better, level_of
 from karat.reports.html.figures import NOTHING, Cell, Form, bounds_of, cell_of
+from karat.reports.quantiles import quantiles_note, quantiles_table
 from karat.usual import beside, usual_name
 from karat.wording import bounds_shown, count, decimals_of, difference_shown, figure_shown, percent
 
@@ -23,6 +24,7 @@ __all__ = [
     "lost_keywords",
     "p_legend",
     "provenance_of",
+    "quantiles_of",
     "slices_of",
     "verdict_of",
     "verdicts_of",
@@ -188,6 +190,18 @@ def _figure(one: Any) -> str:
         return f"{one:.6g}"
     ci = bounds_of(one)
     return f"{one['value']:.6g}" if ci is None else f"{figure_shown(one['value'], decimals_of(ci))} {bounds_shown(ci)}"
+
+
+def quantiles_of(form: Form) -> tuple[list[str], list[list[str]], str] | None:
+    """Scores at some shares of the queries: columns, rows, and a note; None where nobody asked."""
+    known = {
+        name: {label: entry["quantiles"] for label, entry in one["measures"].items() if entry.get("quantiles")}
+        for name, one in form["systems"].items()
+    }
+    if not any(known.values()):
+        return None
+    header, rows = quantiles_table(known, labels_of(form), lambda label: _title(form, label))
+    return header, rows, quantiles_note(known)
 
 
 @dataclass(frozen=True)
