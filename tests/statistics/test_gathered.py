@@ -61,7 +61,7 @@ def gathered(
     ranks = []
     for pair, one in zip(LAYOUT.pairs, outline.pairs, strict=True):
         within = [
-            SignedRanks.joined([moved(block, pair, one, low, high) for block, _ in blocks])
+            SignedRanks.joined([moved(block, pair, one).within(low, high) for block, _ in blocks])
             for low, high in ranges_for(ranges, 1)
         ]
         ranks.append(Ranks.of([RanksWithin.of(counts) for counts in within]))

@@ -21,7 +21,7 @@ from karat.scale.per_query import check_target, writing_per_query
 from karat.scale.ranks import join_blocks, join_ranges
 from karat.scale.reporting import Gathered, check_number_of_queries, report_of
 from karat.scale.request import Request
-from karat.scale.rounds import ranked, survey, tally
+from karat.scale.rounds import ranked, survey, tally, within
 from karat.scale.scored import Scored
 from karat.scale.scoring import score_block
 from karat.scale.tables import Table
@@ -105,9 +105,9 @@ def _gather(request: Request, kept: Kept, found: Found, memory: int, progress: P
     ranks: Sequence[Sequence[Ranks]] = [[] for _ in inhabited]
     if request.baseline is not None:
         at_once = memory // (_BYTES_RANKED * len(inhabited) * max(len(request.layout.pairs), 1))
-        within = []
+        by_range = []
         for low, high in ranges_for(found.queries, max(at_once, 1)):
-            parts = (Scored(frame, columns) for frame in told("Ranking"))
-            within.append(join_blocks([ranked(request, inhabited, outlined, part, low, high) for part in parts]))
-        ranks = join_ranges(within)
+            parts = (ranked(request, inhabited, outlined, Scored(frame, columns)) for frame in told("Ranking"))
+            by_range.append(join_blocks([within(part, low, high) for part in parts]))
+        ranks = join_ranges(by_range)
     return Gathered(found, inhabited, outlined, tallied, ranks)

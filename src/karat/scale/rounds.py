@@ -9,17 +9,16 @@ from karat.scale.request import Request
 from karat.scale.scored import Scored
 from karat.slices.groups import check_number
 from karat.statistics.gathered.adding import added
-from karat.statistics.gathered.layout import Layout
 from karat.statistics.gathered.outline import Outline
 from karat.statistics.gathered.ranks import moved
 from karat.statistics.gathered.tally import Spread, Tally
 from karat.statistics.paired import SignedRanks
 from karat.statistics.quantiles import Quantiles
 
-__all__ = ["Ranked", "Survey", "Tallies", "ranked", "survey", "tally"]
+__all__ = ["Ranked", "Survey", "Tallies", "ranked", "survey", "tally", "within"]
 
 Ranked = tuple[tuple[SignedRanks, ...], ...]
-"""By panel and pair, the differences of a range of sizes."""
+"""By panel and pair, the differences, or those of a range of sizes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,16 +102,18 @@ def tally(request: Request, panels: Sequence[Panel], found: Survey, scored: Scor
     return Tallies(tuple(tallies), tuple(spreads), tuple(others), quantiles)
 
 
-def ranked(request: Request, panels: Sequence[Panel], found: Survey, scored: Scored, low: float, high: float) -> Ranked:
-    """The third round, of one range of sizes: only comparisons need it."""
-    layout: Layout = request.layout
+def ranked(request: Request, panels: Sequence[Panel], found: Survey, scored: Scored) -> Ranked:
+    """The third round: only comparisons need it."""
+    pairs = request.layout.pairs
     return tuple(
-        tuple(
-            moved(one.scores, pair, of_pair, low, high)
-            for pair, of_pair in zip(layout.pairs, outline.pairs, strict=True)
-        )
+        tuple(moved(one.scores, pair, of_pair) for pair, of_pair in zip(pairs, outline.pairs, strict=True))
         for one, outline in zip(seen(scored, panels), found.outlines, strict=True)
     )
+
+
+def within(differences: Ranked, low: float, high: float) -> Ranked:
+    """Those of one range of sizes."""
+    return tuple(tuple(one.within(low, high) for one in of_panel) for of_panel in differences)
 
 
 def _held_against_others(request: Request) -> bool:

@@ -170,6 +170,11 @@ class SignedRanks:
         )
         return cls(sizes, rises, falls)
 
+    def within(self, low: float, high: float) -> "SignedRanks":
+        """Those whose size is above ``low`` and at most ``high``."""
+        first, last = np.searchsorted(self.sizes, [low, high], side="right")
+        return SignedRanks(self.sizes[first:last], self.rises[first:last], self.falls[first:last])
+
     @property
     def differences(self) -> Floats:
         """All of them, zero left out."""

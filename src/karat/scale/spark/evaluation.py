@@ -20,7 +20,7 @@ from karat.scale.rounds import survey, tally
 from karat.scale.scored import Scored
 from karat.scale.spark.frames import Given, alike
 from karat.scale.spark.jobs import Jobs, Progress, watched
-from karat.scale.spark.packing import BUCKET, PIECES, Packing
+from karat.scale.spark.packing import BUCKET, PART, PIECES, Packing
 from karat.scale.spark.ranking import RANGES, JoiningRanks, Ranking
 from karat.scale.spark.tasks import FOUND, RESULTS, Gathering, Joining, Judging, PerQueryRows
 from karat.scale.spark.writing import writing_parquet
@@ -36,6 +36,12 @@ _UNKNOWN = 1 << 60
 _BYTES_IN_A_BUCKET = 8 << 20
 """Of what Spark takes a table's size to be; of Parquet that is a million rows or so."""
 _BUCKETS_IN_A_PART = 4
+_TRIED_FOR_A_PART = 20
+_ROWS_PACKED = (1_000_000, 4_000_000)
+_ROWS_IN_A_PIECE = 500
+"""Fewer would cost more than they hold."""
+_BYTES_OF_NUMBERS, _BYTES_OF_TEXT = 24.0, 40.0
+"""Of a row; ids that are text take more."""
 _MOST_BUCKETS = 1 << 14
 _RESULTS_AT_ONCE = 32
 _RANKED_AT_ONCE = 2_000_000
@@ -99,17 +105,19 @@ class _Work:
         buckets = min(max(size // _BYTES_IN_A_BUCKET, 4 * cores), _MOST_BUCKETS)
         self._parts = max(buckets // _BUCKETS_IN_A_PART, 2 * cores)
         schemas = tuple(one.schema(texts) for one in tables)
-        rows_held = budget.block_rows(_BYTES_PER_ROW)
+        rows_held = budget.block_rows(_BYTES_OF_NUMBERS + _BYTES_OF_TEXT * len(texts))
+        parts = _evenly_sent(jobs.spark, self._parts)
+        at_once = min(max(_ROWS_PACKED[0], buckets * _ROWS_IN_A_PIECE), _ROWS_PACKED[1])
         pieces = [
             jobs.mapped(
                 one.bucketed(texts, buckets),
-                Packing(number, one.kind, one.where, tuple(one.columns.items())),
+                Packing(number, one.kind, one.where, tuple(one.columns.items()), parts, at_once),
                 PIECES,
             )
             for number, one in enumerate(tables)
         ]
         together = reduce(lambda ours, theirs: ours.unionAll(theirs), pieces)
-        sorted_pieces = together.repartition(self._parts, BUCKET).sortWithinPartitions(BUCKET)
+        sorted_pieces = together.repartition(self._parts, PART).sortWithinPartitions(BUCKET)
         self._scores = jobs.kept(jobs.mapped(sorted_pieces, Judging(self._sent, schemas, rows_held), RESULTS))
 
     def found(self) -> Found:
@@ -159,7 +167,20 @@ class _Work:
         return join_ranges([found[number] for number in sorted(found)])
 
 
-_BYTES_PER_ROW = 24.0
+def _evenly_sent(spark: "SparkSession", parts: int) -> tuple[int, ...]:
+    """For each part a number that Spark sends there: it spreads numbers by a hash, and would leave some parts empty."""
+    from pyspark.sql import functions as f
+
+    sent: dict[int, int] = {}
+    tried = 0
+    while len(sent) < parts:
+        numbers = spark.range(tried, tried + _TRIED_FOR_A_PART * parts, numPartitions=1).select(
+            f.col("id").cast("int").alias("number")
+        )
+        rows = numbers.select("number", f.pmod(f.hash("number"), f.lit(parts)).alias("part")).collect()
+        sent = {row.part: row.number for row in rows} | sent
+        tried += _TRIED_FOR_A_PART * parts
+    return tuple(sent[part] for part in range(parts))
 
 
 def _size(frame: "DataFrame") -> int:

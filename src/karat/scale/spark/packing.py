@@ -15,12 +15,12 @@ from karat.columns import GRADE, ITEM, QUERY, check_grades
 from karat.errors import DataError
 from karat.scale.scratch import packed
 
-__all__ = ["BUCKET", "PIECES", "Packing"]
+__all__ = ["BUCKET", "PART", "PIECES", "Packing"]
 
 BUCKET = "karat:bucket"
 """A name that no attribute has."""
-PIECES = f"`{BUCKET}` int, number int, piece binary"
-_ROWS_AT_ONCE = 1_000_000
+PART = "part"
+PIECES = f"{PART} int, `{BUCKET}` int, number int, piece binary"
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,9 @@ class Packing:
     where: str
     names: tuple[tuple[str, str], ...]
     """Of each column, karat's name and the given one."""
+    parts: tuple[int, ...]
+    """What the pieces of a bucket are sent by: buckets take turns."""
+    rows_at_once: int
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         held: list[pl.DataFrame] = []
@@ -41,7 +44,7 @@ class Packing:
             frame.columns = [*(name for name, _ in self.names), BUCKET]
             self._check(frame)
             held.append(frame)
-            if sum(one.height for one in held) >= _ROWS_AT_ONCE:
+            if sum(one.height for one in held) >= self.rows_at_once:
                 yield self._pieces(held)
                 held = []
         if any(one.height for one in held):
@@ -76,11 +79,13 @@ class Packing:
         edges = np.flatnonzero(np.diff(sorted_buckets)) + 1
         firsts, lasts = np.concatenate(([0], edges)), np.concatenate((edges, [len(order)]))
         pieces = [bytes(packed(ordered.slice(a, b - a))) for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True)]
+        buckets = sorted_buckets[firsts]
         return pa.RecordBatch.from_arrays(
             [
-                pa.array(sorted_buckets[firsts], pa.int32()),
+                pa.array(np.array(self.parts)[buckets % len(self.parts)], pa.int32()),
+                pa.array(buckets, pa.int32()),
                 pa.array(np.full(len(pieces), self.number), pa.int32()),
                 pa.array(pieces, pa.binary()),
             ],
-            names=[BUCKET, "number", "piece"],
+            names=[PART, BUCKET, "number", "piece"],
         )

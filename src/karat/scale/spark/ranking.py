@@ -10,7 +10,7 @@ import pyarrow as pa
 from karat.scale.panels import Panel
 from karat.scale.ranks import join_blocks
 from karat.scale.request import Request
-from karat.scale.rounds import Ranked, Survey, ranked
+from karat.scale.rounds import Ranked, Survey, ranked, within
 from karat.scale.scored import Scored
 from karat.scale.scratch import unpacked
 from karat.scale.spark.tasks import SCORES
@@ -39,8 +39,9 @@ class Ranking:
             for kind, piece in zip(kinds, pieces, strict=True):
                 if kind == SCORES:
                     scored = Scored(unpacked(piece), self.columns)
+                    differences = ranked(request, panels, found, scored)
                     for number, (low, high) in enumerate(self.ranges):
-                        yield _row(number, dumps(ranked(request, panels, found, scored, low, high)))
+                        yield _row(number, dumps(within(differences, low, high)))
 
 
 class JoiningRanks:

@@ -88,8 +88,8 @@ def _place_on_disk() -> Path | None:
 
 def _buckets(batches: Iterator[Any]) -> Iterator[Iterator[tuple[int, bytes]]]:
     """The pieces of one bucket after the other."""
-    for _, rows in groupby(_rows(batches), key=lambda row: row[0]):
-        yield ((number, piece) for _, number, piece in rows)
+    for _, rows in groupby(_rows(batches), key=lambda row: row[1]):
+        yield ((number, piece) for _, _, number, piece in rows)
 
 
 class Gathering:

@@ -52,11 +52,9 @@ class RanksWithin:
         return cls(sums, counts.differences if sums.n <= EXACT_RANKS else np.empty(0))
 
 
-def moved(scores: Floats, pair: Pair, outline: PairOutline, low: float = 0.0, high: float = np.inf) -> SignedRanks:
-    """The differences in steps, of those whose size is above ``low`` and at most ``high``."""
-    steps = steps_of(pair.apart(scores), outline.unit)
-    size = np.abs(steps)
-    return SignedRanks.of(steps[(size > low) & (size <= high)])
+def moved(scores: Floats, pair: Pair, outline: PairOutline) -> SignedRanks:
+    """The differences in steps."""
+    return SignedRanks.of(steps_of(pair.apart(scores), outline.unit))
 
 
 def ranges_for(queries: int, at_once: int) -> list[tuple[float, float]]:
