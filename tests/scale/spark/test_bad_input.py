@@ -106,7 +106,7 @@ def test_tables_that_do_not_belong_together(spark: "SparkSession", karat: Karat)
 def check_rows(kind: str, **columns: list[Any]) -> None:
     rows = pl.DataFrame({**columns, BUCKET: 0}, schema_overrides={"grade": pl.Float64})
     names = tuple((name, f"my_{name}") for name in columns)
-    list(Packing(0, kind, "table", names)(iter(rows.to_arrow().to_batches())))
+    list(Packing(0, kind, "table", names, (0,), 100)(iter(rows.to_arrow().to_batches())))
 
 
 def test_rows_that_lack_something() -> None:
@@ -124,7 +124,8 @@ def test_rows_that_lack_something() -> None:
 
 def test_fractions_called_score_are_no_grades() -> None:
     rows = pl.DataFrame({"query_id": [1], "item_id": [2], "grade": [0.5], BUCKET: [0]})
-    packing = Packing(0, "gold", "gold", (("query_id", "query_id"), ("item_id", "item_id"), ("grade", "score")))
+    names = (("query_id", "query_id"), ("item_id", "item_id"), ("grade", "score"))
+    packing = Packing(0, "gold", "gold", names, (0,), 100)
     with pytest.raises(DataError, match="gold: the column score holds fractions"):
         list(packing(iter(rows.to_arrow().to_batches())))
 

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +38,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "type.of": [("x", "y", None)[query % 3] for query in known],
             "bucket": [None if query % 9 == 0 else (query * 37 % 100) / 100 for query in known],
             "tags": [["a", "b"][: query % 3] for query in known],
+            "seen": [datetime(2024, 1, 1 + query % 2, tzinfo=UTC) for query in known],
+            "paid": [Decimal(query % 2) / 4 for query in known],
         }
     ).write_parquet(place / "queries.parquet")
     pl.DataFrame({"item_id": range(55), "shelf": ["low", "high", None, "top", "low"] * 11}).write_csv(place / "i.csv")
@@ -67,7 +71,7 @@ def check_same(found: Report, expected: Report) -> None:
 def test_in_memory_in_blocks_and_on_spark(
     spark: "SparkSession", study: Study, folder: Path, baseline: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    by = "type.of,bucket(quantiles=4),tags,type.of*bucket(bins=0.3/0.6)"
+    by = "type.of,bucket(quantiles=4),tags,type.of*bucket(bins=0.3/0.6),seen,paid"
     slices, item_slices = [(folder / "queries.parquet", by)], [(folder / "i.csv", "")]
     asked = study.asking(baseline=baseline, slices=slices, item_slices=item_slices)
     monkeypatch.setenv("KARAT_THREADS", "2")  # a task on Spark has one

@@ -2,9 +2,10 @@
 
 import pytest
 
+from karat._version import __version__
 from karat.errors import DataError, EngineLost, KaratError, MissingExtra, UnknownName, UsageError
 from karat.scale.spark.explaining import what_it_means
-from karat.scale.spark.failures import dumped, loaded
+from karat.scale.spark.failures import check_release, dumped, loaded
 
 
 @pytest.mark.parametrize(
@@ -34,11 +35,33 @@ def test_an_error_of_somebody_elses_kind_arrives_as_the_nearest_of_ours() -> Non
     assert type(arrived) is DataError and str(arrived) == "found"
 
 
+def test_another_release_on_the_executors_is_told() -> None:
+    check_release(__version__)
+    with pytest.raises(DataError, match=r"the executors have karat [\d.]+, and the driver has 0\.0; expected the same"):
+        check_release("0.0")
+
+
 @pytest.mark.parametrize(
     ("said", "kind", "means"),
     [
         ("java.io.IOException: No space left on device", DataError, "a disk that Spark puts its parts on is full"),
         ("ModuleNotFoundError: No module named 'karat.scale'", DataError, "karat is not installed on the executors"),
+        (
+            "Can't get attribute 'Packing' on <module 'karat.scale",
+            DataError,
+            "another release: it has no P",
+        ),
+        (
+            "cannot import name 'spread' from 'karat.scale'",
+            DataError,
+            "it has no spread. Install the same",
+        ),
+        ("[COLUMN_ALREADY_EXISTS] The column `a` already exists.", DataError, "several columns are called 'a'"),
+        (
+            "Mkdirs failed to create file:/tmp/a%20b/_temporary/0/x",
+            DataError,
+            "/tmp/a b: cannot be written here",
+        ),
         ('Cannot run program "python9": error=2', DataError, "the executors have no python9"),
         ("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)", DataError, "process ended"),
         ("java.lang.OutOfMemoryError: Java heap space", DataError, "ran out of memory"),

@@ -97,6 +97,13 @@ def _no_module(found: re.Match[str], text: str) -> KaratError:
     )
 
 
+def _other_release(found: re.Match[str], text: str) -> KaratError:
+    return DataError(
+        f"the executors' karat is of another release: it has no {found.group(1)}",
+        hint="Install the same one on every machine of the cluster.",
+    )
+
+
 def _other_python(found: re.Match[str], text: str) -> KaratError:
     return DataError(
         f"the executors' Python is not the driver's: {_short(found.group(0))}",
@@ -157,6 +164,7 @@ _MEANINGS: tuple[tuple[str, Callable[[re.Match[str], str], KaratError]], ...] = 
     (r"Mkdirs failed to create (\S+)", _unwritable),
     (r"No FileSystem for scheme \"?[\w.+-]+\"?|Class org\.apache\.hadoop\.fs\.\S+ not found", _no_scheme),
     (r"ModuleNotFoundError: No module named '([\w.]+)'", _no_module),
+    (r"(?:Can't get attribute|cannot import name) '(\w+)' (?:on <module|from) 'karat", _other_release),
     (r"\[PYTHON_VERSION_MISMATCH\][^\n]*", _other_python),
     (r"Cannot run program \"([^\"]+)\"", _no_python),
     (r"OutOfMemoryError|ARROW_OUT_OF_MEMORY", _no_memory),

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from karat import errors
-from karat.errors import KaratError
+from karat._version import __version__
+from karat.errors import DataError, KaratError
 
-__all__ = ["Batches", "Told", "carried", "dumped", "loaded"]
+__all__ = ["Batches", "Told", "carried", "check_release", "dumped", "loaded"]
 
 Batches = Callable[[Iterator[Any]], Iterator[Any]]
 """What is done with the record batches of a part of a table, one after the other."""
@@ -28,15 +29,26 @@ class Told:
 
 
 def carried(function: Batches, told: Any) -> Batches:
-    """The function with its errors told to an accumulator instead of raised."""
+    """The function with its errors told to an accumulator instead of raised, and karat's release looked at first."""
+    release = __version__
 
     def function_that_tells(batches: Iterator[Any]) -> Iterator[Any]:
         try:
+            check_release(release)
             yield from function(batches)
         except KaratError as error:
             told.add([dumped(error)])
 
     return function_that_tells
+
+
+def check_release(of_driver: str) -> None:
+    """Digits may differ from release to release."""
+    if of_driver != __version__:
+        raise DataError(
+            f"the executors have karat {__version__}, and the driver has {of_driver}",
+            expected="the same release everywhere",
+        )
 
 
 def dumped(error: KaratError) -> bytes:

@@ -9,7 +9,7 @@ import polars as pl
 
 from karat.columns import ITEM, QUERY, RANK, SCORE, find_id_column, match_columns
 from karat.errors import DataError, UsageError
-from karat.scale.spark.packing import BUCKET
+from karat.scale.spark.packing import BUCKET, frame_from
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,7 +57,7 @@ class Given:
     def schema(self, texts: Sequence[str]) -> pl.Schema:
         """Of the rows in a block; that of attributes is taken from an empty frame."""
         if self.kind == "attributes":
-            empty = pl.DataFrame(pl.from_arrow(self.bucketed(texts, 1).drop(BUCKET).limit(0).toArrow()))
+            empty = frame_from(self.bucketed(texts, 1).drop(BUCKET).limit(0).toArrow())
             return pl.Schema(zip(self.columns, empty.dtypes, strict=True))
         return pl.Schema(
             {

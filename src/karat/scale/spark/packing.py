@@ -9,18 +9,24 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 import pyarrow as pa
 
 from karat.columns import GRADE, ITEM, QUERY, check_grades
 from karat.errors import DataError
 from karat.scale.scratch import packed
 
-__all__ = ["BUCKET", "PART", "PIECES", "Packing"]
+__all__ = ["BUCKET", "PART", "PIECES", "Packing", "frame_from"]
 
 BUCKET = "karat:bucket"
 """A name that no attribute has."""
 PART = "part"
 PIECES = f"{PART} int, `{BUCKET}` int, number int, piece binary"
+
+
+def frame_from(arrow: Any) -> pl.DataFrame:
+    """What Spark sends as Arrow, with moments in universal time, whichever zone the session has."""
+    return pl.DataFrame(pl.from_arrow(arrow)).with_columns(cs.datetime(time_zone="*").dt.convert_time_zone("UTC"))
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Packing:
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         held: list[pl.DataFrame] = []
         for batch in batches:
-            frame = pl.DataFrame(pl.from_arrow(batch))
+            frame = frame_from(batch)
             frame.columns = [*(name for name, _ in self.names), BUCKET]
             self._check(frame)
             held.append(frame)
