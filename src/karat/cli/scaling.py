@@ -25,18 +25,20 @@ _SHARE_OF_MEMORY = 8
 
 
 def is_for_blocks(gold: str, runs: Sequence[str], scoring: Scoring) -> bool:
-    """Whether it was asked for, or cannot be done otherwise: folders, and files that would fill the memory."""
+    """Whether it was asked for, or cannot be done otherwise: folders of Parquet, files that would fill the memory."""
+    from karat.scale.files import is_table
+
     if scoring.on is Place.here and scoring.master is None and scoring.memory is None:
         paths = [Path(path) for path in (gold, *runs) if path != "-" and exists(path)]
-        folders = [path for path in paths if path.is_dir()]
+        folders = [path for path in paths if path.is_dir() and is_table(path)]
         size = sum(path.stat().st_size for path in paths if path.is_file())
         return bool(folders) or (size > _LARGE and _would_fill_memory(paths, size))
     return True
 
 
 def _would_fill_memory(paths: Sequence[Path], size: int) -> bool:
+    from karat.scale.files import is_table
     from karat.scale.memory import available_memory
-    from karat.scale.tables import is_table
 
     return size > available_memory() / _SHARE_OF_MEMORY and all(map(is_table, paths))
 

@@ -46,7 +46,7 @@ def opened(
                 "this is no Parquet, which is what can be read in blocks",
                 where=path,
                 expected="a Parquet file, or a folder of them",
-                hint="Convert it: karat convert RUN run.parquet; or leave --memory and --on away.",
+                hint="Convert it: karat convert RUN run.parquet. Folders, --memory and --on need it.",
             )
     gold = open_table(request.gold, "gold")
     tables = [gold, *(open_table(path, "run") for path in request.systems.values())]
