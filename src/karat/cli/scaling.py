@@ -113,5 +113,8 @@ def _by_spark(request: "Request", budget: "Budget", scoring: Scoring, per_query:
     from karat.scale.spark.files import evaluate_files
 
     slices, item_slices = _slices(scoring.slices), _slices(scoring.item_slices)
-    with spark_session(scoring.master, quiet=scoring.quiet) as spark, steps(quiet=scoring.quiet) as tell:
+    with (
+        spark_session(scoring.master, quiet=scoring.quiet, temp=scoring.temp) as spark,
+        steps(quiet=scoring.quiet) as tell,
+    ):
         return evaluate_files(spark, request, slices, item_slices, budget, per_query=per_query, progress=tell)

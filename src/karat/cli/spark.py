@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from karat.cli.common import progress
@@ -20,10 +21,10 @@ def check_place(on: Place, master: str | None) -> None:
 
 
 @contextmanager
-def spark_session(master: str | None, *, quiet: bool) -> Iterator["SparkSession"]:
+def spark_session(master: str | None, *, quiet: bool, temp: Path | None = None) -> Iterator["SparkSession"]:
     from karat.scale.spark.session import open_session
 
     with ExitStack() as stack:
         with progress("Starting Spark", quiet=quiet):
-            spark = stack.enter_context(open_session(master))
+            spark = stack.enter_context(open_session(master, temp=temp))
         yield spark

@@ -30,7 +30,7 @@ MEASURES = ("ndcg@10", "gm_ap", "recall(rel=2)@100")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With attributes of queries and of items; some have none, and of others nothing is known."""
-    place = tmp_path_factory.mktemp("on spark")
+    place = tmp_path_factory.mktemp("on [spark] {a}")
     known = range(3, QUERIES)
     pl.DataFrame(
         {
@@ -101,12 +101,13 @@ def test_many_small_tasks(spark: "SparkSession", study: Study, at_once: Report, 
 
 
 def test_frames_in_few_parts_in_another_order(spark: "SparkSession", study: Study, folder: Path) -> None:
-    """One of the runs has ranks in the place of scores, and the items are in the way of nobody."""
+    """One of the runs has ranks in the place of scores."""
     ranks = study.runs["b"][0].with_columns(
         rank=pl.col("score").rank("ordinal", descending=True).over("query_id").cast(pl.Int64)
     )
     runs = {**study.runs, "b": (ranks.drop("score"), folder)}
-    expected = study.asking(runs=runs, baseline="a", slices=[(folder / "queries.parquet", "type.of")]).at_once()
+    slices, item_slices = [(folder / "queries.parquet", "type.of")], [(folder / "i.csv", "shelf")]
+    expected = study.asking(runs=runs, baseline="a", slices=slices, item_slices=item_slices).at_once()
     found = karat.scale.spark.evaluate(
         spark,
         frame_of(spark, study.gold[0], parts=3),
@@ -114,8 +115,10 @@ def test_frames_in_few_parts_in_another_order(spark: "SparkSession", study: Stud
         MEASURES,
         how=QUICK,
         baseline="a",
-        slices=spark.read.parquet(str(folder / "queries.parquet")),
+        slices=frame_of(spark, pl.read_parquet(folder / "queries.parquet", glob=False)),
         by="type.of",
+        item_slices=frame_of(spark, pl.read_csv(folder / "i.csv")),
+        items_by="shelf",
         quantiles=(0.1, 0.5),
     )
     assert figures(form_of(found)) == figures(form_of(expected))

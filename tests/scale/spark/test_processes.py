@@ -48,7 +48,7 @@ def test_progress_and_ctrl_c(can_run_spark: None, tmp_path: Path) -> None:
     temp, scores = tmp_path / "temp", tmp_path / "scores"
     temp.mkdir()
     (tmp_path / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in QUICK.items()))
-    options = ("-m", "ndcg@10", "--resamples", "10000000", "--on", "spark", "--master", "local[2]")
+    options = ("-m", "ndcg@10", "--resamples", "10000000", "--on", "spark", "--master", "local[2]", "--temp", str(temp))
     with (
         terminal() as (screen, seen),
         subprocess.Popen(
@@ -58,11 +58,12 @@ def test_progress_and_ctrl_c(can_run_spark: None, tmp_path: Path) -> None:
             stderr=screen,
             start_new_session=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-            env={**os.environ, "TMPDIR": str(temp), "SPARK_CONF_DIR": str(tmp_path), "TERM": "xterm-256color"},
+            env={**os.environ, "SPARK_CONF_DIR": str(tmp_path), "TERM": "xterm-256color"},
         ) as process,
     ):
         try:
             wait_for(lambda: list(scores.glob("part-*")) and b"Scoring" in b"".join(seen), 90, "scores of queries")
+            assert [path.name.startswith("karat-spark-") for path in temp.iterdir()] == [True]
             os.killpg(process.pid, signal.SIGINT)
             out, _ = process.communicate(timeout=30)
             wait_for(lambda: not of_session(process.pid), 5, "the end of all processes")

@@ -18,7 +18,7 @@ from karat.scale.spark.explaining import explained
 from karat.scale.spark.frames import Given, given, quoted
 from karat.scale.spark.jobs import Progress, watched
 from karat.scale.spark.naming import naming_files
-from karat.scale.spark.paths import located
+from karat.scale.spark.paths import to_read
 from karat.scale.tables import is_table
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def evaluate_files(
         groups = group_items(judged_items(gold), read_item_cuts(item_slices)) if item_slices else None
     asked = tuple(AttributesAsked(one.path, one.asked) for one in slices)
     whole = replace(request, attributes=asked, item_groups=groups)
-    with naming_files(tables):
+    with naming_files(tables, progress):
         return evaluate_frames(spark, whole, tables, budget, per_query=per_query, progress=progress)
 
 
@@ -60,7 +60,7 @@ def judged_items(gold: Given) -> pl.Series:
 
 def _read(spark: "SparkSession", path: str) -> "DataFrame":
     with explained(path):
-        frame = spark.read.parquet(located(spark, path))
+        frame = spark.read.parquet(to_read(spark, path))
     if not frame.columns:
         raise DataError("found no columns", where=path, expected="Parquet with query_id, item_id and a score or grade")
     return frame

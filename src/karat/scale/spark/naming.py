@@ -10,6 +10,7 @@ from karat.columns import ITEM, QUERY
 from karat.errors import DataError, DuplicatePair
 from karat.scale.spark.explaining import path_of
 from karat.scale.spark.frames import Given, quoted
+from karat.scale.spark.jobs import Progress, watched
 
 __all__ = ["naming_files"]
 
@@ -17,14 +18,14 @@ _MOST_NAMED = 3
 
 
 @contextmanager
-def naming_files(tables: Sequence[Given]) -> Iterator[None]:
+def naming_files(tables: Sequence[Given], progress: Progress | None = None) -> Iterator[None]:
     """An error about a table that is read from files names those that have the fault."""
     try:
         yield
     except DataError as error:
         table = next((one for one in tables if one.where == error.where), None)
         if table is not None:
-            with suppress(Exception):  # the error itself is what matters
+            with suppress(Exception), watched(table.frame.sparkSession, "Looking for the file", progress):
                 _name(table, error)
         raise
 
