@@ -75,7 +75,7 @@ def _id_column(names: Sequence[str], kind: str, where: str, given: str | None) -
 
 def _read(source: Source, kind: str, id_column: str | None, as_written: bool) -> pl.DataFrame:
     if source.is_parquet():
-        return pl.read_parquet(source.polars)
+        return pl.read_parquet(source.polars, glob=False)
     if "\0" in source.head:
         raise DataError("found bytes that are no text", where=source.name, expected=_EXPECTED)
     first = next(iter(source.head_lines), "").lstrip()

@@ -74,7 +74,7 @@ def _put(folder: Path, path: Path) -> None:
 def _joined(folder: Path, path: Path) -> None:
     """One file of the parts, of which no more than a few are in memory at a time."""
     form, compression = form_to_write(path, None, TABLE_FORMATS)
-    rows = pl.scan_parquet(sorted(folder.iterdir()))
+    rows = pl.scan_parquet(sorted(folder.iterdir()), glob=False)
     with replacing(path) as part:
         if form == "parquet":
             rows.sink_parquet(part)

@@ -66,7 +66,7 @@ def _loaded(text: str) -> Any:
 
 def _of_parquet(source: Source) -> list[Record]:
     try:
-        frame = pl.read_parquet(source.polars)
+        frame = pl.read_parquet(source.polars, glob=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"cannot be read as Parquet: {error}", where=source.name, expected="a whole file") from error
     return [Record(f"{source.name}, row {n}", row) for n, row in enumerate(frame.iter_rows(named=True), start=1)]
