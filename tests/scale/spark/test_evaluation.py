@@ -117,7 +117,7 @@ def test_frames_in_few_parts_in_another_order(spark: "SparkSession", study: Stud
         baseline="a",
         slices=frame_of(spark, pl.read_parquet(folder / "queries.parquet", glob=False)),
         by="type.of",
-        item_slices=frame_of(spark, pl.read_csv(folder / "i.csv")),
+        item_slices=frame_of(spark, pl.read_csv(folder / "i.csv", glob=False)),
         items_by="shelf",
         quantiles=(0.1, 0.5),
     )

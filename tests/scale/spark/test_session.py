@@ -86,11 +86,11 @@ def test_an_active_session_is_used_and_left_running(spark: "SparkSession") -> No
 def test_a_function_on_workers_gives_its_rows_and_tells_how_far_it_is(spark: "SparkSession") -> None:
     seen = []
     with watched(spark, "Trying", lambda *told: seen.append(told)) as jobs:
-        frame = jobs.mapped(spark.range(10, numPartitions=4), slowly, "id long")
+        frame = jobs.mapped(spark.range(10, numPartitions=6), slowly, "id long")
         assert sorted(frame.toArrow()["id"].to_pylist()) == list(range(10))
     assert {what for what, _, _ in seen} == {"Trying"}
-    done = [done for _, done, of in seen if of == 4]
-    assert done == sorted(done) and done[0] < done[-1] <= 4
+    done = [done for _, done, of in seen if of == 6]
+    assert done == sorted(done) and done[0] < done[-1] <= 6
 
 
 def test_tasks_keep_to_one_thread_each(spark: "SparkSession") -> None:
