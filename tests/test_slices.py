@@ -2,7 +2,9 @@
 
 import math
 from datetime import date
-from itertools import pairwise
+from functools import reduce
+from itertools import chain, pairwise
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,9 @@ from hypothesis import strategies as st
 
 from karat.errors import DataError, UnknownName, UsageError
 from karat.slices import Attribute, Cuts, Group, group_by, parse_attributes, suitable_attributes
+from karat.slices.census import Census
+
+odd_numbers = st.floats(allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0, 1 + 1e-9, 1 + 1e-15, math.inf, -math.inf])
 
 
 def groups_of(table: dict[str, list[Any]], by: str) -> dict[str, list[int]]:
@@ -319,3 +324,22 @@ class TestUnasked:
         """Of three types one is judged: that is no grouping."""
         with pytest.raises(DataError, match="found no attribute that groups"):
             aligned(cuts({"query_id": ["q1", "q2"], "type": ["a", "b"]}, by=None), ["q1"])
+
+
+@given(st.lists(st.lists(odd_numbers), min_size=1, max_size=5), st.integers(1, 12), st.randoms())
+def test_a_census_of_too_many_numbers(parts: list[list[float]], most: int, chance: Random) -> None:
+    """The same whatever the parts and their order; all rows are counted."""
+    whole = Census.of(pl.Series([*chain(*parts)], dtype=pl.Float64)).limited(most)
+    chance.shuffle(parts)
+    censuses = [Census.of(pl.Series(part, dtype=pl.Float64)).limited(most) for part in parts]
+    joined = reduce(lambda one, other: (one + other).limited(most), censuses)
+    assert joined.values.equals(whole.values) and joined.counts.tolist() == whole.counts.tolist()
+    assert (joined.rows, joined.distinct, joined.dropped) == (whole.rows, whole.distinct, whole.dropped)
+    assert whole.counts.sum() == sum(map(len, parts))
+
+
+def test_too_many_numbers_are_cut_where_they_would_be() -> None:
+    numbers = np.random.default_rng(1).normal(1e3, 200, 5_000)
+    found = Census.of(pl.Series(numbers)).limited(4_999)
+    assert found.rounded and len(found.values) > 4_900
+    np.testing.assert_allclose(np.repeat(*found.numbers), np.sort(numbers), rtol=2.0**-24)

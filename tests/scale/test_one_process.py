@@ -71,6 +71,18 @@ def test_slices_of_all_kinds(shuffled: Study, folder: Path, baseline: str | None
     assert {part.of for part in report.slices} == {"queries", "items"} and len(report.slices) > 15
 
 
+@pytest.mark.parametrize("most_rows", [1, 100, 10_000])
+@pytest.mark.parametrize("kind", [pl.Float64, pl.Float32])
+def test_minus_zero_is_zero(shuffled: Study, tmp_path: Path, most_rows: int, kind: Any) -> None:
+    numbers = pl.Series([(-0.0, 0.0, 1.0, None)[query % 4] for query in range(QUERIES)], dtype=kind)
+    lists = [[(-0.0, 0.0, 2.5)[query % 3]] for query in range(QUERIES)]
+    table = pl.DataFrame({"query_id": range(QUERIES), "v": numbers, "w": lists}, strict=False)
+    table.write_parquet(tmp_path / "v.parquet")
+    report = same(shuffled.asking(measures=["ap"], slices=[(tmp_path / "v.parquet", "v,w")]), most_rows)
+    sizes = {part.name: part.n for part in report.slices}
+    assert sizes == {"v=0": 20, "v=1": 10, "v=(none)": 10, "w=0": 27, "w=2.5": 13}
+
+
 def test_ids_that_are_text(folder: Path) -> None:
     same(Study.of(folder / "text", "files", queries=20, text=True))
 

@@ -12,14 +12,18 @@ from karat.types import Floats, Ints
 __all__ = ["Census", "prepared", "written"]
 
 NO_VALUE = "(none)"
+_BITS, _BITS_AT_MOST = 52, 24
+"""Of the fraction of a number, and how many of them stay where there are too many numbers."""
 _VALUE, _COUNT = "value", "count"
 
 
 def prepared(values: pl.Series) -> pl.Series:
-    """NaN is no value; arrays are lists."""
+    """NaN is no value, and a zero has no sign; arrays are lists."""
     if isinstance(values.dtype, pl.Array):
         values = values.arr.to_list()
-    return values.fill_nan(None) if values.dtype.is_float() else values
+    if not values.dtype.is_float():
+        return values
+    return values.to_frame(_VALUE).select(_unsigned(pl.col(_VALUE)).fill_nan(None)).to_series()
 
 
 def written(values: pl.Series) -> pl.Series:
@@ -34,10 +38,15 @@ def _written(value: pl.Expr, dtype: Any) -> pl.Expr:
     if dtype.is_temporal() and not isinstance(dtype, pl.Date | pl.Datetime):
         text = value.dt.to_string()
     elif dtype.is_float():
-        text = (value + 0.0).cast(pl.String).str.strip_suffix(".0")
+        text = _unsigned(value).cast(pl.String).str.strip_suffix(".0")
     else:
         text = value.cast(pl.String).str.strip_chars()
     return pl.when(~text.is_in(["", NO_VALUE])).then(text)
+
+
+def _unsigned(value: pl.Expr) -> pl.Expr:
+    """Zero for minus zero. To add 0.0 does not do: Polars leaves it out."""
+    return pl.when(value == 0).then(0.0).otherwise(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +59,8 @@ class Census:
     rows: int
     distinct: int
     """How many values there are, none at all being one; of lists, 0."""
-    rounded: bool = False
-    """Numbers stand for all that are about the same, as there were too many."""
+    dropped: int = 0
+    """Of so many bits each number was rid, as there were too many: it stands for all that are about the same."""
 
     @classmethod
     def of(cls, column: pl.Series) -> "Census":
@@ -65,28 +74,36 @@ class Census:
 
     def __add__(self, other: "Census") -> "Census":
         """Of other rows of the same column."""
-        if self.rounded != other.rounded:
-            return self._rounded() + other._rounded()
+        dropped = max(self.dropped, other.dropped)
+        if self.dropped != other.dropped:
+            return self._rounded(dropped) + other._rounded(dropped)
         values, counts = pl.concat([self.values, other.values]), np.concatenate((self.counts, other.counts))
         found = _counted(self.dtype, values, counts, self.rows + other.rows, self.lacks or other.lacks)
-        return replace(found, rounded=self.rounded)
+        return replace(found, dropped=dropped)
 
     def limited(self, most: int) -> "Census":
         """With no more values than so many: numbers are rounded then, and of texts some left out.
 
-        Whether that happens hangs on how many there are in all, not on the parts in which they came. So many texts
-        make too many groups anyhow.
+        Numbers keep 24 bits of their fractions, and fewer only where they are still too many. How many hangs on what
+        numbers there are in all, not on the parts in which they came. So many texts make too many groups anyhow.
         """
         if len(self.values) <= most:
             return self
-        if self.is_number:
-            return self._rounded()
-        return replace(self, values=self.values.head(most + 1), counts=self.counts[: most + 1])
+        if not self.is_number:
+            return replace(self, values=self.values.head(most + 1), counts=self.counts[: most + 1])
+        found = self._rounded(max(self.dropped, _BITS - _BITS_AT_MOST))
+        while len(found.values) > most and found.dropped < _BITS:
+            found = found._rounded(found.dropped + 1)
+        return found
 
-    def _rounded(self) -> "Census":
-        numbers = pl.Series(_VALUE, about(self.values.cast(pl.Float64).to_numpy()))
+    def _rounded(self, dropped: int) -> "Census":
+        numbers = pl.Series(_VALUE, about(self.values.cast(pl.Float64).to_numpy(), dropped))
         found = _counted(pl.Float64(), numbers, self.counts, self.rows, self.lacks)
-        return replace(found, rounded=True)
+        return replace(found, dropped=dropped)
+
+    @property
+    def rounded(self) -> bool:
+        return self.dropped > 0
 
     @property
     def lacks(self) -> bool:

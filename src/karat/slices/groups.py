@@ -197,7 +197,8 @@ def _defined(attribute: Attribute, censuses: Mapping[str, Census], where: str) -
     asked_as_number = attribute.quantiles or attribute.bins
     if asked_as_number and not census.is_number:
         raise DataError(f"{name} is no number, and cannot be cut", where=where, hint=f"Ask for {name} alone.")
-    if not census.is_number or (not asked_as_number and census.distinct <= _FEW_NUMBERS):
+    few = census.distinct <= _FEW_NUMBERS and not census.rounded
+    if not census.is_number or (not asked_as_number and few):
         return _by_value(census, attribute, where)
     cut = _by_bins(attribute) if attribute.bins else _by_quantiles(census, attribute)
     return [*cut, Definition(f"{name}={NO_VALUE}", "", (_NoNumber(name),))]

@@ -1,7 +1,8 @@
 """Quantiles of scores: exact where all of them fit, else from counts of rounded ones that can be joined.
 
 A score keeps its exponent and 11 bits of its fraction; how often each such number stands does not depend on the order
-or the parts in which scores came. So a quantile is off by at most one part in 4,096 of its value.
+or the parts in which scores came. So a quantile is off by at most one part in 4,096 of the score at its rank; between
+two scores, of the one that is farther from zero.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ __all__ = ["ERROR", "Quantiles", "about"]
 
 _BITS_DROPPED = 41
 ERROR = 2.0**-12
-"""The largest relative error of a quantile that is not exact."""
+"""The largest error of a quantile that is not exact, relative to the score at its rank (the larger one of two)."""
 _HIGHEST_BIT = np.uint64(1 << 63)
 
 
@@ -55,14 +56,20 @@ class Quantiles:
         return 0.0 if self.held is not None else ERROR
 
     def at(self, shares: Sequence[float]) -> list[float]:
-        """By linear interpolation where they are exact; else the rounded score at that rank."""
+        """By linear interpolation between the scores next to each rank, which are rounded where they are not held."""
         if self.n == 0:
             return [float("nan")] * len(shares)
         if self.held is not None:
             return [float(value) for value in np.quantile(np.sort(self.held), shares)]
-        ranks = np.floor(np.asarray(shares) * (self.n - 1)).astype(np.int64)
-        rows = np.searchsorted(np.cumsum(self.counts), ranks, side="right")
-        return [float(value) for value in _middles(self.places[rows])]
+        ranks = np.asarray(shares, dtype=np.float64) * (self.n - 1)
+        below, above = self._rounded_at(np.floor(ranks)), self._rounded_at(np.ceil(ranks))
+        share = ranks - np.floor(ranks)
+        found = np.where(below == above, below, below * (1 - share) + above * share)
+        return [float(value) for value in found]
+
+    def _rounded_at(self, ranks: Floats) -> Floats:
+        """The rounded scores that have these ranks, from 0 on."""
+        return _middles(self.places[np.searchsorted(np.cumsum(self.counts), ranks, side="right")])
 
     def form(self, shares: Sequence[float]) -> dict[str, Any]:
         """For a report; what is not known is null."""
@@ -73,21 +80,25 @@ class Quantiles:
         }
 
 
-def about(values: Floats) -> Floats:
-    """The values rounded as they are counted: what is about the same becomes the same."""
-    return _middles(_places(values))
+def about(values: Floats, dropped: int) -> Floats:
+    """The values without so many bits of their fractions, at most 52: what is about the same becomes the same.
+
+    It remains the same when more bits are dropped later.
+    """
+    return _middles(_places(values, dropped), dropped)
 
 
-def _places(values: Floats) -> Ints:
+def _places(values: Floats, dropped: int = _BITS_DROPPED) -> Ints:
     bits = (values + 0.0).view(np.uint64)
     ordered: NDArray[np.uint64] = np.where(bits & _HIGHEST_BIT, ~bits, bits | _HIGHEST_BIT)
-    return (ordered >> np.uint64(_BITS_DROPPED)).astype(np.int64)
+    return (ordered >> np.uint64(dropped)).astype(np.int64)
 
 
-def _middles(places: Ints) -> Floats:
-    """The numbers in the middle of those that are rounded alike; zero stays zero."""
-    first = places.astype(np.uint64) << np.uint64(_BITS_DROPPED)
-    middle = first | np.uint64(1 << (_BITS_DROPPED - 1))
+def _middles(places: Ints, dropped: int = _BITS_DROPPED) -> Floats:
+    """The numbers in the middle of those that are rounded alike; zero stays zero, and what is infinite so."""
+    first = places.astype(np.uint64) << np.uint64(dropped)
+    middle = first | np.uint64(1 << (dropped - 1))
     bits = np.where(middle & _HIGHEST_BIT, middle & ~_HIGHEST_BIT, ~middle)
     found = bits.view(np.float64)
+    found = np.where(np.isnan(found), np.copysign(np.inf, found), found)
     return np.where(first == _HIGHEST_BIT, 0.0, found)
