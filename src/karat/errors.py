@@ -30,14 +30,22 @@ class KaratError(Exception):
         expected: str | None = None,
         hint: str | None = None,
         details: Sequence[str] = (),
+        such: str | None = None,
     ) -> None:
-        self.found = found
+        self.found = f"{found} ({such})" if such else found
+        self.such = such
+        """How many there are of what was found: 3 such pairs."""
         self.where = where
         self.expected = expected
         self.hint = hint
         self.details = tuple(details)
         """Single faults, a line each, where several are reported together."""
         super().__init__(found, where, expected, hint)
+
+    def forget_count(self) -> None:
+        """Where only a part of the data was looked at, it is not known how many there are."""
+        if self.such:
+            self.found, self.such = self.found.removesuffix(f" ({self.such})"), None
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.found}" if self.where else self.found
@@ -88,12 +96,12 @@ class DuplicatePair(DataError):  # noqa: N818
     """An item stands more than once for a query."""
 
     def __init__(self, query: str, item: str, pairs: int, where: str) -> None:
-        such = f"{pairs:,} such {'pair' if pairs == 1 else 'pairs'}"
         super().__init__(
-            f"item {item!r} stands more than once for query {query!r} ({such})",
+            f"item {item!r} stands more than once for query {query!r}",
             where=where,
             expected="each (query, item) pair once",
             hint="Keep one of them with --duplicates first, last or max.",
+            such=f"{pairs:,} such {'pair' if pairs == 1 else 'pairs'}",
         )
         self.query = query
         self.item = item

@@ -248,10 +248,11 @@ def _by_policy(
     if policy == "error":
         query = judged.queries[int(np.argmax(affected))]
         raise DataError(
-            f"query {query!r} {what} ({count(int(affected.sum()), 'such query', 'such queries')})",
+            f"query {query!r} {what}",
             where=f"{source}, {measure}",
             expected=f"none, under {option}=error",
             hint=f"Score them 0 with {option}=zero, or leave them out with {option}=skip.",
+            such=count(int(affected.sum()), "such query", "such queries"),
         )
     values = values.copy()
     if policy == "skip":

@@ -191,8 +191,10 @@ def _check_rows(frame: pl.DataFrame, source: str) -> None:
             raise DataError(f"row {row + 1} has no {name}", where=source, expected="an id in every row")
 
 
-def finite_numbers(frame: pl.DataFrame, name: str, source: str, *, rows_before: int = 0) -> NDArray[np.float64]:
-    """A column as 64-bit floats; ``rows_before``: as many of the source's rows came before this frame's."""
+def finite_numbers(
+    frame: pl.DataFrame, name: str, source: str, *, rows_before: int | None = None
+) -> NDArray[np.float64]:
+    """A column as 64-bit floats; ``rows_before``: as many of the source's rows came before this part of them."""
     column = frame[name]
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
         raise DataError(f"column {name!r} is of type {column.dtype}", where=source, expected="numbers")
@@ -205,9 +207,10 @@ def finite_numbers(frame: pl.DataFrame, name: str, source: str, *, rows_before: 
             return values
         row = int(np.argmax(bad))
         query, item = frame[QUERY][row], frame[ITEM][row]
+        place = f"row {(rows_before or 0) + row + 1:,}"
+        such = f"{int(bad.sum()):,} such rows, the first is {place}" if rows_before is None else place
         raise DataError(
-            f"the {name} of item {item!r} for query {query!r} is {column[row]} "
-            f"({int(bad.sum()):,} such rows, the first is row {rows_before + row + 1:,})",
+            f"the {name} of item {item!r} for query {query!r} is {column[row]} ({such})",
             where=source,
             expected=f"a finite {name} in every row",
             hint="Drop such rows, or give those items the lowest score.",

@@ -143,7 +143,15 @@ def test_duplicates_over_files(karat: Karat, tables: Path) -> None:
     told = refused(karat, tables, "gold.parquet", "twice")
     assert "stands more than once for query" in told and "--duplicates first, last or max" in told
     assert told.splitlines()[1:] == ["  in twice/0.parquet", "  in twice/1.parquet"]
+    assert "such pair" not in told  # other blocks may have more
     assert karat("evaluate", "gold.parquet", "twice", "--duplicates", "first", *IN_BLOCKS).code == 0
+
+
+def test_queries_that_must_not_be_there(karat: Karat, tables: Path) -> None:
+    """How many there are is told where all are looked at."""
+    given = ("gold.parquet", "a.parquet", "-m", "ap", "--empty", "error")
+    assert "query '0' has nothing relevant; expected none" in refused(karat, tables, *given)
+    assert "query '0' has nothing relevant (5 such queries); expected none" in karat("evaluate", *given).err
 
 
 def test_files_that_differ(karat: Karat, tables: Path) -> None:

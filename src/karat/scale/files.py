@@ -22,41 +22,56 @@ def is_table(path: str | Path) -> bool:
     """Whether this is a Parquet file, or a folder that holds some, however deep."""
     place = Path(path)
     try:
-        return next(_found(place), None) is not None if place.is_dir() else place.is_file() and _is_parquet(place)
+        return any(map(_is_parquet, _data(place))) if place.is_dir() else place.is_file() and _is_parquet(place)
     except OSError:
         return False
 
 
 def parquet_files(path: Path) -> tuple[Path, ...]:
-    """The file itself, or all of a folder in the natural order of their paths; there is at least one."""
+    """The file itself, or all of a folder in the natural order of their paths; there is at least one.
+
+    A file that is something else is an error: its rows would be missed.
+    """
     try:
         if not path.exists():
             raise DataError("no such file or folder", where=str(path), hint="Check the path.")
         if not path.is_dir():
             return (path,)
-        files = tuple(_found(path))
+        found = [(file, _is_parquet(file)) for file in _data(path)]
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", where=str(error.filename or path)) from error
-    if not files:
+    if not any(fits for _, fits in found):
         raise DataError("found no Parquet file in this folder", where=str(path), expected="files that end in .parquet")
-    return files
+    other = next((file for file, fits in found if not fits), None)
+    if other is not None:
+        raise DataError(
+            "this is no Parquet, in a folder of it",
+            where=str(other),
+            expected="Parquet files alone",
+            hint="Move it elsewhere; names that begin with a dot or an underscore are passed over.",
+        )
+    return tuple(file for file, _ in found)
 
 
-def _found(folder: Path) -> Iterator[Path]:
-    """What begins with a dot or an underscore, such as _SUCCESS, is no data."""
-    entries = [entry for entry in os.scandir(folder) if not entry.name.startswith((".", "_"))]
+def _data(folder: Path) -> Iterator[Path]:
+    """What begins with a dot or an underscore, such as _SUCCESS, is no data, nor are checksums."""
+    entries = [entry for entry in os.scandir(folder) if not _is_passed_over(entry.name)]
     for entry in sorted(entries, key=lambda entry: _natural(entry.name)):
         path = Path(entry.path)
         if entry.is_dir():
-            yield from _found(path)
-        elif _is_parquet(path):
+            yield from _data(path)
+        else:
             yield path
 
 
+def _is_passed_over(name: str) -> bool:
+    return name.startswith((".", "_")) or name.lower().endswith(".crc")
+
+
 def _is_parquet(path: Path) -> bool:
-    """By its suffix, or by how it begins where it has none."""
-    if path.suffix:
-        return path.suffix.lower() in _SUFFIXES
+    """By its suffix, or by how it begins where it has another or none."""
+    if path.suffix.lower() in _SUFFIXES:
+        return True
     with path.open("rb") as file:
         return file.read(len(_MAGIC)) == _MAGIC
 

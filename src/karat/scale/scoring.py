@@ -7,6 +7,7 @@ import polars as pl
 
 from karat.columns import ITEM, QUERY
 from karat.evaluation import Evaluation, against_part
+from karat.errors import DataError
 from karat.findings import Findings
 from karat.intake import gold_from_frame, ranking_from_frame
 from karat.scale.found import Found, census_of, examples_of
@@ -26,10 +27,14 @@ def score_block(request: Request, frames: tuple[pl.DataFrame, ...]) -> tuple[Sco
     if gold_rows.is_empty():
         return None, _without_gold(runs, tables)
     gold = gold_from_frame(gold_rows, source=request.gold)
-    evaluated = [
-        _Evaluated.of(request, gold, ranking_of(run, source))
-        for run, source in zip(runs, request.systems.values(), strict=True)
-    ]
+    try:
+        evaluated = [
+            _Evaluated.of(request, gold, ranking_of(run, source))
+            for run, source in zip(runs, request.systems.values(), strict=True)
+        ]
+    except DataError as error:
+        error.forget_count()
+        raise
     queries = gold.sorted_queries
     aligned = [
         align(table, QUERY, queries.cast(pl.String), asked.where)

@@ -52,7 +52,7 @@ def test_pairs_that_stand_in_two_files(spark: "SparkSession", karat: Karat, fold
     outcome = karat("evaluate", "gold.parquet", "run", *ON_SPARK)
     assert outcome.code == 3 and outcome.out == ""
     first, *files = outcome.err.splitlines()
-    assert first.startswith("error: run: item '") and "stands more than once for query '3' (15 such pairs)" in first
+    assert first.startswith("error: run: item '") and "stands more than once for query '3'; expected" in first
     assert first.endswith("Keep the highest of them with --duplicates max.")
     assert files == [f"  in {folder}/run/1.parquet", f"  in {folder}/run/2.parquet"]
     highest = karat("evaluate", "gold.parquet", "run", *ON_SPARK, "--duplicates", "max", "--json")
