@@ -63,6 +63,23 @@ def test_folders_are_read_in_blocks_without_being_asked(karat: Karat, tables: Pa
     assert karat("evaluate", "gold.parquet", "a", *OPTIONS).out == expected.out
 
 
+def test_folders_of_attributes(karat: Karat, tables: Path) -> None:
+    queries = pl.read_csv("queries.csv")
+    items = pl.DataFrame({"item_id": range(60), "shelf": ["low", "high"] * 30})
+    queries.write_parquet("q.parquet")
+    items.write_parquet("i.parquet")
+    split("q", queries.head(7), queries.slice(7))
+    split("i", items.head(50), items.slice(50))
+    given = ("evaluate", "gold.parquet", "a.parquet", "-m", "ap", *OPTIONS)
+    for option, name in (("--slices", "q"), ("--item-slices", "i")):
+        expected = karat(*given, option, f"{name}.parquet")
+        found = karat(*given, option, name)
+        assert expected.code == 0 and (found.out, found.warnings) == (expected.out, expected.warnings)
+        assert karat(*given, option, name, "--memory", "1GB").out == expected.out
+    Path("i/2.parquet").write_text("item_id,shelf")
+    check_failure(karat(*given, "--item-slices", "i"), 3, "error: i: cannot be read as Parquet")
+
+
 def test_gate_on_runs_in_blocks(karat: Karat, tables: Path) -> None:
     targets = '["ndcg@10 >= 0.01", "ap drop <= 0.5"]\n[[target]]\nrequire = "ap >= 0"\nslice = "type=long"\n'
     Path("targets.toml").write_text(f"targets = {targets}")
@@ -251,6 +268,25 @@ def test_a_temporary_folder_that_is_none(karat: Karat, tables: Path, temp: str) 
 )
 def test_options_that_make_no_sense(karat: Karat, tables: Path, option: tuple[str, str], told: str) -> None:
     check_failure(karat("evaluate", "gold.parquet", "a.parquet", *IN_BLOCKS, *option), 2, told)
+
+
+@pytest.mark.parametrize("where", [("--memory", "1GB"), ("--on", "spark")])
+@pytest.mark.parametrize("files", [("-", "a.parquet"), ("gold.parquet", "-")])
+def test_standard_input(karat: Karat, tables: Path, files: tuple[str, str], where: tuple[str, str]) -> None:
+    check_failure(karat("evaluate", *files, *where), 2, "standard input cannot be read in blocks or on Spark")
+
+
+def test_a_temporary_folder_that_nothing_needs(karat: Karat, tables: Path) -> None:
+    told = karat("evaluate", "gold.parquet", "a.parquet", "--temp", "temp")
+    check_failure(told, 2, "--temp without --memory or --on spark")
+
+
+@pytest.mark.parametrize("where", [(), ("--memory", "1GB"), ("--on", "spark")])
+def test_two_outputs_of_one_name(karat: Karat, tables: Path, where: tuple[str, ...]) -> None:
+    given = ("evaluate", "gold.parquet", "nowhere", *where)
+    check_failure(karat(*given, "--per-query", "x.csv", "-o", "temp/../x.csv"), 2, "x.csv is named for two outputs")
+    check_failure(karat(*given, "-o", "x.md", "-o", "x.html", "-o", "x.md"), 2, "x.md is named for two outputs")
+    check_failure(karat("gate", "targets.toml", "r.json", "-o", "x.md", "-o", "x.md"), 2, "x.md is named for two")
 
 
 def test_a_target_that_cannot_be_written_is_refused_at_once(karat: Karat, tables: Path) -> None:

@@ -19,6 +19,7 @@ __all__ = [
     "DuplicatesOption",
     "FormatOption",
     "QuietOption",
+    "check_apart",
     "check_folder",
     "check_standard_input",
     "exists",
@@ -71,6 +72,16 @@ def check_folder(path: Path) -> None:
     """Refuse a file in a folder that is not there, before anything is computed."""
     if not path.parent.is_dir():
         raise DataError("cannot write here: no such folder", where=str(path))
+
+
+def check_apart(paths: Iterable[str | Path]) -> None:
+    """Refuse two outputs that are the same file, before anything is computed."""
+    places: set[str] = set()
+    for path in paths:
+        place = os.path.realpath(path)
+        if place in places:
+            raise UsageError(f"{path} is named for two outputs", expected="a file for each")
+        places.add(place)
 
 
 def say(message: str, *, quiet: bool = False) -> None:

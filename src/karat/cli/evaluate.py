@@ -1,6 +1,5 @@
 """karat evaluate: score runs against a gold."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -70,8 +69,7 @@ def evaluate_command(
     Prints a table of means with bootstrap intervals over queries and the number of queries averaged, and warns of what
     would mislead: missing queries, unjudged items, equal scores at the cut-off.
     """
-    on_this_machine = scoring.on is Place.here
-    check_outputs(output, Path(per_query) if per_query and on_this_machine else None)
+    check_outputs(output, per_query, here=scoring.on is Place.here)
     if no_ci and (scoring.slices or scoring.item_slices):
         raise UsageError("--no-ci leaves nothing to tell slices apart by", hint="Leave --no-ci or --slices away.")
     how = None if no_ci else scoring.resampling()

@@ -10,6 +10,7 @@ import typer
 
 from karat.cli.archived import report_of, run_named
 from karat.cli.common import (
+    check_apart,
     check_folder,
     check_standard_input,
     exists,
@@ -72,6 +73,7 @@ def gate_command(
     """Hold a report, or runs, against targets: pass, fail, or unsure."""
     from karat.reports.gate import check_form
 
+    check_apart(output or ())
     for path in output or ():
         check_form(path)
         check_folder(path)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from karat.cli.common import check_folder, say, warn
+from karat.cli.common import check_apart, check_folder, say, warn
 
 if TYPE_CHECKING:
     from karat.report import Report
@@ -12,18 +12,20 @@ if TYPE_CHECKING:
 __all__ = ["check_form", "check_outputs", "deliver"]
 
 
-def check_outputs(outputs: list[Path] | None, per_query: Path | None = None) -> None:
-    """Refuse a name that tells no form before anything is computed or written."""
+def check_outputs(outputs: list[Path] | None, per_query: str | None = None, *, here: bool = True) -> None:
+    """Refuse a name that tells no form before anything is computed or written; ``per_query`` may not be here."""
+    check_apart([*(outputs or ()), *([per_query] if per_query else ())])
     if outputs:
         from karat.reports import form_of
 
         for path in outputs:
             form_of(path)
             check_folder(path)
-    if per_query is not None:
-        check_folder(per_query)
-        if per_query.suffix:  # else it may be a folder, where scores are written in blocks
-            check_form(per_query)
+    if per_query and here:
+        target = Path(per_query)
+        check_folder(target)
+        if target.suffix:  # else it may be a folder, where scores are written in blocks
+            check_form(target)
 
 
 def check_form(path: Path) -> None:

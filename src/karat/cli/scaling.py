@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from karat.cli.common import exists, say, steps
 from karat.cli.options import Place, Scoring
+from karat.cli.slices import parted
 from karat.cli.spark import check_place, spark_session
 from karat.errors import UsageError
 
@@ -30,7 +31,9 @@ def is_for_blocks(gold: str, runs: Sequence[str], scoring: Scoring) -> bool:
 
     if scoring.on is Place.here and scoring.master is None and scoring.memory is None:
         paths = [Path(path) for path in (gold, *runs) if path != "-" and exists(path)]
-        folders = [path for path in paths if path.is_dir() and is_table(path)]
+        sliced = [parted(text)[0] for text in (*(scoring.slices or ()), *(scoring.item_slices or ()))]
+        attributes = [Path(path) for path in sliced if exists(path)]
+        folders = [path for path in (*paths, *attributes) if path.is_dir() and is_table(path)]
         size = sum(path.stat().st_size for path in paths if path.is_file())
         return bool(folders) or (size > _LARGE and _would_fill_memory(paths, size))
     return True
@@ -56,7 +59,7 @@ def assess_in_blocks(
 ) -> "Report":
     """The same as from everything at once, but for what is shown of single queries."""
     check_place(scoring.on, scoring.master)
-    _check(scoring)
+    _check([gold, *runs.values()], scoring)
     from karat.evaluation import DEFAULT_MEASURES, resolve_all
     from karat.scale.request import Request
 
@@ -77,7 +80,12 @@ def assess_in_blocks(
     return report
 
 
-def _check(scoring: Scoring) -> None:
+def _check(paths: Sequence[str], scoring: Scoring) -> None:
+    if "-" in paths:
+        raise UsageError(
+            "standard input cannot be read in blocks or on Spark",
+            expected="the path of a Parquet file, or of a folder of them",
+        )
     for option, given in (("--format", scoring.form), ("--gold-format", scoring.gold_form)):
         if given not in (None, "parquet"):
             raise UsageError(f"{option} {given} in blocks", expected="Parquet", hint="karat convert makes it.")
@@ -94,7 +102,6 @@ def _budget(scoring: Scoring) -> "Budget":
 
 
 def _slices(given: list[str] | None) -> "list[SlicesAsked]":
-    from karat.cli.slices import parted
     from karat.scale.inputs import SlicesAsked
 
     return [SlicesAsked(*parted(text)) for text in given or ()]

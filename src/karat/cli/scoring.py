@@ -12,7 +12,7 @@ from karat.cli.options import Scoring
 from karat.cli.output import check_form
 from karat.cli.scaling import assess_in_blocks, is_for_blocks
 from karat.cli.slices import read_cuts
-from karat.errors import DataError, UnknownName
+from karat.errors import DataError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,6 +49,10 @@ def assess_files(
     if is_for_blocks(gold, runs, scoring):
         report = assess_in_blocks(gold, systems, measures, how, scoring, baseline, outputs or (), per_query, quantiles)
     else:
+        if scoring.temp is not None:
+            raise UsageError(
+                "--temp without --memory or --on spark", expected="one of them, or tables that are folders of Parquet"
+            )
         if per_query is not None:
             check_form(Path(per_query))
         report = _assess_at_once(gold, systems, measures, how, scoring, baseline, outputs or ())

@@ -10,7 +10,9 @@ import polars as pl
 
 from karat.columns import ITEM, QUERY
 from karat.errors import DataError
-from karat.formats.attributes import read_attributes
+from karat.formats.attributes import check_attributes, read_attributes
+from karat.formats.parquet import unreadable
+from karat.scale.files import Named, names_of_folders, parquet_files
 from karat.scale.memory import Budget
 from karat.scale.request import AttributesAsked, ItemGroups, Request
 from karat.scale.scratch import temporary_folder
@@ -92,7 +94,26 @@ def _judged_items(gold: Table) -> pl.Series:
 
 
 def read_item_cuts(item_slices: Sequence[SlicesAsked]) -> list[Cuts]:
-    return [Cuts(*read_attributes(one.path, "item"), "items", one.asked, one.path) for one in item_slices]
+    return [Cuts(*_item_attributes(one.path), "items", one.asked, one.path) for one in item_slices]
+
+
+def _item_attributes(path: str) -> tuple[pl.DataFrame, str]:
+    """The table, whole, also of a folder of Parquet; and the name of its column of ids."""
+    root = Path(path)
+    if not root.is_dir():
+        return read_attributes(path, "item")
+    files = parquet_files(root)
+    try:
+        parts = [_whole(file, named) for file, named in zip(files, names_of_folders(files, root), strict=True)]
+        table = pl.concat(parts, how="vertical_relaxed")
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise unreadable(path, error) from error
+    return check_attributes(table, "item", path)
+
+
+def _whole(file: Path, named: Named) -> pl.DataFrame:
+    rows = pl.read_parquet(file, glob=False, hive_partitioning=False)
+    return rows.with_columns(pl.lit(value).alias(name) for name, value in named.items() if name not in rows.columns)
 
 
 def group_items(ids: pl.Series, cuts: Sequence[Cuts]) -> ItemGroups:

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from karat.columns import ITEM, QUERY
-from karat.evaluation import Evaluation, against_part
 from karat.errors import DataError
+from karat.evaluation import Evaluation, against_part
 from karat.findings import Findings
 from karat.intake import gold_from_frame, ranking_from_frame
 from karat.scale.found import Found, census_of, examples_of
