@@ -94,6 +94,7 @@ EXTRAS = {
     "scale/spark/frames.py": {"pyspark"},
     "scale/spark/naming.py": {"pyspark"},
     "scale/spark/packing.py": {"pyarrow"},
+    "scale/spark/sources.py": {"pyspark"},
     "scale/spark/paths.py": {"pyspark"},
     "scale/spark/ranking.py": {"pyarrow"},
     "scale/spark/tasks.py": {"pyarrow"},

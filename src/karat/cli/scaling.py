@@ -124,4 +124,6 @@ def _by_spark(request: "Request", budget: "Budget", scoring: Scoring, per_query:
         spark_session(scoring.master, quiet=scoring.quiet, temp=scoring.temp) as spark,
         steps(quiet=scoring.quiet) as tell,
     ):
-        return evaluate_files(spark, request, slices, item_slices, budget, per_query=per_query, progress=tell)
+        return evaluate_files(
+            spark, request, slices, item_slices, budget, per_query=per_query, temp=scoring.temp, progress=tell
+        )

@@ -14,7 +14,7 @@ from karat.scale.merging import Block, Progress, are_sorted, merged
 from karat.scale.partition import Partition
 from karat.scale.tables import Table
 
-__all__ = ["Block", "Progress", "blocks_of"]
+__all__ = ["Block", "Progress", "blocks_of", "with_ids_alike"]
 
 
 def blocks_of(
@@ -28,7 +28,7 @@ def blocks_of(
 
     Ids have the same type in all tables: Int64 where all are whole numbers, else String.
     """
-    alike = _with_ids_alike(tables)
+    alike = with_ids_alike(tables)
     rows = sum(table.rows for table in alike)
     bytes_per_row = sum(table.bytes_per_row * table.rows for table in alike) / rows
     block_rows, batch_rows = budget.block_rows(bytes_per_row), budget.batch_rows(bytes_per_row)
@@ -46,7 +46,7 @@ def blocks_of(
         yield from partition.blocks()
 
 
-def _with_ids_alike(tables: Sequence[Table]) -> list[Table]:
+def with_ids_alike(tables: Sequence[Table]) -> list[Table]:
     """Whole numbers become text where they are compared with text."""
     found = list(tables)
     for name in (QUERY, ITEM):

@@ -83,12 +83,18 @@ class Table:
                 held.append(frame)
         yield from _joined(held)
 
-    def _frames(self, part: Part, rows: int, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+    def stretch(self, part: int, first: int, last: int, rows: int) -> Iterator[pl.DataFrame]:
+        """The rows of one file from ``first`` up to ``last``, so many at once."""
+        return self._frames(self.parts[part], rows, self.schema.names(), (first, last))
+
+    def _frames(
+        self, part: Part, rows: int, names: Sequence[str], within: tuple[int, int] | None = None
+    ) -> Iterator[pl.DataFrame]:
         if not part.rows:
             return
-        wanted = part.scan().select(pl.col(self.columns[name]).alias(name) for name in names)
+        done, last = within or (0, part.rows)
+        wanted = part.scan().slice(done, last - done).select(pl.col(self.columns[name]).alias(name) for name in names)
         frames = wanted.collect_batches(chunk_size=rows, maintain_order=True)
-        done = 0
         while True:
             try:
                 frame = next(frames, None)

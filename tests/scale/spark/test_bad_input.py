@@ -36,14 +36,21 @@ def files(folder: Path) -> None:
     second(REST)
 
 
+def by_spark(folder: Path, name: str) -> str:
+    """A path that Spark reads itself, as it does on a cluster."""
+    return f"file://{folder}/{name}"
+
+
 def second(rows: pl.DataFrame) -> None:
     rows.write_parquet("run/2.parquet")
 
 
 def test_a_row_without_a_score_is_told_with_its_file(spark: "SparkSession", karat: Karat, folder: Path) -> None:
     second(REST.with_columns(score=pl.when(pl.col("query_id") == 8).then(float("nan")).otherwise("score")))
-    outcome = karat("evaluate", "gold.parquet", "run", *ON_SPARK)
+    outcome = karat("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)
     check_failure(outcome, 3, f"error: {folder}/run/2.parquet: the score of item ", " for query 8 is nan; expected a")
+    read_here = karat("evaluate", "gold.parquet", "run", *ON_SPARK)
+    check_failure(read_here, 3, f"error: {folder}/run/2.parquet: the score of item ", " for query 8 is nan (")
 
 
 def test_pairs_that_stand_in_two_files(spark: "SparkSession", karat: Karat, folder: Path) -> None:
@@ -54,7 +61,9 @@ def test_pairs_that_stand_in_two_files(spark: "SparkSession", karat: Karat, fold
     first, *files = outcome.err.splitlines()
     assert first.startswith("error: run: item '") and "stands more than once for query '3'; expected" in first
     assert first.endswith("Keep the highest of them with --duplicates max.")
-    assert files == [f"  in {folder}/run/1.parquet", f"  in {folder}/run/2.parquet"]
+    assert files == ["  in run/1.parquet", "  in run/2.parquet"]
+    by_its_reader = karat("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)
+    assert by_its_reader.err.splitlines()[1:] == [f"  in {folder}/run/1.parquet", f"  in {folder}/run/2.parquet"]
     highest = karat("evaluate", "gold.parquet", "run", *ON_SPARK, "--duplicates", "max", "--json")
     here = karat("evaluate", "gold.parquet", "run", "--memory", "1GB", *ON_SPARK[2:], "--duplicates", "max", "--json")
     assert (highest.code, highest.out) == (0, here.out)
@@ -64,14 +73,18 @@ def test_a_damaged_file_in_the_middle(spark: "SparkSession", karat: Karat, folde
     whole = Path("run/2.parquet").read_bytes()
     Path("run/2.parquet").write_bytes(whole[:-60])
     REST.write_parquet("run/3.parquet")
-    outcome = karat("evaluate", "gold.parquet", "run", *ON_SPARK)
+    outcome = karat("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)
     check_failure(outcome, 3, f"error: {folder}/run/2.parquet: this is no Parquet file, or its end is missing")
+    read_here = karat("evaluate", "gold.parquet", "run", *ON_SPARK)
+    check_failure(read_here, 3, "error: run/2.parquet: cannot be read as Parquet")
 
 
 def test_files_that_differ(spark: "SparkSession", karat: Karat, folder: Path) -> None:
     second(REST.cast({"score": pl.String}))
-    outcome = karat("evaluate", "gold.parquet", "run", *ON_SPARK)
+    outcome = karat("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)
     check_failure(outcome, 3, f"{folder}/run/2.parquet: column 'score' is BINARY in this file", "expected double")
+    read_here = karat("evaluate", "gold.parquet", "run", *ON_SPARK)
+    check_failure(read_here, 3, "run/2.parquet: column 'score' is of type String", "expected Float64")
 
 
 def test_what_is_told_before_anything_is_read(spark: "SparkSession", karat: Karat, folder: Path) -> None:
@@ -80,11 +93,11 @@ def test_what_is_told_before_anything_is_read(spark: "SparkSession", karat: Kara
 
     told(3, f"{folder}/nothing: no such file or folder", run="nothing")
     Path("empty").mkdir()
-    told(3, "empty: there is no Parquet file in the folder", run="empty")
+    told(3, "empty: there is no Parquet file in the folder", run=by_spark(folder, "empty"))
     RUN.drop("score").write_parquet("short.parquet")
     told(3, "short.parquet: found the columns query_id, item_id; no column for score or rank", run="short.parquet")
     RUN.with_columns(Score=1.0).write_parquet("twice.parquet")
-    told(3, "twice.parquet: several columns are called 'score'", run="twice.parquet")
+    told(3, "twice.parquet: several columns are called 'score'", run=by_spark(folder, "twice.parquet"))
     told(
         2,
         "--duplicates first on Spark, where rows have no order; expected error or max",

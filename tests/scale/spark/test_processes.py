@@ -63,7 +63,7 @@ def test_progress_and_ctrl_c(can_run_spark: None, tmp_path: Path) -> None:
     ):
         try:
             wait_for(lambda: list(scores.glob("part-*")) and b"Scoring" in b"".join(seen), 90, "scores of queries")
-            assert [path.name.startswith("karat-spark-") for path in temp.iterdir()] == [True]
+            assert any(path.name.startswith("karat-spark-") for path in temp.iterdir())
             os.killpg(process.pid, signal.SIGINT)
             out, _ = process.communicate(timeout=30)
             wait_for(lambda: not of_session(process.pid), 5, "the end of all processes")

@@ -16,10 +16,11 @@ from karat.scale.api import attributes_named, request_for
 from karat.scale.inputs import group_items
 from karat.scale.memory import Budget, parse_memory
 from karat.scale.request import AttributesAsked
-from karat.scale.spark.evaluation import evaluate_frames
+from karat.scale.spark.evaluation import evaluate_source
 from karat.scale.spark.files import judged_items
 from karat.scale.spark.frames import given
 from karat.scale.spark.jobs import Progress
+from karat.scale.spark.sources import FromFrames
 from karat.slices import Cuts
 from karat.statistics.intervals import Resampling
 
@@ -83,10 +84,10 @@ def evaluate(
         table, id_column = check_attributes(_frame(item_slices), "item", "attributes of items")
         cuts = Cuts(table, id_column, "items", attributes_named(items_by), "attributes of items")
         request = replace(request, item_groups=group_items(judged_items(truth), [cuts]))
-    return evaluate_frames(
+    return evaluate_source(
         spark,
         replace(request, quantiles=tuple(quantiles)),
-        tables,
+        FromFrames(tables),
         Budget(parse_memory(memory)),
         per_query=per_query,
         progress=progress,

@@ -18,10 +18,10 @@ from karat.scale.reporting import Gathered, check_number_of_queries, report_of
 from karat.scale.request import Request
 from karat.scale.rounds import survey, tally
 from karat.scale.scored import Scored
-from karat.scale.spark.frames import Given, alike
 from karat.scale.spark.jobs import Jobs, Progress, watched
-from karat.scale.spark.packing import BUCKET, PART, PIECES, Packing
+from karat.scale.spark.packing import BUCKET, PART
 from karat.scale.spark.ranking import RANGES, JoiningRanks, Ranking
+from karat.scale.spark.sources import BYTES_IN_A_BUCKET, Buckets, Source
 from karat.scale.spark.tasks import FOUND, RESULTS, Gathering, Joining, Judging, PerQueryRows
 from karat.scale.spark.writing import writing_parquet
 from karat.statistics.gathered.ranks import Ranks, ranges_for
@@ -29,17 +29,10 @@ from karat.statistics.gathered.ranks import Ranks, ranges_for
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["evaluate_frames"]
+__all__ = ["evaluate_source"]
 
-_UNKNOWN = 1 << 60
-"""Spark's size of a table of which it knows nothing, or more."""
-_BYTES_IN_A_BUCKET = 8 << 20
-"""Of what Spark takes a table's size to be; of Parquet that is a million rows or so."""
 _BUCKETS_IN_A_PART = 4
 _TRIED_FOR_A_PART = 20
-_ROWS_PACKED = (1_000_000, 4_000_000)
-_ROWS_IN_A_PIECE = 500
-"""Fewer would cost more than they hold."""
 _BYTES_OF_NUMBERS, _BYTES_OF_TEXT = 24.0, 40.0
 """Of a row; ids that are text take more."""
 _MOST_BUCKETS = 1 << 14
@@ -49,19 +42,19 @@ _SCORES_HELD = 100_000
 """So many of a column are brought to the driver for exact quantiles."""
 
 
-def evaluate_frames(
+def evaluate_source(
     spark: "SparkSession",
     request: Request,
-    tables: Sequence[Given],
+    source: Source,
     budget: Budget,
     *,
     per_query: str | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """``tables`` are the gold, the systems' rankings and the attributes, as the request names them."""
+    """The source has the gold, the systems' rankings and the attributes, as the request names them."""
     _check(request)
     with _without_order(), watched(spark, "Scoring", progress) as jobs:
-        work = _Work(jobs, request, tables, budget)
+        work = _Work(jobs, request, source, budget)
         with writing_parquet(spark, per_query) as target:
             found = work.found()
             found.check(request)
@@ -95,30 +88,18 @@ def _without_order() -> Iterator[None]:
 class _Work:
     """Jobs over the scores, which are computed once."""
 
-    def __init__(self, jobs: Jobs, request: Request, tables: Sequence[Given], budget: Budget) -> None:
+    def __init__(self, jobs: Jobs, request: Request, source: Source, budget: Budget) -> None:
         self._jobs, self._request = jobs, request
         self._columns = len(request.layout.columns)
         self._sent = jobs.sent(request)
-        texts = alike(tables)
-        size = sum(_size(one.frame) for one in tables)
         cores = jobs.spark.sparkContext.defaultParallelism
-        buckets = min(max(size // _BYTES_IN_A_BUCKET, 4 * cores), _MOST_BUCKETS)
-        self._parts = max(buckets // _BUCKETS_IN_A_PART, 2 * cores)
-        schemas = tuple(one.schema(texts) for one in tables)
-        rows_held = budget.block_rows(_BYTES_OF_NUMBERS + _BYTES_OF_TEXT * len(texts))
-        parts = _evenly_sent(jobs.spark, self._parts)
-        at_once = min(max(_ROWS_PACKED[0], buckets * _ROWS_IN_A_PIECE), _ROWS_PACKED[1])
-        pieces = [
-            jobs.mapped(
-                one.bucketed(texts, buckets),
-                Packing(number, one.kind, one.where, tuple(one.columns.items()), parts, at_once),
-                PIECES,
-            )
-            for number, one in enumerate(tables)
-        ]
-        together = reduce(lambda ours, theirs: ours.unionAll(theirs), pieces)
-        sorted_pieces = together.repartition(self._parts, PART).sortWithinPartitions(BUCKET)
-        self._scores = jobs.kept(jobs.mapped(sorted_pieces, Judging(self._sent, schemas, rows_held), RESULTS))
+        number = min(max(source.size // BYTES_IN_A_BUCKET, 4 * cores), _MOST_BUCKETS)
+        self._parts = max(number // _BUCKETS_IN_A_PART, 2 * cores)
+        rows_held = budget.block_rows(_BYTES_OF_NUMBERS + _BYTES_OF_TEXT * len(source.texts))
+        buckets = Buckets(number, _evenly_sent(jobs.spark, self._parts))
+        pieces = source.pieces(jobs, buckets).repartition(self._parts, PART).sortWithinPartitions(BUCKET)
+        judging = Judging(self._sent, source.schemas, rows_held)
+        self._scores = jobs.kept(jobs.mapped(pieces, judging, RESULTS))
 
     def found(self) -> Found:
         found: Found = self._sum(self._scores)
@@ -181,14 +162,3 @@ def _evenly_sent(spark: "SparkSession", parts: int) -> tuple[int, ...]:
         sent = {row.part: row.number for row in rows} | sent
         tried += _TRIED_FOR_A_PART * parts
     return tuple(sent[part] for part in range(parts))
-
-
-def _size(frame: "DataFrame") -> int:
-    """What Spark takes the size of all that a table is made of to be, before anything is read.
-
-    One that it knows nothing of counts as large enough for the partitions that it would make itself.
-    """
-    usual = _BYTES_IN_A_BUCKET * int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
-    leaves = frame._jdf.queryExecution().optimizedPlan().collectLeaves()
-    sizes = [int(str(leaves.apply(place).stats().sizeInBytes())) for place in range(leaves.size())]
-    return sum(size if size < _UNKNOWN else usual for size in sizes)

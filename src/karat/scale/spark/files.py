@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -10,15 +11,18 @@ from karat.columns import ITEM
 from karat.errors import DataError
 from karat.formats.attributes import read_attributes
 from karat.report import Report
-from karat.scale.inputs import SlicesAsked, group_items, read_item_cuts
+from karat.scale.duplicates import naming_files as naming_files_here
+from karat.scale.inputs import SlicesAsked, group_items, opened, read_item_cuts
 from karat.scale.memory import Budget
 from karat.scale.request import AttributesAsked, Request
-from karat.scale.spark.evaluation import evaluate_frames
+from karat.scale.spark.evaluation import evaluate_source
 from karat.scale.spark.explaining import explained
 from karat.scale.spark.frames import Given, given, quoted
 from karat.scale.spark.jobs import Progress, watched
+from karat.scale.spark.masters import read_master
 from karat.scale.spark.naming import naming_files
-from karat.scale.spark.paths import to_read
+from karat.scale.spark.paths import is_here, to_read
+from karat.scale.spark.sources import FromFiles, FromFrames
 from karat.scale.tables import is_table
 
 if TYPE_CHECKING:
@@ -35,9 +39,16 @@ def evaluate_files(
     budget: Budget,
     *,
     per_query: str | None = None,
+    temp: Path | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Gold, rankings and attributes by their paths, on any file system that Spark knows."""
+    """Gold, rankings and attributes by their paths, on any file system that Spark knows.
+
+    Where all work is done on this machine and the files are there, tasks read them themselves.
+    """
+    if _is_all_here(spark, [request.gold, *request.systems.values()]):
+        with opened(request, slices, item_slices, budget, temp) as (whole, here), naming_files_here(here):
+            return evaluate_source(spark, whole, FromFiles(here), budget, per_query=per_query, progress=progress)
     with watched(spark, "Reading", progress):
         gold = given(_read(spark, request.gold), "gold", request.gold)
         runs = [given(_read(spark, path), "run", path) for path in request.systems.values()]
@@ -46,7 +57,12 @@ def evaluate_files(
     asked = tuple(AttributesAsked(one.path, one.asked) for one in slices)
     whole = replace(request, attributes=asked, item_groups=groups)
     with naming_files(tables, progress):
-        return evaluate_frames(spark, whole, tables, budget, per_query=per_query, progress=progress)
+        return evaluate_source(spark, whole, FromFrames(tables), budget, per_query=per_query, progress=progress)
+
+
+def _is_all_here(spark: "SparkSession", paths: Sequence[str]) -> bool:
+    local = read_master(str(spark.sparkContext.master)).is_local
+    return local and all(is_here(spark, path) for path in paths)
 
 
 def judged_items(gold: Given) -> pl.Series:

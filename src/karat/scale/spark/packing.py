@@ -3,7 +3,7 @@
 Spark moves rows one by one; of a piece of thousands, packed as Arrow, it only moves the bytes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 from karat.columns import GRADE, ITEM, QUERY, check_grades
 from karat.errors import DataError
 from karat.scale.scratch import packed
+from karat.types import Ints
 
 __all__ = ["BUCKET", "PART", "PIECES", "Packing", "frame_from"]
 
@@ -79,19 +80,23 @@ class Packing:
 
     def _pieces(self, frames: list[pl.DataFrame]) -> Any:
         rows = pl.concat(frames, rechunk=True)
-        bucket = rows[BUCKET].to_numpy()
-        order = np.argsort(bucket.astype(np.uint16), kind="stable")
-        ordered, sorted_buckets = rows.drop(BUCKET)[order], bucket[order]
-        edges = np.flatnonzero(np.diff(sorted_buckets)) + 1
-        firsts, lasts = np.concatenate(([0], edges)), np.concatenate((edges, [len(order)]))
-        pieces = [bytes(packed(ordered.slice(a, b - a))) for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True)]
-        buckets = sorted_buckets[firsts]
-        return pa.RecordBatch.from_arrays(
-            [
-                pa.array(np.array(self.parts)[buckets % len(self.parts)], pa.int32()),
-                pa.array(buckets, pa.int32()),
-                pa.array(np.full(len(pieces), self.number), pa.int32()),
-                pa.array(pieces, pa.binary()),
-            ],
-            names=[PART, BUCKET, "number", "piece"],
-        )
+        return pieces_of(rows.drop(BUCKET), rows[BUCKET].to_numpy(), self.number, self.parts)
+
+
+def pieces_of(rows: pl.DataFrame, bucket: Ints, number: int, parts: Sequence[int]) -> Any:
+    """The rows of each bucket in a piece of their own, with what they are sent by."""
+    order = np.argsort(bucket.astype(np.uint16), kind="stable")
+    ordered, sorted_buckets = rows[order], bucket[order]
+    edges = np.flatnonzero(np.diff(sorted_buckets)) + 1
+    firsts, lasts = np.concatenate(([0], edges)), np.concatenate((edges, [len(order)]))
+    pieces = [bytes(packed(ordered.slice(a, b - a))) for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True)]
+    buckets = sorted_buckets[firsts]
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(np.array(parts)[buckets % len(parts)], pa.int32()),
+            pa.array(buckets, pa.int32()),
+            pa.array(np.full(len(pieces), number), pa.int32()),
+            pa.array(pieces, pa.binary()),
+        ],
+        names=[PART, BUCKET, "number", "piece"],
+    )

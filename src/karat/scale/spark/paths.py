@@ -7,13 +7,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["located", "to_read"]
+__all__ = ["is_here", "located", "to_read"]
+
+
+def is_here(spark: "SparkSession", path: str) -> bool:
+    """Whether it is a file or a folder of this machine."""
+    return "://" not in path and _is_of_this_machine(spark) and Path(path).exists()
 
 
 def located(spark: "SparkSession", path: str) -> str:
     """One of this machine does not depend on the folder that Java was started in, one of another store is as it is."""
-    usual = str(spark._jsc.hadoopConfiguration().get("fs.defaultFS"))
-    return path if "://" in path or not usual.startswith("file:") else str(Path(path).absolute())
+    return path if "://" in path or not _is_of_this_machine(spark) else str(Path(path).absolute())
+
+
+def _is_of_this_machine(spark: "SparkSession") -> bool:
+    """What a path means that does not say of which store it is."""
+    return str(spark._jsc.hadoopConfiguration().get("fs.defaultFS")).startswith("file:")
 
 
 def to_read(spark: "SparkSession", path: str) -> str:
