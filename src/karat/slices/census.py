@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat.statistics.quantiles import about
+from karat.statistics.quantiles import FRACTION, about, bits_to_drop
 from karat.types import Floats, Ints
 
 __all__ = ["Census", "prepared", "written"]
 
 NO_VALUE = "(none)"
-_BITS, _BITS_AT_MOST = 52, 24
-"""Of the fraction of a number, and how many of them stay where there are too many numbers."""
+_BITS_AT_MOST = 24
+"""Of the fractions of numbers where there are too many of these."""
 _VALUE, _COUNT = "value", "count"
 
 
@@ -91,10 +91,7 @@ class Census:
             return self
         if not self.is_number:
             return replace(self, values=self.values.head(most + 1), counts=self.counts[: most + 1])
-        found = self._rounded(max(self.dropped, _BITS - _BITS_AT_MOST))
-        while len(found.values) > most and found.dropped < _BITS:
-            found = found._rounded(found.dropped + 1)
-        return found
+        return self._rounded(bits_to_drop(self.numbers[0], most, max(self.dropped, FRACTION - _BITS_AT_MOST)))
 
     def _rounded(self, dropped: int) -> "Census":
         numbers = pl.Series(_VALUE, about(self.values.cast(pl.Float64).to_numpy(), dropped))

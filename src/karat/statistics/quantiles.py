@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from karat.types import Floats, Ints
 
-__all__ = ["ERROR", "Quantiles", "about"]
+__all__ = ["ERROR", "FRACTION", "Quantiles", "about", "bits_to_drop"]
 
+FRACTION = 52
+"""Bits of a float's fraction."""
 _BITS_DROPPED = 41
 ERROR = 2.0**-12
 """The largest error of a quantile that is not exact, relative to the score at its rank (the larger one of two)."""
@@ -80,8 +82,16 @@ class Quantiles:
         }
 
 
+def bits_to_drop(numbers: Floats, most: int, at_least: int) -> int:
+    """Without so many bits of their fractions no more than ``most`` of these ascending numbers differ, if possible."""
+    for dropped in range(at_least, FRACTION):
+        if np.count_nonzero(np.diff(_places(numbers, dropped))) < most:
+            return dropped
+    return FRACTION
+
+
 def about(values: Floats, dropped: int) -> Floats:
-    """The values without so many bits of their fractions, at most 52: what is about the same becomes the same.
+    """The values without so many bits of their fractions: what is about the same becomes the same.
 
     It remains the same when more bits are dropped later.
     """
