@@ -11,14 +11,16 @@ import pytest
 
 QUERIES = 50_000
 MEASURED = """
-import resource, sys
+import re, sys
+from pathlib import Path
 from karat.cli import main
 
 try:
     main()
 finally:
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+    print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1], file=sys.stderr)
 """
+"""The peak of rusage is that of the parent's, where this was larger."""
 
 
 def rows(each: int, value: str) -> pl.DataFrame:
@@ -47,6 +49,7 @@ def measured(folder: Path, *more: str) -> tuple[str, int]:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process alone")
 def test_4_million_rows_in_600_megabytes(tmp_path: Path) -> None:
     rows(10, "grade").write_parquet(tmp_path / "gold.parquet", row_group_size=100_000)
     rows(80, "score").write_parquet(tmp_path / "run.parquet", row_group_size=100_000)

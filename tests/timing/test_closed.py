@@ -191,7 +191,7 @@ def test_ctrl_c_stops_the_workers() -> None:
 
 
 def _workers() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if "serve" in thread.name and thread.is_alive()]
+    return [thread for thread in threading.enumerate() if "(serve)" in thread.name and thread.is_alive()]
 
 
 @pytest.mark.parametrize("workers", [1, 2])

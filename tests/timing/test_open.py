@@ -118,7 +118,7 @@ def test_an_interrupt_passes_through_though_others_wait(workers: int) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         open_loop([ask] * workers, 10, rate=0.01, warm_up=0)
-    assert not any("serve" in thread.name and thread.is_alive() for thread in threading.enumerate())
+    assert not any("(serve)" in thread.name and thread.is_alive() for thread in threading.enumerate())
 
 
 @pytest.mark.parametrize("workers", [1, 2])

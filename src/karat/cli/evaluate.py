@@ -61,7 +61,7 @@ def evaluate_command(
     no_ci: Annotated[bool, typer.Option("--no-ci", help="Means only, without intervals.")] = False,
     quantiles: Annotated[
         str | None,
-        typer.Option("--quantiles", metavar="PERCENT,…", help="Scores at these shares of the queries: 5,50,95."),
+        typer.Option("--quantiles", metavar="PERCENTS", help="Scores at these shares of the queries: 5,50,95."),
     ] = None,
 ) -> None:
     """Score runs against a gold.
