@@ -13,6 +13,7 @@ from tests.scale.made import Study
 
 from .cluster import Cluster
 from .processes import of_session, wait_for
+from .thorough import when_all_are_wanted
 
 pytestmark = pytest.mark.slow
 _ENDS_WITHIN = 180
@@ -54,6 +55,7 @@ def with_a_kill(cluster: Cluster, command: list[str], begun: Callable[[], object
     return printed
 
 
+@when_all_are_wanted
 def test_neighbours(cluster: Cluster, vectors: Path) -> None:
     def command(output: str) -> list[str]:
         return karat("neighbours", str(vectors), "-k", "20", "--quiet", "-o", str(vectors.parent / output))

@@ -19,6 +19,7 @@ from tests.scale.made import QUICK, Study, form_of, gold_of, run_of
 from tests.scale.test_one_process import figures
 
 from .studies import frame_of, on_spark
+from .thorough import when_all_are_wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,6 +93,7 @@ def many_partitions(spark: "SparkSession") -> Iterator[None]:
     spark.conf.set("spark.sql.shuffle.partitions", str(before))
 
 
+@when_all_are_wanted
 def test_many_small_tasks(spark: "SparkSession", study: Study, at_once: Report, many_partitions: None) -> None:
     """Of rows that are no file Spark knows no size, and takes it to be large."""
     gold, run = study.gold[0], study.runs["a"][0]

@@ -19,6 +19,7 @@ from karat.scale.spark.masters import read_master
 from karat.scale.spark.session import open_session
 
 from .processes import kill_session, of_session, wait_for
+from .thorough import when_all_are_wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -200,6 +201,7 @@ def test_a_session_that_was_stopped_or_is_none_is_refused(spark: "SparkSession")
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@when_all_are_wanted
 @pytest.mark.parametrize("moment", ["starting", "running"])
 def test_ctrl_c_leaves_nothing_behind(moment: str, can_run_spark: None, tmp_path: Path) -> None:
     temp = tmp_path / "temp"
