@@ -260,6 +260,7 @@ def test_too_little_memory_is_refused() -> None:
         open_session(memory=1 << 20).__enter__()
 
 
+@when_all_are_wanted
 @pytest.mark.slow
 def test_a_spark_that_does_not_start_says_why(can_run_spark: None, tmp_path: Path) -> None:
     """In a process of its own: only one session is active at a time."""
