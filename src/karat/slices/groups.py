@@ -1,6 +1,6 @@
 """Which groups an attribute makes, and who is in them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -140,7 +140,7 @@ def group_by(table: pl.DataFrame, asked: Iterable[Sequence[Attribute]], where: s
     rows = Rows(table)
     found: list[Group] = []
     for attributes in asked:
-        censuses = _Censuses(table)
+        censuses = {one.name: Census.of(table[one.name]) for one in _known(attributes, table.columns, where)}
         made: list[Group] = []
         for one in define(attributes, censuses, where):
             members = one.members(rows)
@@ -155,28 +155,24 @@ def spelled(attributes: Sequence[Attribute]) -> str:
     return "*".join(one.name for one in attributes)
 
 
-class _Censuses(dict[str, Census]):
-    """Made when asked for, by the names of a table's columns."""
-
-    def __init__(self, table: pl.DataFrame) -> None:
-        super().__init__(dict.fromkeys(table.columns))  # type: ignore[arg-type]
-        self._table = table
-
-    def __getitem__(self, name: str) -> Census:
-        return Census.of(self._table[name])
+def _known(attributes: Sequence[Attribute], names: Collection[str], where: str) -> Sequence[Attribute]:
+    for one in attributes:
+        if one.name not in names:
+            raise UnknownName("attribute", one.name, names, where=where)
+    return attributes
 
 
 def define(attributes: Sequence[Attribute], censuses: Mapping[str, Census], where: str) -> list[Definition]:
     """The groups of one attribute, or those of two crossed; of some there may be nobody."""
-    found = _defined(attributes[0], censuses, where)
-    for attribute in attributes[1:]:
-        found = [
-            Definition(f"{one.name}*{other.name}", ", ".join(filter(None, (one.note, other.note))), shared)
-            for one in found
-            for other in _defined(attribute, censuses, where)
-            for shared in [(*one.shared, *other.shared)]
-        ]
-    return found
+    first, *others = (_defined(one, censuses[one.name], where) for one in _known(attributes, censuses, where))
+    for other in others:
+        first = [_crossed(one, two) for one in first for two in other]
+    return first
+
+
+def _crossed(one: Definition, other: Definition) -> Definition:
+    note = ", ".join(filter(None, (one.note, other.note)))
+    return Definition(f"{one.name}*{other.name}", note, (*one.shared, *other.shared))
 
 
 def check_number(groups: int, what: str, where: str) -> None:
@@ -189,11 +185,8 @@ def check_number(groups: int, what: str, where: str) -> None:
         )
 
 
-def _defined(attribute: Attribute, censuses: Mapping[str, Census], where: str) -> list[Definition]:
+def _defined(attribute: Attribute, census: Census, where: str) -> list[Definition]:
     name = attribute.name
-    if name not in censuses:
-        raise UnknownName("attribute", name, list(censuses), where=where)
-    census = censuses[name]
     asked_as_number = attribute.quantiles or attribute.bins
     if asked_as_number and not census.is_number:
         raise DataError(f"{name} is no number, and cannot be cut", where=where, hint=f"Ask for {name} alone.")
