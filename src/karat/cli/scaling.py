@@ -1,6 +1,7 @@
 """Runs scored in blocks, here or by the workers of Spark: tables that are too large to be read whole."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,18 +12,39 @@ from karat.cli.spark import check_place, spark_session
 from karat.errors import UsageError
 
 if TYPE_CHECKING:
+    from karat.dialects import Asked
     from karat.report import Report
     from karat.scale.inputs import SlicesAsked
     from karat.scale.memory import Budget
     from karat.scale.request import Request
     from karat.statistics.intervals import Resampling
 
-__all__ = ["assess_in_blocks", "is_for_blocks"]
+__all__ = ["Wanted", "assess_in_blocks", "is_for_blocks"]
 
 _OF_A_TASK = 10**9
 _LARGE = 1 << 30
 _SHARE_OF_MEMORY = 8
 """Parquet files of one part in so many of the memory take about all of it when they are judged whole."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a command wants to know of which files, besides how they are read and scored."""
+
+    gold: str
+    runs: Mapping[str, str]
+    """By the systems' names."""
+    measures: Sequence[str] | None
+    how: "Resampling | None"
+    baseline: str | None = None
+    outputs: Sequence[Path] = ()
+    per_query: str | None = None
+    quantiles: Sequence[float] = ()
+
+    def asked(self, scoring: Scoring) -> "list[Asked]":
+        from karat.evaluation import DEFAULT_MEASURES, resolve_all
+
+        return resolve_all(self.measures or DEFAULT_MEASURES, scoring.dialect, scoring.conventions())
 
 
 def is_for_blocks(gold: str, runs: Sequence[str], scoring: Scoring) -> bool:
@@ -46,36 +68,25 @@ def _would_fill_memory(paths: Sequence[Path], size: int) -> bool:
     return size > available_memory() / _SHARE_OF_MEMORY and all(map(is_table, paths))
 
 
-def assess_in_blocks(
-    gold: str,
-    runs: Mapping[str, str],
-    measures: list[str] | None,
-    how: "Resampling | None",
-    scoring: Scoring,
-    baseline: str | None,
-    outputs: Iterable[Path],
-    per_query: str | None,
-    quantiles: Sequence[float],
-) -> "Report":
+def assess_in_blocks(wanted: Wanted, scoring: Scoring) -> "Report":
     """The same as from everything at once, but for what is shown of single queries."""
     check_place(scoring.on, scoring.master)
-    _check([gold, *runs.values()], scoring)
-    from karat.evaluation import DEFAULT_MEASURES, resolve_all
+    _check([wanted.gold, *wanted.runs.values()], scoring)
     from karat.scale.request import Request
 
     request = Request(
-        gold,
-        dict(runs),
-        tuple(resolve_all(measures or DEFAULT_MEASURES, scoring.dialect, scoring.conventions())),
-        how,
-        baseline,
+        wanted.gold,
+        dict(wanted.runs),
+        tuple(wanted.asked(scoring)),
+        wanted.how,
+        wanted.baseline,
         scoring.duplicates.value,
-        quantiles=tuple(quantiles),
+        quantiles=tuple(wanted.quantiles),
     )
     budget = _budget(scoring)
     work = _by_spark if scoring.on is Place.spark else _here
-    report = work(request, budget, scoring, per_query)
-    if per_query is None and any(path.suffix.lower() == ".html" for path in outputs):
+    report = work(request, budget, scoring, wanted.per_query)
+    if wanted.per_query is None and any(path.suffix.lower() == ".html" for path in wanted.outputs):
         say("Single queries are not on the page: karat evaluate --per-query writes their scores.", quiet=scoring.quiet)
     return report
 

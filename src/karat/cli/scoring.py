@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from karat.cli.common import check_standard_input, exists, looks_like_path, name_systems, progress
 from karat.cli.options import Scoring
 from karat.cli.output import check_form
-from karat.cli.scaling import assess_in_blocks, is_for_blocks
+from karat.cli.scaling import Wanted, assess_in_blocks, is_for_blocks
 from karat.cli.slices import read_cuts
 from karat.errors import DataError, UnknownName, UsageError
 
@@ -46,8 +46,9 @@ def assess_files(
     check_standard_input([gold, *runs, *(scoring.slices or ()), *(scoring.item_slices or ())])
     names = name_systems(runs)
     systems, baseline = dict(zip(names, runs, strict=True)), choose_baseline(names)
+    wanted = Wanted(gold, systems, measures, how, baseline, outputs or (), per_query, quantiles)
     if is_for_blocks(gold, runs, scoring):
-        report = assess_in_blocks(gold, systems, measures, how, scoring, baseline, outputs or (), per_query, quantiles)
+        report = assess_in_blocks(wanted, scoring)
     else:
         if scoring.temp is not None:
             raise UsageError(
@@ -55,7 +56,7 @@ def assess_files(
             )
         if per_query is not None:
             check_form(Path(per_query))
-        report = _assess_at_once(gold, systems, measures, how, scoring, baseline, outputs or ())
+        report = _assess_at_once(wanted, scoring)
     if quantiles and not report.quantiles:
         report = replace(report, quantiles=_quantiles(report, quantiles))
     provenance = {"gold": gold, "runs": systems, "dialect": scoring.dialect}
@@ -70,26 +71,18 @@ def assess_files(
     )
 
 
-def _assess_at_once(
-    gold: str,
-    runs: Mapping[str, str],
-    measures: list[str] | None,
-    how: "Resampling | None",
-    scoring: Scoring,
-    baseline: str | None,
-    outputs: Iterable[Path],
-) -> "Report":
+def _assess_at_once(wanted: Wanted, scoring: Scoring) -> "Report":
     """Everything in memory."""
+    gold, runs = wanted.gold, wanted.runs
     with ThreadPoolExecutor(max_workers=1) as reader:
         # The first run is read while the rest of the program still loads: a fifth of the time of a large run.
         first_name = next(iter(runs))
         first = reader.submit(_read, runs[first_name], scoring.form)
         from karat.assessment import assess
-        from karat.evaluation import DEFAULT_MEASURES, resolve_all
         from karat.gold.labels import read_gold
         from karat.intake import ranking_from_frame
 
-        asked = resolve_all(measures or DEFAULT_MEASURES, scoring.dialect, scoring.conventions())
+        asked = wanted.asked(scoring)
         slices, item_slices = read_cuts(scoring.slices, "queries"), read_cuts(scoring.item_slices, "items")
         with progress(f"Reading {gold}", quiet=scoring.quiet):
             truth = read_gold(gold, scoring.gold_form or scoring.form)
@@ -103,12 +96,12 @@ def _assess_at_once(
                 truth,
                 {name: partial(load, name) for name in runs},
                 asked,
-                how=how,
-                baseline=baseline,
+                how=wanted.how,
+                baseline=wanted.baseline,
                 slices=slices,
                 item_slices=item_slices,
                 duplicates=scoring.duplicates.value,
-                keep_top=_shown_on(outputs, asked),
+                keep_top=_shown_on(wanted.outputs, asked),
             )
 
 
