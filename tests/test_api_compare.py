@@ -186,6 +186,25 @@ class TestGate:
         gate = karat.gate(report, "ap drop <= 0.9", baseline="good")
         assert {v.system: v.value < 0 for v in gate.verdicts} == {"poor": True, "middling": True}
 
+    def test_a_gate_that_failed_is_false(self, report: Report) -> None:
+        """``assert karat.gate(...)`` passed whatever came of the targets."""
+        failed = karat.gate(report, "ap >= 0.99")
+        assert (failed.outcome, bool(failed), failed.passed, failed.failed) == ("fail", False, False, True)
+        assert {verdict.outcome: bool(verdict) for verdict in failed.verdicts} == {"unsure": True, "fail": False}
+        passed = karat.gate(report, "ap >= 0", strict=True)
+        assert passed and passed.passed and not passed.failed and not passed.unsure
+
+    def test_an_unsure_gate_is_true_unless_it_is_strict(self, report: Report) -> None:
+        """The truth value is that of the exit code of ``karat gate``, with and without --strict."""
+        target = Target("ap", ">=", 0.99, system="good")
+        for strict, code in ((False, 0), (True, 5)):
+            gate = karat.gate(report, target, strict=strict)
+            assert (gate.outcome, gate.exit_code, bool(gate), gate.unsure) == ("unsure", code, code == 0, True)
+
+    def test_a_target_that_is_no_text(self, report: Report) -> None:
+        with pytest.raises(karat.UsageError, match="float"):
+            karat.gate(report, 0.5)  # type: ignore[arg-type]
+
     def test_no_target_is_no_pass(self, report: Report) -> None:
         with pytest.raises(karat.UsageError):
             karat.gate(report)

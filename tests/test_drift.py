@@ -50,6 +50,9 @@ class TestRule:
         ]  # fmt: skip
         assert drift.worst is not None and drift.worst.figure == f"top{K} mean"
         assert (drift.outcome, drift.exit_code()) == ("fail", 4)
+        assert (drift.passed, drift.failed, drift.unsure) == (False, True, False)
+        with pytest.raises(UsageError, match="ambiguous"):
+            bool(drift)  # "if drift" reads as "it drifted", and was true whatever came of it
 
     @pytest.mark.parametrize(("factor", "within"), [(1.05, True), (0.95, True), (1.0501, False), (0.9499, False)])
     def test_the_border_is_allowed(self, factor: float, within: bool) -> None:

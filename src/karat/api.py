@@ -118,16 +118,34 @@ def _shared_first(warnings: Sequence[str], rankings: Mapping[str, Any]) -> tuple
 
 
 def gate(
-    report: Report | str | Path, *targets: str | Path | Target, baseline: str | Report | Path | None = None
+    report: Report | str | Path,
+    *targets: str | Path | Target,
+    baseline: str | Report | Path | None = None,
+    strict: bool = False,
 ) -> Gate:
-    """Hold a report, fresh or saved, against targets: ``karat.gate(report, "ndcg@10 >= 0.85").outcome``.
+    """Check a report against targets: pass, fail, or unsure.
 
-    A target may also be the path of a file of them, and ``baseline`` another report.
+    Args:
+        report: A Report, or the path of a saved one.
+        *targets: Targets such as ``"ndcg@10 >= 0.85"``, or paths of files with targets.
+        baseline: A system of the report, another Report, or the path of a saved one, for targets on a difference.
+        strict: Whether an unsure gate is false and has the exit code 5, as with ``karat gate --strict``.
+
+    Returns:
+        A Gate. It is true where ``karat gate`` would exit with 0: false where a target failed; where one is unsure,
+        true unless ``strict``. ``passed``, ``failed``, ``unsure`` and ``outcome`` distinguish the three outcomes.
+
+    Raises:
+        UsageError: No target was given, or one cannot be read, or names a system or measure that the report lacks.
+
+    >>> assert karat.gate(report, "ndcg@10 drop <= 0.005", strict=True)
     """
     asked: list[Target] = []
     for target in targets:
         if isinstance(target, Target):
             asked.append(target)
+        elif not isinstance(target, str | Path):
+            raise UsageError(f"found a target of type {type(target).__name__}", expected='text such as "ap >= 0.5"')
         elif isinstance(target, Path) or target.endswith(".toml"):
             asked += parse_targets(Source.open(target).text(), str(target)).targets
         else:
@@ -135,7 +153,7 @@ def gate(
     saved = _saved(report)
     named = isinstance(baseline, str) and (baseline in saved.systems or not looks_like_report(baseline))
     other = baseline if baseline is None or (named and isinstance(baseline, str)) else _saved(baseline)
-    return check_targets(asked, saved, other)
+    return replace(check_targets(asked, saved, other), strict=strict)
 
 
 def _listed(measures: str | Measure | Iterable[str | Measure]) -> Iterable[str | Measure]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any
 
 from karat.dialects import resolve
 from karat.errors import UnknownName, UsageError
@@ -12,18 +12,16 @@ from karat.markup import snippet_of
 from karat.measure import METRICS
 from karat.saved import Saved
 from karat.statistics.intervals import Bounds
-from karat.targets import Target
+from karat.targets import Decision, Outcome, Target
 
 __all__ = ["GATE_SCHEMA", "Gate", "Verdict", "check_targets", "measures_of"]
 
 GATE_SCHEMA = "karat.gate/1"
-_FAILED, _UNSURE = 4, 5
-Outcome = Literal["pass", "fail", "unsure"]
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What came of one target for one system."""
+class Verdict(Decision):
+    """What came of one target for one system. It is false where the target failed, as a :class:`Gate` is."""
 
     target: Target
     system: str
@@ -32,6 +30,9 @@ class Verdict:
     ci: Bounds | None
     n: int | None
     note: str = ""
+
+    def __bool__(self) -> bool:
+        return not self.failed
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -50,14 +51,22 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Gate:
-    """All verdicts."""
+class Gate(Decision):
+    """The verdicts of all targets.
+
+    A gate is true where ``karat gate`` would exit with 0, so ``assert karat.gate(report, "ap >= 0.5")`` fails where the
+    target failed. An unsure gate is true unless it is ``strict``. ``passed``, ``failed`` and ``unsure`` distinguish all
+    three outcomes.
+    """
 
     verdicts: tuple[Verdict, ...]
     source: str
     baseline: str | None
     strict: bool = False
     """Unsure is not good enough."""
+
+    def __bool__(self) -> bool:
+        return self.exit_code == 0
 
     @property
     def outcome(self) -> Outcome:
@@ -68,7 +77,7 @@ class Gate:
     @property
     def exit_code(self) -> int:
         """Of a command that decides: 4 where a target failed, 5 where one is unsure and that is not good enough."""
-        return _FAILED if self.outcome == "fail" else _UNSURE if self.outcome == "unsure" and self.strict else 0
+        return self._exit_code(self.strict)
 
     @property
     def notes(self) -> list[str]:

@@ -5,11 +5,14 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from karat.errors import UnknownName, UsageError
 
-__all__ = ["Target", "Targets", "parse_target", "parse_targets"]
+__all__ = ["Decision", "Outcome", "Target", "Targets", "parse_target", "parse_targets"]
+
+Outcome = Literal["pass", "fail", "unsure"]
+_FAILED, _UNSURE = 4, 5
 
 _SPELLING = re.compile(
     r"(?P<subject>\S.*?)(?:\s+(?P<change>drop|gain|rise))?\s*(?P<sign>>=|<=|≥|≤|>|<)\s*(?P<limit>[^\s%]+)\s*(?P<percent>%)?"
@@ -20,6 +23,34 @@ _ROUNDING = 1e-12
 _FILE_KEYS = ("target", "targets", "baseline", "slices", "item_slices")
 _TARGET_KEYS = ("require", "slice", "system", "name")
 _EXAMPLE = '"ndcg@10 >= 0.85", "recall@100 drop <= 0.005" or "latency_p95_ms <= 50"'
+
+
+class Decision:
+    """Base class of what is decided by targets or rules: its outcome as properties and as an exit code."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def outcome(self) -> Outcome: ...
+
+    @property
+    def passed(self) -> bool:
+        """Whether the outcome is ``pass``: also False where it is unsure."""
+        return self.outcome == "pass"
+
+    @property
+    def failed(self) -> bool:
+        """Whether the outcome is ``fail``."""
+        return self.outcome == "fail"
+
+    @property
+    def unsure(self) -> bool:
+        """Whether the outcome is ``unsure``: the interval reaches over the limit, so it may or may not hold."""
+        return self.outcome == "unsure"
+
+    def _exit_code(self, strict: bool) -> int:
+        """Return the exit code of a command that decides: 4 for fail; 5 for unsure where ``strict``; else 0."""
+        return _FAILED if self.failed else _UNSURE if self.unsure and strict else 0
 
 
 @dataclass(frozen=True)

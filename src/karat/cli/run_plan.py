@@ -125,7 +125,7 @@ def _carry_out(
     written = write_outputs(checked, outcome.report, output, gate)
     with unless_unread():
         _print(checked, outcome.report, gate, as_json=as_json)
-    warn([*outcome.report.warnings, *(gate.notes if gate else ())], quiet=quiet)
+    warn([*outcome.report.warnings, *(gate.notes if gate is not None else ())], quiet=quiet)
     if output is not None and not written:
         warn([f"nothing was written to {output}: the plan has no outputs"], quiet=quiet)
     if written and tell_files:

@@ -2,23 +2,23 @@
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Literal
+from typing import Any
 
 from karat.drift.churn import Churn
 from karat.drift.circumstances import Circumstances
 from karat.drift.moves import Moved
 from karat.drift.pairs import Tested
+from karat.errors import UsageError
 from karat.stability import Spread
+from karat.targets import Decision, Outcome
 
 __all__ = ["DRIFT_SCHEMA", "Drift"]
 
 DRIFT_SCHEMA = "karat.drift/1"
-_FAILED, _UNSURE = 4, 5
-Outcome = Literal["pass", "fail", "unsure"]
 
 
 @dataclass(frozen=True)
-class Drift:
+class Drift(Decision):
     """A system of a report beside the same system of an earlier one."""
 
     system: str
@@ -39,6 +39,12 @@ class Drift:
     circumstances: Circumstances
     notes: tuple[str, ...] = ()
 
+    def __bool__(self) -> bool:
+        raise UsageError(
+            "the truth value of a Drift is ambiguous: that it drifted, or that it is within the limit",
+            expected="drift.failed (it drifted too far), drift.passed or drift.unsure",
+        )
+
     @property
     def worst(self) -> Moved | None:
         """The figure that moved most; None where none can be judged."""
@@ -54,7 +60,7 @@ class Drift:
 
     def exit_code(self, *, strict: bool = False) -> int:
         """Of a command that decides: 4 where the rule failed, 5 where it is unsure and that is not good enough."""
-        return _FAILED if self.outcome == "fail" else _UNSURE if self.outcome == "unsure" and strict else 0
+        return self._exit_code(strict)
 
     def figures(self) -> dict[str, float]:
         """What targets may be about: ``drift <= 5 %``. A change that is no finite share is left out."""
