@@ -7,9 +7,12 @@ import polars as pl
 import pytest
 
 import karat
+from karat.drift import drift_between
 from karat.lists import Background
 from karat.plan.execution import run_plan
 from karat.plan.reading import read_plan
+from karat.saved import Saved
+from karat.stability import stability_of
 from karat.statistics.comparison import contributions_of_all
 
 USERS, ITEMS, K = 60, 500, 5
@@ -106,6 +109,36 @@ def test_reports_over_other_users_are_compared_by_their_errors() -> None:
     (verdict,) = [one for one in karat.gate(new, "coverage@5 drop <= 0.5", baseline=old).verdicts if one.system == "m"]
     difference = new.estimates["m"]["coverage@5"].mean - old.estimates["m"]["coverage@5"].mean
     assert verdict.value == pytest.approx(difference) and "not paired" in verdict.note
+
+
+def saved(lists: dict[str, list[str]], source: str) -> Saved:
+    """A report as a file holds it; the system ``m`` has a stability."""
+    gold, same = ({user: of[user] for user in lists} for of in (GOLD, SAME))
+    report = karat.compare(gold, {"m": lists, "same": same}, list(FIGURES), background=BACKGROUND)  # type: ignore[dict-item]
+    form = report.as_json(queries=True)
+    scores = np.tile([0.9, 0.8, 0.7], (len(lists), 1))
+    form["systems"]["m"]["stability"] = stability_of(pl.Series(list(lists)), scores, np.ones(3), k=3).as_json()
+    return Saved(form, source)
+
+
+@pytest.mark.parametrize("n", [3, 50])
+def test_drift_of_values_over_all_users_is_what_compare_says(n: int) -> None:
+    """Drift flipped the signs of contributions as if these were scores of users: 3 other lists were significant."""
+    expected = compared(others(n), *FIGURES)
+    drift = drift_between(saved(others(n), "new.json"), saved(SAME, "old.json"))
+    assert [one.comparison.measure for one in drift.quality] == list(FIGURES)
+    for found in (one.comparison for one in drift.quality):
+        one = expected[found.measure]
+        assert found.whole and found.as_json()["p_method"] == "jackknife"
+        assert (found.difference, found.ci, found.p) == (one.difference, one.ci, one.p), found.measure
+
+
+def test_drift_does_not_compare_values_over_other_users() -> None:
+    """A mean of contributions over the users in common is a coverage of neither report."""
+    some = {user: SAME[user] for user in NAMES[:40]}
+    drift = drift_between(saved(some, "new.json"), saved(SAME, "old.json"))
+    assert drift.quality == ()
+    assert any(all(label in note for label in FIGURES) for note in drift.notes)
 
 
 @pytest.mark.parametrize("measures", ['["coverage@10"]', '["coverage@10", "personalisation@10"]', '["novelty@10"]'])

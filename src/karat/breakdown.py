@@ -11,7 +11,7 @@ import numpy as np
 from karat.measure import Aggregate
 from karat.results import Scores
 from karat.slices import Group
-from karat.statistics.comparison import Paired, compare_pairs, contributions_of_all, correct
+from karat.statistics.comparison import Paired, compare_pairs, correct
 from karat.statistics.corrections import is_shown
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import (
@@ -182,10 +182,7 @@ def pairs_of(systems: Mapping[str, Scores], baseline: str, members: Bools | slic
     for name, scores in systems.items():
         for label, aggregate in zip(scores.labels, scores.aggregates, strict=True) if name != baseline else ():
             values, theirs = scores[label][members], ours[label][members]
-            whole = label in scores.whole
-            if whole:
-                values, theirs = contributions_of_all(values, theirs)
-            lower = label in scores.lower_is_better
+            lower, whole = label in scores.lower_is_better, label in scores.whole
             found.append(Paired(name, baseline, label, values, theirs, aggregate, lower, whole))
     return found
 

@@ -15,7 +15,7 @@ from karat.columns import QUERY
 from karat.errors import DataError, UnknownName
 from karat.measure import Aggregate
 from karat.saved import Saved
-from karat.statistics.comparison import Paired, compare_pairs, contributions_of_all, correct
+from karat.statistics.comparison import Paired, compare_pairs, correct
 from karat.statistics.differences import Comparison
 from karat.statistics.intervals import Resampling
 from karat.statistics.streams import keys_of
@@ -174,8 +174,6 @@ def _pairs(scores: _Scores, systems: Sequence[str], labels: Sequence[str], told:
             if any(label not in run.manifest["summary"][system] for run in (scores.before, scores.after)):
                 continue
             theirs, values = (scores.column(side, system, label) for side in (0, 1))
-            if whole:
-                values, theirs = contributions_of_all(values, theirs)
             lower = bool(about.get("lower_is_better"))
             aggregate: Aggregate = about.get("aggregate") or "mean"
             yield Paired(system, system, label, values, theirs, aggregate, lower, whole)

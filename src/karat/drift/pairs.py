@@ -107,14 +107,20 @@ def compare_quality(new: Saved, system: str, old: Saved, old_system: str, how: R
     joined = [(one, _joined(one, other)) for one, other in alike]
     if not joined or joined[0][1].is_empty():
         return [], [*notes, "quality is not compared: no query or no measure in common"]
-    pairs = []
+    ids = joined[0][1]["id"]
+    same_queries = len(ids) == len(new.form["queries"]["ids"]) == len(old.form["queries"]["ids"])
+    pairs, skipped = [], []
     for one, frame in joined:
         metric = Measure.parse(one.convention).metric
+        if metric.whole and not same_queries:
+            skipped.append(one.label)
+            continue
         values, old_values = frame["value"].to_numpy(), frame["value_old"].to_numpy()
-        pairs.append(
-            Paired(system, old_system, one.label, values, old_values, metric.aggregate, metric.lower_is_better)
-        )
-    return _compare(joined[0][1]["id"], pairs, how), notes
+        about = metric.aggregate, metric.lower_is_better, metric.whole
+        pairs.append(Paired(system, old_system, one.label, values, old_values, *about))
+    if skipped:
+        notes.append(f"not compared, as the value is over all queries and these differ: {', '.join(skipped)}")
+    return _compare(ids, pairs, how) if pairs else [], notes
 
 
 def _columns(saved: Saved, system: str) -> list[Column]:

@@ -36,6 +36,13 @@ class Paired:
     whole: bool = False
     """Values are contributions to a figure over all queries; two that are alike may differ by what others did."""
 
+    def __post_init__(self) -> None:
+        # Done here, and not by each caller: a caller that forgets it gets another figure without noticing.
+        if self.whole:
+            ours, theirs = contributions_of_all(self.values, self.baseline_values)
+            object.__setattr__(self, "values", ours)
+            object.__setattr__(self, "baseline_values", theirs)
+
     @property
     def versus(self) -> Versus:
         return Versus(self.system, self.baseline, self.measure, self.aggregate, self.lower_is_better, self.whole)
