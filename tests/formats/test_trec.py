@@ -52,11 +52,6 @@ def test_any_layout_gives_the_same_rows(tmp_path: Path, form: str, kind: str, te
     assert read_rows(put(tmp_path, "file.txt", ODD_FORMS[form](text)), kind) == rows
 
 
-@pytest.mark.parametrize("tag", ["my tag", "my  long tag", "a\tb", "#1", "x y z 1 2 3"])
-def test_the_tag_is_the_rest_of_the_line(tmp_path: Path, tag: str) -> None:
-    assert read_rows(put(tmp_path, "run.trec", RUN.replace("tag", tag)), "run") == RUN_ROWS
-
-
 def test_tags_may_differ_from_line_to_line(tmp_path: Path) -> None:
     assert read_rows(put(tmp_path, "run.trec", RUN.replace("tag", "other", 1)), "run") == RUN_ROWS
 
@@ -130,6 +125,9 @@ BAD_RUN_LINES = [
     ("q5 Q0 d7 3 1.5", "found 5 columns"),
     ("q5 Q0 d7 3 1.5 ", "found 5 columns"),
     ("q5 0 d7 1", "found 4 columns"),
+    ("q5 Q0 kb 031 1 7.39 bm25", "found 7 columns"),
+    ("q5 Q0 d7 1 7.39 my tag", "found 7 columns"),
+    ("q5 Q0 d7 1 7.39 my long tag", "found 8 columns"),
     ("q5", "found 1 columns"),
     ("q5 Q0 d7 3 high tag", "the score is 'high'"),
     ("q5 Q0 d7 3 nan tag", "the score is 'nan'"),
@@ -190,6 +188,29 @@ def test_a_blank_within_an_id_is_refused_by_both_ways(tmp_path: Path, odd: str, 
     with pytest.raises(DataError, match="found 7 columns") as caught:
         read(path, "run")
     assert caught.value.where == f"{path}:{3 if comment else 2}"
+
+
+@pytest.mark.parametrize("separator", [" ", "\t"])
+@pytest.mark.parametrize("comment", ["", "# comment\n"])
+def test_an_id_with_a_blank_before_a_number_is_not_read_as_item_rank_and_score(
+    tmp_path: Path, separator: str, comment: str
+) -> None:
+    """``kb 031`` was read as item ``kb`` at rank 031 with the rank, 1, for a score."""
+    lines = ["q01 Q0 kb 031 1 7.39 bm25", "q01 Q0 kb2 2 7.1 bm25"]
+    path = put(tmp_path, "run.trec", comment + "\n".join(lines).replace(" ", separator) + "\n")
+    with pytest.raises(DataError, match="found 7 columns") as caught:
+        read(path, "run")
+    assert caught.value.where == f"{path}:{2 if comment else 1}"
+    assert repr(lines[0].replace(" ", separator)) in caught.value.found
+
+
+def test_a_line_too_long_and_a_line_too_short_do_not_make_up_for_each_other(tmp_path: Path) -> None:
+    """Counted over the whole file, the separators are as many as there should be."""
+    regular = "q1 Q0 d1 1 2.5 tag\n" * 50_000
+    path = put(tmp_path, "run.trec", f"{regular}q1 Q0 kb 031 1 7.39 tag\n{regular}q1 Q0 d2 2 1.5\n")
+    with pytest.raises(DataError, match="found 7 columns") as caught:
+        read(path, "run")
+    assert caught.value.where == f"{path}:50001"
 
 
 def test_a_long_line_is_shown_shortened(tmp_path: Path) -> None:

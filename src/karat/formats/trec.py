@@ -25,11 +25,10 @@ _SHOWN = {
     "gold": "four columns: query iteration item grade",
 }
 _NUMBER = {"run": SCORE, "gold": GRADE}
-# The tag is the rest of the line, as trec_eval reads it; where it has blanks, the rank must be a number, lest an id
-# with a blank be taken for two columns.
-_RANK_AND_SCORE = rf"(?:[^ \t]+{_GAP}{_WORD}{_GAP}[^ \t]+[ \t]*$|[0-9]+{_GAP}{_WORD}{_GAP}[^ \t])"
+# A line has exactly as many columns as the format says. trec_eval takes the rest of a run's line for the tag; but then
+# an id with a blank (q01 Q0 kb 031 1 7.39 bm25) is read as item kb with score 1, and nothing tells the two apart.
 _PATTERN = {
-    "run": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}{_RANK_AND_SCORE}",
+    "run": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}[^ \t]+[ \t]*$",
     "gold": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}{_WORD}[ \t]*$",
 }
 _LONGEST_LINE_SHOWN = 80
@@ -52,15 +51,17 @@ def _read_regular(source: Source, kind: str) -> pl.DataFrame | None:
     with ThreadPoolExecutor(max_workers=1) as onlooker:
         looking = onlooker.submit(look_over, source.polars, separator)
         try:
-            frame = scan.select(QUERY, ITEM, number).collect(engine="streaming")
+            wanted = scan.select(QUERY, ITEM, number, short=pl.col(columns[-1]).is_null())
+            frame = wanted.collect(engine="streaming")
         except (pl.exceptions.PolarsError, OSError):
             return None
-    # The reader refuses a line with more fields than columns. So if separators are as many as there should be, and none
-    # stand side by side, then no line has fewer, and every field is in its place.
+    # The reader drops fields beyond the last column without a word. But where no line lacks the last column, separators
+    # are as many as there should be in all, and none stand side by side, no line has more, and every field is in place.
     layout = looking.result()
     if layout is None or layout.separators != frame.height * (len(columns) - 1) or frame.is_empty():
         return None
-    missing = any(frame[name].null_count() for name in frame.columns)
+    short, frame = frame["short"].any(), frame.drop("short")
+    missing = short or any(frame[name].null_count() for name in frame.columns)
     comments = layout.holds_hash and frame[QUERY].str.starts_with("#").any()
     finite = isfinite(frame[number].sum()) or frame[number].is_finite().all()
     return None if missing or comments or not finite else frame
@@ -75,8 +76,6 @@ def _read_carefully(source: Source, kind: str) -> pl.DataFrame:
     fields = pl.col("line").str.extract_groups(_PATTERN[kind]).alias("fields")
     frame = frame.lazy().with_columns(fields).unnest("fields").collect(engine="streaming")
     frame = frame.rename({"1": QUERY, "2": ITEM, "3": number})
-    if kind == "run":
-        frame = frame.with_columns(pl.coalesce(number, "4"))
     malformed = frame.filter(pl.col(number).is_null())
     if not malformed.is_empty():
         raise _column_error(source, kind, malformed["number"][0], malformed["line"][0])
@@ -92,9 +91,12 @@ def _read_carefully(source: Source, kind: str) -> pl.DataFrame:
 
 
 def _column_error(source: Source, kind: str, number: int, line: str) -> DataError:
-    found = len(line.split())
+    found = len(re.findall(_WORD, line))
     other = "gold" if kind == "run" else "run"
     hint = None
+    if found > len(_COLUMNS[kind]):
+        culprits = "an id or the tag" if kind == "run" else "an id"
+        hint = f"Blanks separate columns. If {culprits} contains one, replace it, or write the file as CSV or JSON."
     if re.search(_PATTERN[other], line):
         looks_like = "qrels: was the gold" if other == "gold" else "run: was a run"
         hint = f"This looks like a TREC {looks_like} given where the {kind} goes? Order: karat evaluate GOLD RUN."
