@@ -8,6 +8,7 @@ from typing import Any, get_args
 from karat.errors import UnknownName, UsageError
 from karat.interactions.attributes import Attributes, facts_of, read_items, read_users
 from karat.interactions.candidates import Catalogue, catalogue_of
+from karat.interactions.folders import find_companions
 from karat.interactions.loading import is_split, read_split
 from karat.interactions.log import Log
 from karat.interactions.reading import read_log
@@ -40,11 +41,12 @@ def held_out(
     """The task of predicting a window of a log: by default the last tenth, from the first eight, whole catalogue.
 
     ``log`` is a path, a Polars or pandas frame, or a Log; or a Split, or the path of one that ``karat split`` wrote.
-    ``items`` is the catalogue with its attributes. ``kind`` (``temporal``, unless it is told) and ``options`` say how
-    the log is split (``fractions``, ``n``, ``seed`` …), unless it is a Split already; ``fold`` is which of several
-    splits is meant, of ``users`` or of ``rolling``. ``scale`` is the lowest and highest rating there can be.
-    ``sampled`` draws so many candidates, which misleads. ``task.notes()`` tells what to be wary of, as do the warnings
-    of what is scored.
+    ``items`` is the catalogue with its attributes, ``users`` are attributes of users; where ``log`` is a MovieLens
+    folder, its files of movies and users are taken unless others are given. ``kind`` (``temporal``, unless it is told)
+    and ``options`` say how the log is split (``fractions``, ``n``, ``seed`` …), unless it is a Split already; ``fold``
+    is which of several splits is meant, of ``users`` or of ``rolling``. ``scale`` is the lowest and highest rating
+    there can be. ``sampled`` draws so many candidates, which misleads. ``task.notes()`` tells what to be wary of, as do
+    the warnings of what is scored.
 
     >>> task = karat.held_out("ratings.csv", items="movies.csv")
     >>> ranking = karat.recommend(task, "popularity", k=20)
@@ -52,10 +54,12 @@ def held_out(
     """
     known_as = Attributes | str | Path | None
     _check_kinds(items=(items, known_as), users=(users, known_as), sampled=(sampled, Sampled | Integral | None))
-    known = read_items(items) if isinstance(items, str | Path) else items
-    about = read_users(users) if isinstance(users, str | Path) else users
     if isinstance(log, str | Path) and is_split(log):
         log = read_split(log)
+    in_folder = find_companions(log)
+    items, users = in_folder[0] if items is None else items, in_folder[1] if users is None else users
+    known = read_items(items) if isinstance(items, str | Path) else items
+    about = read_users(users) if isinstance(users, str | Path) else users
     given = {"kind": kind, "fold": fold, "scale": scale, **options}
     told = [name for name, value in given.items() if value is not None]
     if isinstance(log, Split) and told:

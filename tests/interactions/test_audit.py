@@ -3,6 +3,7 @@
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +23,7 @@ from karat.interactions.audit.figures import gini, histogram, share_of_top
 from karat.interactions.audit.times import times_of
 from karat.interactions.log import Log, log_from_frame
 from karat.interactions.reading import read_log
+from karat.interactions.splitting import split_log
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
 Row = tuple[str, str, float, int]
@@ -299,6 +301,29 @@ def test_a_log_without_rows() -> None:
     log = log_of([("a", "x", 1.0, BASE)])
     with pytest.raises(DataError, match="found no rows"):
         audit(log.take(np.zeros(1, dtype=bool)))
+
+
+def test_paths_folders_and_frames_are_read(tmp_path: Path) -> None:
+    """A path used to end in an AttributeError; a folder is taken with the movies that lie in it."""
+    (tmp_path / "ml-1m").mkdir()
+    rows = [("1", "7", 4.0, BASE), ("2", "7", 3.0, BASE + 5), ("2", "8", 5.0, BASE + 9)]
+    file = tmp_path / "ml-1m" / "ratings.dat"
+    file.write_text("".join(f"{user}::{item}::{value:g}::{time}\n" for user, item, value, time in rows))
+    (tmp_path / "ml-1m" / "movies.dat").write_bytes(
+        "7::Amélie (2001)::Drama\n8::B (1999)::War\n9::C::War\n".encode("latin-1")
+    )
+    frame = pl.DataFrame(rows, schema=["user", "item", "value", "time"], orient="row")
+    expected = audit(log_of(rows))
+    for log in (file, str(file), frame):
+        assert replace(audit(log), source="") == replace(expected, source="")
+    found = audit(tmp_path / "ml-1m")
+    assert found.catalogue is not None and (found.catalogue.n, found.catalogue.never_taken) == (3, 1)
+    assert audit(str(file), items=tmp_path / "ml-1m").catalogue == found.catalogue
+    thirds: dict[str, Any] = {"kind": "temporal", "fractions": (0.34, 0.33, 0.33)}
+    assert len(split_log(frame, **thirds).log) == len(split_log(str(file), **thirds).log) == 3
+    for wrong in ({"log": 3}, {"log": frame, "items": 3}):
+        with pytest.raises(UsageError, match="of type int"):
+            audit(**wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the log of MovieLens (shared/data/interactions) is not here")

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import karat
 from karat.plan.drafting import draft, kind_for
 from karat.plan.execution import Outcome, run_plan
 from karat.plan.looking import Found, look
@@ -33,6 +34,7 @@ MOVIES = "movieId,title,genres\n" + "".join(
 )
 DAT = "".join(f"{u}::{i}::{r}::{t}\n" for u, i, r, t in ROWS)
 MOVIES_DAT = "".join(f"{i}::Film {i}::Drama\n" for i in range(1, ITEMS + 1))
+USERS_DAT = "".join(f"{u}::{'FM'[u % 2]}::{(1, 18, 25)[u % 3]}::{u % 5}::{10_000 + u}\n" for u in range(1, USERS + 1))
 DATA = "".join(f"{u}\t{i}\t{r}\t{t}\n" for u, i, r, t in ROWS)
 
 
@@ -199,3 +201,44 @@ def test_what_is_known_of_users_is_named(tmp_path: Path) -> None:
     (tmp_path / "users.csv").write_text("userId,age\n" + ages)
     plan = draft("recommenders", look(tmp_path), "mine")
     assert 'users = "users.csv"' in plan and "rel=4" in plan
+
+
+class TestReleases:
+    """A MovieLens folder as it is unpacked: its movies and users are found, whatever it is given to."""
+
+    @pytest.fixture
+    def release(self, tmp_path: Path) -> Path:
+        (tmp_path / "ml-1m").mkdir()
+        for name, text in (("ratings.dat", DAT), ("movies.dat", MOVIES_DAT), ("users.dat", USERS_DAT)):
+            (tmp_path / "ml-1m" / name).write_bytes(text.replace("Film", "Amélie").encode("latin-1"))
+        return tmp_path
+
+    def test_beside_a_drafted_plan(self, release: Path, core: None) -> None:
+        """Only files of the plan's own folder were looked at, so that the draft named a file that is not there."""
+        found = look(release)
+        assert (found.logs, found.catalogues, found.people) == (
+            ["ml-1m/ratings.dat"], ["ml-1m/movies.dat"], ["ml-1m/users.dat"],
+        )  # fmt: skip
+        assert run(release).report.as_json()["interactions"]["catalogue"] == {"kind": "items", "items": ITEMS}
+
+    def test_as_the_path_of_a_gold(self, release: Path, core: None) -> None:
+        """The movies were not found: candidates were the items seen, and measures by genre were refused."""
+        plan = """
+        measures = ["ndcg@5", "diversity@5"]
+        gold = { kind = "interactions", path = "ml-1m" }
+        systems.popularity = { kind = "recommender", model = "popularity" }
+        """
+        (release / "karat.toml").write_text(QUICK + plan)
+        checked = read_plan(release / "karat.toml")
+        assert (checked.plan.gold.items, checked.plan.gold.users) == ("ml-1m/movies.dat", "ml-1m/users.dat")  # type: ignore[attr-defined]
+        report = run_plan(checked).report.as_json()
+        assert report["interactions"]["catalogue"] == {"kind": "items", "items": ITEMS}
+        assert report["systems"]["popularity"]["measures"]["diversity@5"]["mean"] is not None
+        (release / "karat.toml").write_text(QUICK + plan.replace('"ml-1m"', '"ml-1m", items = "other.csv"'))
+        assert read_plan(release / "karat.toml").plan.gold.items == "other.csv"  # type: ignore[attr-defined]
+
+    def test_held_out(self, release: Path) -> None:
+        task = karat.held_out(release / "ml-1m")
+        assert set(task.facts.items) == {"genre"}
+        assert {"user_gender", "user_age", "user_occupation"} <= set(task.facts.users)
+        assert int(task.in_catalogue.sum()) == ITEMS

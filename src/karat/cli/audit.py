@@ -10,7 +10,6 @@ from karat.cli.common import QuietOption, check_standard_input, progress, say, w
 from karat.cli.logs import FormatOption, ItemColumn, ScaleOption, TimeColumn, UserColumn, ValueColumn, read_scale
 
 if TYPE_CHECKING:
-    from karat.interactions.attributes import Attributes
     from karat.interactions.audit import Audit
 
 __all__ = ["add_to"]
@@ -52,10 +51,11 @@ def audit_command(
     check_standard_input([one for one in (path, items) if one])
     with progress(f"Reading {path}", quiet=quiet):
         from karat.interactions.audit import audit
+        from karat.interactions.folders import find_companions
         from karat.interactions.reading import read_log
 
         log = read_log(path, user=user, item=item, value=value, time=time, format=form, scale=bounds)
-        found = audit(log, items=_items(path, items), cold=cold)
+        found = audit(log, items=items or find_companions(path)[0], cold=cold)
     warn(found.warnings, quiet=quiet)
     if as_json:
         from json import dumps
@@ -65,17 +65,6 @@ def audit_command(
     _print_audit(found)
     sys.stdout.flush()
     say(_next(path, found), quiet=quiet)
-
-
-def _items(path: str, items: str | None) -> "Attributes | None":
-    """The file that was named, or the one in the folder of the log."""
-    from pathlib import Path
-
-    from karat.interactions.attributes import read_items
-    from karat.interactions.folders import find_beside
-
-    found = items or (find_beside(path, "items") if Path(path).is_dir() else None)
-    return None if found is None else read_items(found)
 
 
 def _next(path: str, found: "Audit") -> str:

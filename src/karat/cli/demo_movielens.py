@@ -21,8 +21,6 @@ _MODELS: dict[str, dict[str, Any]] = {
 _BEYOND = ["coverage@10", "novelty@10"]
 _MEASURES = ["ndcg", "precision(rel=4)", "recall(rel=4)"]
 _HEADLINE = ["ndcg@10", "precision(rel=4)@10", "recall(rel=4)@10"]
-_CATALOGUES = ("movies.dat", "movies.csv", "u.item")
-_USERS = ("users.dat", "u.user")
 
 
 def bundled(folder: Path, output: Path, *, quiet: bool) -> None:
@@ -38,13 +36,13 @@ def bundled(folder: Path, output: Path, *, quiet: bool) -> None:
 def own_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
     """The same on a MovieLens release that lies in a folder; nothing is downloaded."""
     from karat.cli.run_plan import carry_out_content
+    from karat.interactions.folders import find_companions
 
     if not folder.exists():
         raise DataError(
             "no such folder", where=str(folder), expected="a MovieLens release: ratings.dat, ratings.csv or u.data"
         )
-    items = _first(folder, _CATALOGUES)
-    users = _first(folder, _USERS)
+    items, users = find_companions(folder)
     beyond = [*_BEYOND, *(["diversity@10"] if items else [])]
     content: dict[str, Any] = {
         "name": folder.resolve().name,
@@ -55,8 +53,8 @@ def own_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
         "gold": {
             "kind": "interactions",
             "path": str(folder),
-            **({"items": items} if items else {}),
-            **({"users": users} if users else {}),
+            **({"items": str(items)} if items else {}),
+            **({"users": str(users)} if users else {}),
         },
         "systems": {name: {"kind": "recommender", "model": name, **more} for name, more in _MODELS.items()},
         "outputs": ["report.html", "report.json", "report.md"],
@@ -66,7 +64,3 @@ def own_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
     carry_out_content(
         content, place, as_json=False, quiet=quiet, next_step=f"Next: open {place / _PICTURE}; karat audit {folder}"
     )
-
-
-def _first(folder: Path, names: tuple[str, ...]) -> str | None:
-    return next((str(folder / name) for name in names if (folder / name).is_file()), None)

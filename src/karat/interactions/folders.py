@@ -1,30 +1,44 @@
-"""Folders as GroupLens ships them: which file holds the log, the items, the users."""
+"""Folders as GroupLens ships them (``ml-1m/``): which file holds the log, the items, the users."""
 
 from pathlib import Path
 
 from karat.errors import DataError
 
-__all__ = ["file_of", "find_beside"]
+__all__ = ["FILES", "file_of", "find_beside", "find_companions"]
 
-_FILES = {
-    "log": ("ratings.dat", "ratings.csv", "u.data", "ratings.parquet", "ratings.csv.gz", "ratings.dat.gz"),
+FILES = {
+    "log": (
+        *("ratings.dat", "ratings.csv", "u.data", "ratings.parquet", "ratings.csv.gz", "ratings.dat.gz"),
+        *("interactions.csv", "interactions.parquet"),
+    ),
     "items": ("movies.dat", "movies.csv", "u.item", "movies.parquet", "items.csv", "items.parquet"),
     "users": ("users.dat", "u.user", "users.csv", "users.parquet"),
 }
+"""File names by what the file holds, in order of preference."""
 
 
 def file_of(path: str | Path, kind: str) -> str | Path:
-    """The file itself, or the one in a folder that holds its log, items or users."""
+    """Return the file itself, or the one in a folder that holds its log, items or users."""
     if str(path) == "-" or not Path(path).is_dir():
         return path
     found = find_beside(path, kind)
     if found is None:
-        expected = f"one of {', '.join(_FILES[kind])}"
+        expected = f"one of {', '.join(FILES[kind])}"
         raise DataError(f"found a folder without {kind}", where=str(path), expected=expected)
     return found
 
 
 def find_beside(path: str | Path, kind: str) -> Path | None:
-    """The file of log, items or users in a folder, or in that of a file; None where there is none."""
+    """Return the file of log, items or users in a folder, or in that of a file; None where there is none."""
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
-    return next((folder / name for name in _FILES[kind] if (folder / name).is_file()), None)
+    return next((folder / name for name in FILES[kind] if (folder / name).is_file()), None)
+
+
+def find_companions(path: object) -> tuple[Path | None, Path | None]:
+    """Return the files of items and of users of a folder that holds a log; None for what is not there.
+
+    A path that is not such a folder has no companions: files beside a log that was named itself are not looked for.
+    """
+    if not isinstance(path, str | Path) or not Path(path).is_dir() or find_beside(path, "log") is None:
+        return None, None
+    return find_beside(path, "items"), find_beside(path, "users")

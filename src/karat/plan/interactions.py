@@ -13,6 +13,7 @@ from karat.errors import KaratError, UsageError
 from karat.gold.ordered import ONLY_ASPECT
 from karat.interactions.attributes import Attributes, facts_of, read_items, read_users
 from karat.interactions.candidates import Catalogue, catalogue_of
+from karat.interactions.folders import find_companions
 from karat.interactions.loading import is_split, read_split
 from karat.interactions.log import Log
 from karat.interactions.reading import read_log
@@ -99,8 +100,16 @@ class InteractionsGold(GoldTable):
     value: str | None = Field(None, description="Its column of ratings.")
     time: str | None = Field(None, description="Its column of times.")
     scale: list[float] | None = Field(None, description="The lowest and highest rating there can be: [0.5, 5].")
-    items: str | None = Field(None, description="The catalogue: movies.dat, movies.csv, u.item or a table with ids.")
-    users: str | None = Field(None, description="Attributes of users: users.dat, u.user or a table with ids.")
+    items: str | None = Field(
+        None,
+        description="The catalogue: movies.dat, movies.csv, u.item or a table with ids; unset: that of a MovieLens "
+        "folder named as path.",
+    )
+    users: str | None = Field(
+        None,
+        description="Attributes of users: users.dat, u.user or a table with ids; unset: that of a MovieLens folder "
+        "named as path.",
+    )
     split: SplitTable = Field(SplitTable(), description="How the log is parted; not for a folder of karat split.")
     window: Literal["validation", "test"] = Field("test", description="The window that systems are held against.")
     fit_on: Literal["train", "train+validation"] = Field("train", description="What systems learn from.")
@@ -114,6 +123,14 @@ class InteractionsGold(GoldTable):
     embed: str | None = Field(
         None, description="A model (wordllama, a folder) that embeds titles and genres as the feature text."
     )
+
+    def complete(self, folder: Path) -> "InteractionsGold":
+        """Return it with the files of items and users that a MovieLens folder holds, unless others are named."""
+        if is_split(folder / self.path):
+            return self
+        found = zip(("items", "users"), find_companions(folder / self.path), strict=True)
+        files = {key: str(Path(self.path) / file.name) for key, file in found if file and getattr(self, key) is None}
+        return self.model_copy(update=files) if files else self
 
     def load(self, folder: Folder) -> Loaded:
         split, items, users = self._read(folder)

@@ -18,6 +18,7 @@ from karat.formats.vectors.sniffing import holds_vectors
 from karat.gold.annotations import SEPARATOR
 from karat.gold.ordered import aspects_of
 from karat.interactions.columns import find_columns
+from karat.interactions.folders import FILES, find_beside, find_companions
 from karat.interactions.log import TIME, VALUE
 from karat.slices import Attribute, parse_attributes, suitable_attributes
 
@@ -30,9 +31,6 @@ _GOLD_NAMES = ("qrel", "gold", "label", "judg", "truth")
 _QUERY_NAMES = ("quer", "topic", "question")
 _REFERENCE_NAMES = ("reference", "ref", "teacher", "ada")
 _TEXT = "text"
-_LOGS = ("ratings.dat", "ratings.csv", "u.data", "interactions.csv", "interactions.parquet")
-_CATALOGUES = ("movies.dat", "movies.csv", "u.item", "items.csv", "items.parquet")
-_PEOPLE = ("users.dat", "u.user", "users.csv", "users.parquet")
 _FEW, _SHARE = 20, 4
 """Keywords of a column: so many, or a row in so many has another."""
 _TITLES = ("title", "name", "label")
@@ -87,23 +85,39 @@ class Found:
 def look(folder: Path) -> Found:
     """Look at the files of a folder; what cannot be read is left aside."""
     found = Found()
-    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    visible = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    files = [path for path in visible if path.is_file()]
     for path in files[:_MOST_FILES]:
         try:
             _sort_in(path, found)
         except (KaratError, ValueError, OSError, EOFError, RecursionError, BadZipFile, pl.exceptions.PolarsError):
             continue
+    if not found.logs:
+        _look_into(visible[:_MOST_FILES], found)
     return found
+
+
+def _look_into(folders: list[Path], found: Found) -> None:
+    """Add the first folder that is a MovieLens release, such as ``ml-1m``, with its files of movies and users."""
+    log = next((file for folder in folders if folder.is_dir() and (file := find_beside(folder, "log"))), None)
+    if log is None:
+        return
+    items, users = find_companions(log.parent)
+    for file, names in ((log, found.logs), (items, found.catalogues), (users, found.people)):
+        if file is not None:
+            names.insert(0, f"{file.parent.name}/{file.name}")
+    if plain_suffix(log.name) in (".csv", ".parquet") and VALUE not in _log_columns(log):
+        found.unrated.append(found.logs[0])
 
 
 def _sort_in(path: Path, found: Found) -> None:
     suffix = plain_suffix(path.name)
-    if path.name in _CATALOGUES:
+    if path.name in FILES["items"]:
         found.catalogues.append(path.name)
-    if path.name in _PEOPLE:
+    if path.name in FILES["users"]:
         found.people.append(path.name)
     columns = _log_columns(path) if suffix in (".csv", ".tsv", ".parquet") else {}
-    if path.name in _LOGS or TIME in columns:
+    if path.name in FILES["log"] or TIME in columns:
         found.logs.append(path.name)
         if columns and VALUE not in columns:
             found.unrated.append(path.name)

@@ -82,6 +82,7 @@ def check_plan(
     """Check a plan; ``places`` tells on which line a key stands, ``folder`` is what paths are relative to."""
     places = places or {}
     plan = _validated(content, where, places)
+    plan = plan.model_copy(update={"gold": plan.gold.complete(folder)})
     faults: list[Fault] = []
     asked = _asked(plan, faults)
     targets = targets_of(plan, asked, faults)

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -122,6 +123,10 @@ class GoldTable(Table, ABC):
     @abstractmethod
     def load(self, folder: Folder) -> Loaded:
         """Read it."""
+
+    def complete(self, folder: Path) -> "GoldTable":
+        """Return it with the files that belong to those it names; ``folder``: what paths are relative to."""
+        return self
 
     def faults(self) -> Iterator[tuple[str, str]]:
         """Keys whose values do not fit together, and why."""

@@ -2,12 +2,13 @@
 
 from dataclasses import asdict, dataclass, replace
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from karat.errors import DataError, UsageError
-from karat.interactions.attributes import Attributes
+from karat.interactions.attributes import Attributes, read_items
 from karat.interactions.audit.figures import (
     Bin,
     Spread,
@@ -19,7 +20,9 @@ from karat.interactions.audit.figures import (
 )
 from karat.interactions.audit.times import Future, Ties, Times, future_of, ties_of, times_of
 from karat.interactions.audit.warnings import warnings_of
+from karat.interactions.folders import find_companions
 from karat.interactions.log import Log
+from karat.interactions.reading import read_log
 from karat.interactions.splitting.shares import read_fractions
 from karat.types import Ints, places_in
 
@@ -112,13 +115,35 @@ class Audit:
 
 
 def audit(
-    log: Log,
+    log: Any,
     *,
-    items: Attributes | None = None,
+    items: Attributes | str | Path | None = None,
     cold: int = 10,
     fractions: tuple[float, float, float] = (0.8, 0.1, 0.1),
 ) -> Audit:
-    """Count what a log holds, and say what in it would leak or mislead."""
+    """Count what a log holds, and say what in it would leak or mislead.
+
+    Args:
+        log: A path (a file, or a MovieLens folder such as ``ml-1m``), a Polars or pandas frame, or a Log.
+        items: The catalogue: a path, or Attributes. Unset, it is the file of items in the folder that was given.
+        cold: Users and items with fewer rows than this are cold.
+        fractions: The shares of train, validation and test for the look at what a temporal split would hold out.
+
+    Returns:
+        The counts and warnings; ``as_json()`` gives all of them.
+
+    Raises:
+        UsageError: An argument is not one of these.
+        DataError: The log or the catalogue cannot be read, or has no rows.
+
+    >>> karat.audit("ml-1m").warnings
+    """
+    if items is not None and not isinstance(items, Attributes | str | Path):
+        raise UsageError(f"items is of type {type(items).__name__}", expected="a path, or Attributes")
+    if items is None:
+        items = find_companions(log)[0]
+    items = read_items(items) if isinstance(items, str | Path) else items
+    log = log if isinstance(log, Log) else read_log(log)
     if cold < 0:
         raise UsageError(f"the threshold of cold users and items is {cold}", expected="0 or more")
     shares = read_fractions("/".join(map(str, fractions)))

@@ -12,6 +12,7 @@ from typing import Any
 
 from karat.errors import DataError, UsageError
 from karat.interactions.log import Log
+from karat.interactions.reading import read_log
 from karat.interactions.split import WINDOWS, Parts, Split, Window
 from karat.interactions.splitting.counting import counts
 from karat.registry import Registry
@@ -80,8 +81,12 @@ def split_kind(
     return register
 
 
-def split_log(log: Log, kind: str = "temporal", **options: object) -> Split:
-    """Part a log: ``temporal`` (by time, 80/10/10), or another of ``SPLITS`` with its options."""
+def split_log(log: Any, kind: str = "temporal", **options: object) -> Split:
+    """Split a log: ``temporal`` (by time, 80/10/10), or another of ``SPLITS`` with its options.
+
+    ``log`` is a Log, a path (a file, or a MovieLens folder), or a Polars or pandas frame.
+    """
+    log = log if isinstance(log, Log) else read_log(log)
     found = SPLITS.get(kind)
     settings = _settings(found, kind, options)
     _check_log(log, found, kind)
