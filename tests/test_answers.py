@@ -44,6 +44,14 @@ class TestLists:
         assert found.histogram() is None
         assert [one.item for one in found.of(0)] == ["z", "x"]
 
+    def test_a_ranking_with_only_ranks_shows_no_scores(self) -> None:
+        """Of a file with a rank and no score, minus the rank was shown as the score."""
+        truth = as_gold(GOLD)
+        run = pl.DataFrame({"query_id": ["q1", "q1", "q2"], "item_id": ["z", "x", "b"], "rank": [1, 4, 7]})
+        found = listed_ranking(as_ranking(run), truth.sorted_queries, 5, truth)
+        assert found.scores is None
+        assert [one.item for one in found.of(0)] == ["z", "x"]
+
     def test_whole_number_ids_are_text(self) -> None:
         truth = as_gold(pl.DataFrame({"query_id": [10, 9], "item_id": [1, 2], "grade": [1, 1]}))
         run = as_ranking(pl.DataFrame({"query_id": [9, 10], "item_id": [2, 3], "score": [1.0, 1.0]}))

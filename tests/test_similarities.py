@@ -98,6 +98,18 @@ class TestRuns:
         found = OfRun(as_ranking({"q": ["a", "b"]})).of(names("q", "q"), names("a", "b"))
         assert np.isnan(found).all() and found.shape == (2,)
 
+    def test_distances_that_are_whole_numbers_are_known(self) -> None:
+        """Negative Hamming distances were taken for ranks here, and for scores by thresholds: one rule decides now."""
+        ranking = as_ranking({"q": {"a": -2.0, "b": -5.0, "c": -5.0}, "r": {"a": 0.0}})
+        assert ranking.has_scores
+        assert OfRun(ranking).of(names("q", "q"), names("a", "c")).tolist() == [-2.0, -5.0]
+
+    @pytest.mark.parametrize("first", [0.0, -1.0])
+    def test_ranks_are_not_similarities(self, first: float) -> None:
+        ranking = as_ranking({"q": {"a": first, "b": first - 1}, "r": {"a": first}})
+        assert not ranking.has_scores
+        assert np.isnan(OfRun(ranking).of(names("q", "r"), names("a", "a"))).all()
+
     def test_whole_numbers_as_ids(self) -> None:
         ranking = as_ranking(pl.DataFrame({"query_id": [1, 1, 10], "item_id": [2, 10, 2], "score": [0.1, 0.2, 0.3]}))
         assert OfRun(ranking).of(names(10, 1, 1), names(2, 10, 2)).tolist() == [0.3, 0.2, 0.1]

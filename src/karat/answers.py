@@ -166,7 +166,7 @@ def listed_ranking(ranking: Ranking, queries: pl.Series, k: int, gold: Gold, sho
     graded = gold.against(ranking).frame().select(pl.col(QUERY, ITEM).cast(pl.String), GRADE)
     graded = graded.unique([QUERY, ITEM], keep="first", maintain_order=True)
     rows = rows.join(graded, on=[QUERY, ITEM], how="left", maintain_order="left")
-    if ranking.scores is None:
+    if not ranking.has_scores:
         rows = rows.with_columns(pl.lit(None, dtype=pl.Float64).alias(SCORE))
     lengths = dict(zip(ranking.queries.cast(pl.String), np.diff(ranking.starts).tolist(), strict=True))
     names = queries.cast(pl.String)

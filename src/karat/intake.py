@@ -119,7 +119,7 @@ def ranking_from_frame(
     if bare:
         queries = pl.concat([queries, pl.Series(QUERY, bare, dtype=pl.String)])
         starts = np.concatenate([starts, np.full(len(bare), starts[-1])])
-    return Ranking(queries, starts, items, scores, source)
+    return Ranking(queries, starts, items, scores, source, ranks_only=SCORE not in frame.columns)
 
 
 def _grouped(query: pl.Series) -> tuple[pl.Series, Ints, NDArray[np.int64] | None]:

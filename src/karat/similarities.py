@@ -43,21 +43,16 @@ class OfVectors:
 
 @dataclass(frozen=True, eq=False)
 class OfRun:
-    """By the scores of a run: known of what it retrieved; of one that has but places, none are."""
+    """By the scores of a run: known for what it retrieved; a run that has only ranks knows none."""
 
     ranking: Ranking
     everything = False
 
     def of(self, queries: pl.Series, items: pl.Series) -> Floats:
-        if self.ranking.scores is None or _are_places(self.ranking.scores):
+        if not self.ranking.has_scores:
             return np.full(len(queries), np.nan)
         given = self.ranking.frame().with_columns(pl.col(QUERY, ITEM).cast(pl.String))
         known = given.group_by(QUERY, ITEM).agg(pl.col(SCORE).max())
         asked = pl.DataFrame({QUERY: queries.cast(pl.String), ITEM: items.cast(pl.String)})
         found = asked.join(known, on=[QUERY, ITEM], how="left", maintain_order="left")[SCORE]
         return found.cast(pl.Float64).fill_null(np.nan).to_numpy().astype(np.float64)
-
-
-def _are_places(scores: Floats) -> bool:
-    """Whether they are −1, −2, …, as a list without scores is read: no similarities."""
-    return bool(((scores <= 0) & (scores == np.rint(scores))).all())

@@ -45,17 +45,9 @@ def first_scores(ranking: Ranking, k: int) -> Floats:
 
 
 def known_scores(ranking: Ranking) -> Floats:
-    """The scores, for what is held against them: a ranking that has only an order is refused."""
-    if ranking.scores is None or _are_places(ranking, ranking.scores):
+    """Return the scores, to compare a threshold with; refuse a ranking that has only an order."""
+    if ranking.scores is None or not ranking.has_scores:
         raise UsageError(
             "a threshold, but the ranking has no scores", where=ranking.source, expected="scores to hold it against"
         )
     return ranking.scores
-
-
-def _are_places(ranking: Ranking, scores: Floats) -> bool:
-    """Whether every query's scores are −1, −2 … or 0, −1 …: ranks, of a run or a service that tells no scores."""
-    lengths = np.diff(ranking.starts)
-    rows: Ints = np.repeat(np.arange(len(lengths)), lengths)
-    ordered, places = scores[np.lexsort((-scores, rows))], segments_within(ranking.starts)
-    return bool(lengths.max(initial=0) > 1 and any(np.array_equal(ordered, first - places) for first in (0, -1)))

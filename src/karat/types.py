@@ -134,6 +134,8 @@ class Ranking:
     """Time each query took, where it was measured."""
     notes: tuple[str, ...] = ()
     """What is to be known of how it was made; told with whatever is scored of it."""
+    ranks_only: bool = False
+    """``scores`` give the order and its ties only: they are negative ranks or levels, and are shown nowhere."""
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -143,6 +145,25 @@ class Ranking:
 
     def __repr__(self) -> str:
         return f"Ranking({self.source}: {len(self):,} queries, {len(self.items):,} retrieved items)"
+
+    @cached_property
+    def has_scores(self) -> bool:
+        """Whether the scores say more than the order.
+
+        They do not where none were given, where the maker of the ranking says so (``ranks_only``), or where those of
+        every query are −1, −2 … or 0, −1 …: ranks, as a list without scores is read and as services without scores
+        are. Lists of one item tell 0 from no rank, so that at least one must be longer.
+        """
+        if self.scores is None or self.ranks_only:
+            return False
+        if not self.scores.size or (self.scores > 0).any() or (self.scores != np.rint(self.scores)).any():
+            return True
+        lengths = np.diff(self.starts)
+        rows: Ints = np.repeat(np.arange(lengths.size), lengths)
+        ordered, ranks = self.scores[np.lexsort((-self.scores, rows))], segments_within(self.starts)
+        if np.array_equal(ordered, -1 - ranks):
+            return False
+        return not (lengths.max() > 1 and np.array_equal(ordered, -ranks))
 
     def frame(self) -> pl.DataFrame:
         """The ranking as a Polars frame: query_id, item_id, score (falling with the place where none was given)."""

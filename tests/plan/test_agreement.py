@@ -74,6 +74,16 @@ def refused(folder: Path, text: str) -> str:
     return str(caught.value)
 
 
+def test_a_reference_plan_shows_no_levels_as_scores(place: Path) -> None:
+    """Only the order is worked out of candidates: minus the place stood on the page as the score."""
+    put(place, twice__npz=held(np.repeat(BASE[: COUNT // 2], 2, axis=0)))  # equal vectors, whose levels are equal
+    text = HEAD + GOLD + SYSTEMS + "[systems.twice]\nkind = 'vectors'\npath = 'twice.npz'\n"
+    report = carried_out(place, text).report
+    assert report.answers is not None
+    assert [listed.scores for listed in report.answers.systems.values()] == [None, None]
+    assert [one.get("first_scores") for one in report.as_json()["systems"].values()] == [None, None]
+
+
 class TestAgreementTable:
     def test_by_hand(self, place: Path) -> None:
         found = carried_out(place, HEAD + GOLD + SYSTEMS + "[agreement]\n")

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
+from karat.rankers.others import without_own
 from karat.rankers.threshold import shown_from
 from karat.types import Ranking
 
@@ -60,6 +61,13 @@ def test_ranks_are_no_scores(first: float) -> None:
     run = {"q": {"a": first, "b": first - 1, "c": first - 2}, "r": {"d": first}}
     with pytest.raises(karat.UsageError, match="the ranking has no scores"):
         shown_from(karat.as_ranking(run), 0.5)
+
+
+def test_ranks_with_gaps_are_no_scores() -> None:
+    """Once a query's own item was dropped, the ranks of the others were taken for scores."""
+    run = karat.as_ranking({"a": {"b": -1.0, "a": -2.0, "c": -3.0}})
+    with pytest.raises(karat.UsageError, match="the ranking has no scores"):
+        shown_from(without_own(run), -1.5)
 
 
 scores = st.floats(-0.875, 1, width=16)

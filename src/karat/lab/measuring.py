@@ -85,7 +85,8 @@ def measure(
     truth = bench.truth(deep)
     ids = bench.corpus.ids
     return Measured(
-        indexed, ranking_of(bench.queries.ids, ids, found, source), ranking_of(bench.queries.ids, ids, truth, "exact"),
+        indexed, ranking_of(bench.queries.ids, ids, found, source, ranks_only=not engine.gives_scores),
+        ranking_of(bench.queries.ids, ids, truth, "exact"),
         _similarities(bench, engine, found),
     )  # fmt: skip
 
@@ -174,11 +175,14 @@ def _by_filter(built: Built, recall: AnnRecall, timed: Timed | None) -> Iterator
         )
 
 
-def ranking_of(queries: pl.Series, items: pl.Series, found: Neighbours, source: str) -> Ranking:
+def ranking_of(
+    queries: pl.Series, items: pl.Series, found: Neighbours, source: str, *, ranks_only: bool = False
+) -> Ranking:
     """What a search found, by id, best first; whoever judges it orders equal scores."""
     present = found.items != NOBODY
     starts: Ints = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int64)
-    return Ranking(queries.rename(QUERY), starts, items.gather(found.items[present]), found.scores[present], source)
+    shown = items.gather(found.items[present])
+    return Ranking(queries.rename(QUERY), starts, shown, found.scores[present], source, ranks_only=ranks_only)
 
 
 def equivalence_of(

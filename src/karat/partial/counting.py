@@ -77,9 +77,9 @@ def partial_matches(
         none,
         keywords,
         tuple(_groups(predicates, keywords)),
-        tuple(_looked(predicates, pairs, frame, kept, scored=ranking.scores is not None)),
+        tuple(_looked(predicates, pairs, frame, kept, scored=ranking.has_scores)),
         None if everything is None else _alike(predicates, pairs, everything),
-        tuple(_look_alikes(predicates, pairs, frame)) if ranking.scores is not None else (),
+        tuple(_look_alikes(predicates, pairs, frame)) if ranking.has_scores else (),
         tuple(frame[ITEM].filter(pl.Series(pairs.item < 0)).unique().sort()),
     )
 

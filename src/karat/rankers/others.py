@@ -18,4 +18,7 @@ def without_own(ranking: Ranking) -> Ranking:
         return ranking
     starts = np.concatenate(([0], np.cumsum(kept)))[ranking.starts]
     scores = None if ranking.scores is None else ranking.scores[kept]
-    return replace(ranking, starts=starts, items=ranking.items.filter(pl.Series(kept)), scores=scores)
+    ranks_only = not ranking.has_scores  # before the ranks have gaps
+    return replace(
+        ranking, starts=starts, items=ranking.items.filter(pl.Series(kept)), scores=scores, ranks_only=ranks_only
+    )

@@ -1,7 +1,7 @@
 """Rankings from vectors: for each query the items most alike."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -76,7 +76,8 @@ def rank_vectors(
         progress=progress,
     )
     hygiene = inspect(pool, found, itself=itself, scored=scored, metric=metric, cuts=cuts)
-    return Space(_ranking_of(asked.ids, pool.ids, found, k, source or corpus.source), hygiene)
+    ranking = _ranking_of(asked.ids, pool.ids, found, k, source or corpus.source)
+    return Space(replace(ranking, ranks_only=not scored and search is None), hygiene)
 
 
 def rank_listed(

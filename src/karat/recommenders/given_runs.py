@@ -119,4 +119,5 @@ def _without(ranking: Ranking, dropped: Bools) -> Ranking:
         starts=before[ranking.starts],
         items=ranking.items.filter(pl.Series(kept)),
         scores=None if ranking.scores is None else ranking.scores[kept],
+        ranks_only=not ranking.has_scores,  # told before the ranks have gaps
     )
