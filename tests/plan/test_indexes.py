@@ -535,6 +535,144 @@ class TestDrift:
             outcome_of(tmp_path, PLAN, index(), lab("earlier = 'old.json'\n"))
 
 
+class TestEarlierRuns:
+    """``lab.earlier`` over the dated files that the plan itself writes, run by run."""
+
+    FILE = "[[output]]\nform = 'evaluation'\nfile = 'reports/eval_{date}_{model}_{index}.json'\n"
+    EARLIER = "earlier = 'reports/eval_*_{index}.json'\n"
+    UNIT = "normalise = true\n"
+    """Other norms than the vectors in the file have: a drift beyond 5 %."""
+
+    @pytest.fixture(autouse=True)
+    def _listen(self) -> None:
+        self.told: list[str] = []
+
+    def run(self, folder: Path, day: int, *systems: str, earlier: str = EARLIER, plan: str = PLAN) -> Outcome:
+        """Run the plan on a day, and write its files."""
+        text = "".join([plan, *systems, lab(f"rounds = 0\n{earlier}"), self.FILE])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("SOURCE_DATE_EPOCH", str(day * 86_400))
+            checked_plan = checked(with_lab(folder), text)
+            check_outputs(checked_plan)
+            found = run_plan(checked_plan)
+            write_outputs(checked_plan, found.report, None, found.gate, self.told.append)
+        return found
+
+    def drift(self, found: Outcome, system: str = "x") -> tuple[str, str]:
+        """The verdict and the file that it was compared with."""
+        form = found.report.as_json()["systems"][system]["drift"]
+        return verdicts(found)["drift", system], Path(form["old_report"]).name
+
+    def test_a_failed_run_is_not_the_reference_of_the_next(self, tmp_path: Path) -> None:
+        """The second of two failing runs was compared with the first, and passed."""
+        good = "eval_1970-01-02_model_x.json"
+        self.run(tmp_path, 1, index())
+        assert self.drift(self.run(tmp_path, 2, index("x", "exact", self.UNIT))) == ("fail", good)
+        again = self.run(tmp_path, 3, index("x", "exact", self.UNIT))
+        assert self.drift(again) == ("fail", good)
+        assert any("eval_1970-01-03_model_x.json" in note and good in note for note in again.report.warnings)
+        assert self.drift(self.run(tmp_path, 4, index())) == ("pass", good)
+        assert self.drift(self.run(tmp_path, 5, index())) == ("pass", "eval_1970-01-05_model_x.json")
+
+    def test_naming_a_failed_file_accepts_it(self, tmp_path: Path) -> None:
+        self.run(tmp_path, 1, index())
+        self.run(tmp_path, 2, index("x", "exact", self.UNIT))
+        named = "earlier = 'reports/eval_1970-01-03_model_{index}.json'\n"
+        unit = index("x", "exact", self.UNIT)
+        assert self.drift(self.run(tmp_path, 3, unit, earlier=named)) == ("pass", "eval_1970-01-03_model_x.json")
+        assert self.drift(self.run(tmp_path, 4, unit)) == ("pass", "eval_1970-01-04_model_x.json")
+
+    def test_a_failure_of_another_target_does_not_matter(self, tmp_path: Path) -> None:
+        self.run(tmp_path, 1, index())
+        plan = PLAN + "targets = ['rr@5 >= 1.5', 'drift <= 5 %']\n"
+        failed = self.run(tmp_path, 2, index(), plan=plan)
+        assert verdicts(failed)["rr@5", "x"] == "fail"
+        assert self.drift(self.run(tmp_path, 3, index())) == ("pass", "eval_1970-01-03_model_x.json")
+
+    def test_where_all_failed_none_is_taken(self, tmp_path: Path) -> None:
+        self.run(tmp_path, 1, index())
+        self.run(tmp_path, 2, index("x", "exact", self.UNIT))
+        (tmp_path / "reports" / "eval_1970-01-02_model_x.json").unlink()
+        with pytest.raises(DataError, match=r"all earlier reports of x failed .*eval_1970-01-03_model_x\.json"):
+            self.run(tmp_path, 3, index("x", "exact", self.UNIT))
+
+    def test_a_second_run_of_a_day_keeps_the_first_file(self, tmp_path: Path) -> None:
+        """The first file of the day was overwritten, and with it the reference."""
+        self.run(tmp_path, 1, index())
+        first = (tmp_path / "reports" / "eval_1970-01-02_model_x.json").read_text()
+        assert not self.told and self.drift(self.run(tmp_path, 1, index("x", "exact", self.UNIT)))[0] == "fail"
+        (line,) = self.told
+        assert line.endswith("_2")
+        assert self.drift(self.run(tmp_path, 1, index()))[1] == "eval_1970-01-02_model_x.json"
+        names = [f"eval_1970-01-02_model_x{end}.json" for end in ("", "_2", "_3")]
+        assert sorted(path.name for path in (tmp_path / "reports").iterdir()) == names
+        assert (tmp_path / "reports" / names[0]).read_text() == first
+        assert self.drift(self.run(tmp_path, 1, index()))[1] == names[2], "the latest that passed"
+
+    def test_the_latest_is_told_by_the_time_inside(self, tmp_path: Path) -> None:
+        """By name a file of another model came last, whatever its date."""
+        self.run(tmp_path, 1, index(), plan=PLAN)
+        (tmp_path / "reports" / "eval_1970-01-02_model_x.json").rename(tmp_path / "reports" / "eval_z_x.json")
+        self.run(tmp_path, 2, index())
+        assert self.drift(self.run(tmp_path, 3, index()))[1] == "eval_1970-01-03_model_x.json"
+
+    def test_files_of_an_index_whose_name_ends_alike(self, tmp_path: Path) -> None:
+        """``eval_*_hnsw.json`` matches the files of ``raw_hnsw`` too."""
+        raw, unit = index("raw_hnsw"), index("hnsw", "exact", self.UNIT)
+        self.run(tmp_path, 1, raw, unit)
+        found = self.run(tmp_path, 2, raw, unit)
+        assert self.drift(found, "hnsw") == ("pass", "eval_1970-01-02_model_hnsw.json")
+        assert self.drift(found, "raw_hnsw") == ("pass", "eval_1970-01-02_model_raw_hnsw.json")
+        (tmp_path / "reports" / "eval_1970-01-02_model_hnsw.json").unlink()
+        (tmp_path / "reports" / "eval_1970-01-03_model_hnsw.json").unlink()
+        found = self.run(tmp_path, 3, raw, unit)
+        assert "drift" not in found.report.as_json()["systems"]["hnsw"]
+
+    @pytest.mark.parametrize("targets", ["", "targets = ['drift <= 5 %', 'rr@5 >= 0']\n"])
+    def test_the_first_run_is_noted_and_no_error(self, tmp_path: Path, targets: str) -> None:
+        """It was an error before the work; of a second index, after it."""
+        found = self.run(tmp_path, 1, index(), plan=PLAN + targets)
+        assert not any(subject == "drift" for subject, _ in verdicts(found))
+        assert any("eval_*_x.json" in note for note in found.report.warnings)
+        both = self.run(tmp_path, 2, index(), index("new"), plan=PLAN + targets)
+        assert [name for subject, name in verdicts(both) if subject == "drift"] == ["x"]
+        assert [note.partition(":")[0] for note in both.report.warnings if "no earlier report" in note] == ["new"]
+
+    def test_a_target_on_the_drift_of_a_new_index(self, tmp_path: Path) -> None:
+        self.run(tmp_path, 1, index())
+        target = "[[target]]\nrequire = 'drift <= 5 %'\nsystem = 'new'\n"
+        found = self.run(tmp_path, 2, index(), index("new"), target)
+        assert found.gate is None and any("target on drift was not checked" in note for note in found.report.warnings)
+
+    def test_a_system_without_files_of_its_own_is_not_looked_for(self, tmp_path: Path) -> None:
+        """Only indexes have evaluation files; looking for those of other systems was an error after the work."""
+        vectors = index("v").replace("kind = 'index'\nengine = 'exact'", "kind = 'vectors'")
+        self.run(tmp_path, 1, index(), vectors)
+        found = self.run(tmp_path, 2, index(), vectors)
+        assert self.drift(found)[0] == "pass" and not any("no earlier report" in one for one in found.report.warnings)
+
+    def test_an_index_whose_name_is_not_a_file_name(self, tmp_path: Path) -> None:
+        system = index("'a b'")
+        self.run(tmp_path, 1, system)
+        assert self.drift(self.run(tmp_path, 2, system), "a b") == ("pass", "eval_1970-01-02_model_a_b.json")
+
+    def test_a_file_that_is_not_a_report_is_skipped_with_a_note(self, tmp_path: Path) -> None:
+        self.run(tmp_path, 1, index())
+        (tmp_path / "reports" / "eval_cut_x.json").write_text('{"schema": "karat.rep')
+        found = self.run(tmp_path, 2, index())
+        assert self.drift(found) == ("pass", "eval_1970-01-02_model_x.json")
+        assert any("eval_cut_x.json" in note for note in found.report.warnings)
+
+    @pytest.mark.parametrize("file", ["reports/eval_last_{index}.json", "last_{index}.json", "reports/eval_all_x.json"])
+    def test_the_reference_is_not_written_over(self, tmp_path: Path, file: str) -> None:
+        """A failed run would replace what it was compared with."""
+        pattern = self.EARLIER if "reports" in file else "earlier = 'last_{index}.json'\n"
+        form = "form = 'evaluation'\n" if "{index}" in file else ""
+        text = PLAN + index() + lab(pattern) + f"[[output]]\n{form}file = '{file}'\n"
+        with pytest.raises(UsageError, match=r"earlier report from this file.*\{date\}"):
+            check_outputs(checked(with_lab(tmp_path), text))
+
+
 class TestOutputs:
     EVALUATION = "[[output]]\nform = 'evaluation'\nfile = '{file}'\n"
 

@@ -122,7 +122,7 @@ def _carry_out(
     with steps(quiet=quiet) as shown, shown_live(keeping, shown) as tell:
         outcome = run_plan(checked, tell, output)
     gate = None if outcome.gate is None else replace(outcome.gate, strict=strict)
-    written = write_outputs(checked, outcome.report, output, gate)
+    written = write_outputs(checked, outcome.report, output, gate, lambda text: say(text, quiet=quiet))
     with unless_unread():
         _print(checked, outcome.report, gate, as_json=as_json)
     warn([*outcome.report.warnings, *(gate.notes if gate is not None else ())], quiet=quiet)

@@ -13,7 +13,7 @@ from karat.errors import KaratError
 from karat.formats.attributes import read_attributes, read_column
 from karat.gates import Gate, check_targets, measures_of
 from karat.hygiene import notes_of
-from karat.indexed import figure_names
+from karat.indexed import drifting, figure_names
 from karat.plan.opening import opened
 from karat.plan.reading import Checked
 from karat.plan.work import TOP, Steps, Work
@@ -170,7 +170,8 @@ def _aimed(work: Work, report: Report) -> tuple[tuple[Target, ...], tuple[str, .
     """A target that names no system is for all that it can hold for: no random order, where it is about a difference,
     none that is held against another gold than the baseline, and where it is about a figure, none without that.
 
-    A usual target that can hold for none is left out, which is noted; one of the plan is left to fail.
+    A default target that can hold for none is omitted with a note; one of the plan is left to fail, unless it is about
+    drift and the system has no earlier report: the first run of an index has none.
     """
     plan = work.checked.plan
     others = [name for name, system in plan.systems.items() if system.ranks and name != plan.baseline]
@@ -184,6 +185,13 @@ def _aimed(work: Work, report: Report) -> tuple[tuple[Target, ...], tuple[str, .
             held = [name for name in plan.systems if target.subject in report.figures.get(name, {})]
             if usual and not held:
                 notes.append(f"{target.title} is not known, so that the usual target on it was left out")
+                return []
+            wanted = [target.system] if target.system in plan.systems else list(plan.systems)
+            known = {*held, *report.drifts}
+            if target.subject in drifting(plan.lab.k) and known.isdisjoint(wanted):
+                notes.append(
+                    f"the target on {target.title} was not checked: there is no earlier report to compare with"
+                )
                 return []
             chosen = [name for name in chosen if name in held] or held
         return [target] if target.system or not chosen else [replace(target, system=name) for name in chosen]

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from functools import cached_property
 from math import ceil
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -16,9 +15,8 @@ from karat.formats.attributes import read_attributes
 from karat.formats.vectors.checks import listed
 from karat.lab.bench import WARM_UP, Embed
 from karat.lab.measuring import Clock
+from karat.plan.earlier import Reference, References
 from karat.plan.tables import Folder, Table
-from karat.reports.saved import read_report
-from karat.saved import Saved
 from karat.text.models import Embedder, find_model
 from karat.text.queryset import QuerySet, check_pins, read_query_set
 from karat.types import Vectors
@@ -52,8 +50,9 @@ class LabTable(Table):
     )
     earlier: str | None = Field(
         None,
-        description="An earlier report, to say what drifted since; {index} stands for the system, * for anything: the "
-        "last by name is taken.",
+        description="An earlier report, to evaluate drift against; {index} stands for the index, * for anything. Of "
+        "the files that a name with * matches, the latest that holds the index and did not fail its drift targets is "
+        "taken; a name without * is taken as it is.",
     )
     allowed_drift: Annotated[float, Field(gt=0)] = Field(0.05, description="How far similarities and norms may move.")
     verify: bool = Field(True, description="Check that cosine and inner product rank alike on normalised vectors.")
@@ -67,7 +66,7 @@ class LabWork:
         self.folder = folder
         self.alone = alone
         """There is one system, whatever it is called."""
-        self._earlier: dict[str, Saved] = {}
+        self.references = None if table.earlier is None else References(table.earlier, folder.path)
 
     def clock(self, queries: int) -> Clock | None:
         table = self.table
@@ -95,17 +94,9 @@ class LabWork:
         check_pins(found)
         return found
 
-    def earlier_of(self, system: str) -> Saved | None:
-        """The earlier report that a system is held against; None where there is none, or it lacks the system."""
-        named = self.table.earlier
-        if named is None:
-            return None
-        path = _latest(self.folder.path(named.replace("{index}", system)))
-        if path not in self._earlier:
-            self._earlier[path] = read_report(path)
-        old = self._earlier[path]
-        only = len(old.systems) == 1 and (self.alone or "{index}" in named)
-        return old if only or system in old.systems else None
+    def earlier_of(self, system: str) -> Reference:
+        """Choose the earlier report that a system is compared with."""
+        return Reference(None) if self.references is None else self.references.of(system, any_name=self.alone)
 
     def texts_of(self, queries: pl.Series) -> list[str] | None:
         """Of these queries, in their order; None where there is no query set."""
@@ -155,13 +146,6 @@ class LabWork:
         if not any(asked):
             raise DataError(f"no query has a value of {attribute!r}", where=str(self.table.queries))
         return [Filter(attribute, value) if value else None for value in asked]
-
-
-def _latest(path: str) -> str:
-    """Of several that a name with * fits, the last by name, which begins with the date."""
-    name = Path(path).name
-    found = sorted(Path(path).parent.glob(name)) if "*" in name else []
-    return str(found[-1]) if found else path
 
 
 def _column(table: tuple[pl.DataFrame, str], name: str, where: str) -> Mapping[str, str | None]:

@@ -1,6 +1,5 @@
 """The files that a plan asks for: all of them, or none."""
 
-import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from os.path import normpath
@@ -13,11 +12,12 @@ from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.formats import TABLE_FORMATS, form_to_write, writing_table
 from karat.formats.atomic import make_folder, writing_files
 from karat.gates import Gate
+from karat.plan.earlier import References
 from karat.plan.model import OutputTable, Plan
 from karat.plan.reading import Checked
 from karat.report import Report
 from karat.reports import form_of
-from karat.reports.evaluation import check_evaluation, file_parts, to_evaluation
+from karat.reports.evaluation import as_file_name, check_evaluation, file_parts, to_evaluation
 from karat.reports.html import html_of
 from karat.reports.per_cutoff import to_cutoff_csv
 from karat.reports.pull_request import summary_of
@@ -31,7 +31,8 @@ _CHARTS, _CHART = "charts", "{chart}"
 FORMS = ("report", "queries", "cutoffs", "retrievers", "evaluation", "recommenders", _CHARTS, "pull-request")
 _EACH = {"cutoffs": "{system}", "evaluation": "{index}"}
 _PICTURES = (".png", ".svg")
-_LATER = ("{date}", "{model}")
+_DATE = "{date}"
+_LATER = (_DATE, "{model}")
 """Known when the report is."""
 
 
@@ -49,9 +50,22 @@ def check_outputs(checked: Checked, folder: Path | None = None) -> None:
             raise UsageError(str(error), where=where) from error
         if ((folder or checked.folder) / output.file).resolve() in read:
             raise UsageError("the plan reads this file", where=where, expected="another name")
+        _check_reference(output, checked, where, folder)
         if normpath(output.file) in seen:
             raise UsageError("two outputs have one name", where=where)
         seen.add(normpath(output.file))
+
+
+def _check_reference(output: OutputTable, checked: Checked, where: str, folder: Path | None) -> None:
+    """Refuse to overwrite the earlier report: a run that failed its drift target would be the next reference."""
+    pattern = checked.plan.lab.earlier
+    if pattern is None or output.form not in (None, "report", "evaluation") or _DATE in output.file:
+        return
+    references = References(pattern, lambda text: str(checked.folder / text))
+    path = (folder or checked.folder) / output.file
+    if any(references.matches(path, name) for name in ([output.system] if output.system else checked.plan.systems)):
+        expected = f"{_DATE} in the name of the file, or another name"
+        raise UsageError("the plan reads its earlier report from this file", where=where, expected=expected)
 
 
 def _read_by(plan: Plan) -> set[str]:
@@ -85,11 +99,6 @@ def _for_each(output: OutputTable, plan: Plan) -> list[OutputTable]:
         return [output]  # refused: there is nothing to write it of
     return [output.model_copy(update={"file": output.file.replace(each, as_file_name(name)), "system": name})
             for name in names]  # fmt: skip
-
-
-def as_file_name(system: str) -> str:
-    """Without what a path could stumble over."""
-    return re.sub(r"[^\w.+-]", "_", system).lstrip("._") or "system"
 
 
 def _check(output: OutputTable, checked: Checked) -> None:
@@ -137,13 +146,33 @@ def _check_has_cuts(checked: Checked) -> None:
         raise UsageError("no measure has a cut-off", expected="measures at several k", hint="cutoffs = [1, 5, 10]")
 
 
-def write_outputs(checked: Checked, report: Report, folder: Path | None = None, gate: Gate | None = None) -> list[Path]:
-    """Write into ``folder``, or beside the plan; returns what was written."""
+def write_outputs(
+    checked: Checked,
+    report: Report,
+    folder: Path | None = None,
+    gate: Gate | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> list[Path]:
+    """Write the plan's files, and return their paths.
+
+    Args:
+        checked: The plan.
+        report: The report that the files are made from.
+        folder: Where to write; beside the plan unless given.
+        gate: The verdicts on the plan's targets.
+        tell: Called with a line where a file of the same day exists: a name with ``{date}`` never overwrites a file.
+
+    Returns:
+        The paths, those of single files first, then those of charts.
+    """
     place = checked.folder if folder is None else folder
     contents: dict[Path, str | bytes] = {}
     tables, paths = [], []
+    number = _number(checked.plan, report, place)
+    if number > 1 and tell is not None:
+        tell(f"A run of the same day wrote these files already, which stay as they are: this one adds _{number}")
     for output in _of_one_file(checked.plan):
-        paths.append(path := place / _named(output, report))
+        paths.append(path := place / _numbered(output, _named(output, report), number))
         if output.form == "queries":
             tables.append(path)
         else:
@@ -151,6 +180,7 @@ def write_outputs(checked: Checked, report: Report, folder: Path | None = None, 
     for output in outputs_of(checked.plan):
         if output.form == _CHARTS:
             charts = _charts(output, report, gate)
+            charts = {_numbered(output, name, number): picture for name, picture in charts.items()}
             paths += [place / name for name in charts]
             contents |= {place / name: picture for name, picture in charts.items()}
     for path in paths:
@@ -160,6 +190,28 @@ def write_outputs(checked: Checked, report: Report, folder: Path | None = None, 
         for path in tables:
             stack.enter_context(writing_table(_per_query(report), path))
     return paths
+
+
+def _number(plan: Plan, report: Report, place: Path) -> int:
+    """The number of this run among those of the day: the first under which no dated file exists."""
+    dated = [output for output in outputs_of(plan) if _DATE in output.file]
+    number = 1
+    while any(_exists(place / _numbered(output, _named(output, report), number)) for output in dated):
+        number += 1
+    return number
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is a file of this name; of a name with ``{chart}``, of any chart."""
+    return path.exists() if _CHART not in path.name else any(path.parent.glob(path.name.replace(_CHART, "*")))
+
+
+def _numbered(output: OutputTable, name: str, number: int) -> str:
+    """The name of a dated file with the number of the run, which the first run of a day does not have."""
+    if number == 1 or _DATE not in output.file:
+        return name
+    path = Path(name)
+    return str(path.with_name(f"{path.stem}_{number}{path.suffix}"))
 
 
 def _of_one_file(plan: Plan) -> list[OutputTable]:

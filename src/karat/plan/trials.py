@@ -22,6 +22,7 @@ from karat.statistics.intervals import Resampling
 from karat.types import Floats, Gold, Ranking, Vectors
 
 if TYPE_CHECKING:
+    from karat.plan.earlier import References
     from karat.plan.lab import LabWork
 
 __all__ = ["Trials"]
@@ -82,19 +83,23 @@ class Trials:
             figures={**report.figures, **figures},
             provenance=provenance,
         )
-        report = self._with_drift(report) if self.lab.table.earlier is not None else report
+        report = self._with_drift(report, self.lab.references) if self.lab.references is not None else report
         saved = Saved(report.as_json(queries=True), "report")
         return replace(report, hints=tuple(hints_of(saved)))
 
-    def _with_drift(self, report: Report) -> Report:
+    def _with_drift(self, report: Report, references: "References") -> Report:
         saved = Saved(report.as_json(queries=True), "this report")
         drifts: dict[str, Drift] = {}
-        for name in self.stabilities:
-            old = self.lab.earlier_of(name)
-            if old is not None:
-                drifts[name] = drift_between(saved, old, system=name, allowed=self.lab.table.allowed_drift)
+        notes: list[str] = []
+        for name in self.measured if references.is_by_index else self.stabilities:
+            earlier = self.lab.earlier_of(name)
+            notes += earlier.notes
+            if earlier.report is not None:
+                allowed = self.lab.table.allowed_drift
+                drifts[name] = drift_between(saved, earlier.report, system=name, allowed=allowed)
         figures = {name: {**report.figures.get(name, {}), **one.figures()} for name, one in drifts.items()}
-        return replace(report, drifts=drifts, figures={**report.figures, **figures})
+        warnings = (*report.warnings, *dict.fromkeys(notes))
+        return replace(report, drifts=drifts, figures={**report.figures, **figures}, warnings=warnings)
 
 
 def _as_shown(exact: Ranking, report: Report, system: str) -> Ranking:

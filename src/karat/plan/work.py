@@ -114,12 +114,13 @@ class Work:
         return own | self.spaces
 
     def check_earlier(self) -> None:
-        """Before the work: is the earlier report there, and does it hold a system of the plan?"""
-        plan = self.checked.plan
-        if plan.lab.earlier is None:
+        """Choose the earlier reports before the work. A single file must hold a system of the plan."""
+        references, plan = self.lab.references, self.checked.plan
+        if references is None:
             return
-        searched = list(plan.indexes) if "{index}" in plan.lab.earlier else list(plan.systems)
-        if all(self.lab.earlier_of(name) is None for name in searched):
+        searched = plan.indexes if references.is_by_index else plan.systems
+        found = [self.lab.earlier_of(name) for name in searched]
+        if references.is_one_file and all(one.report is None for one in found):
             raise DataError(
                 "found none of the plan's systems", where=plan.lab.earlier, expected=f"one of {', '.join(plan.systems)}"
             )

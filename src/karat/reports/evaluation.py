@@ -1,5 +1,6 @@
 """One index in one file: the report's versioned form, and in front of it what a reader looks for first."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from json import dumps
@@ -9,7 +10,7 @@ from karat.errors import UsageError
 from karat.gates import Gate
 from karat.report import Report
 
-__all__ = ["check_evaluation", "file_parts", "to_evaluation"]
+__all__ = ["as_file_name", "check_evaluation", "file_parts", "to_evaluation"]
 
 _META = ("dataset_version", "model_version", "index_params", "chunking_config", "query_set_version")
 
@@ -95,6 +96,11 @@ def _alone(report: Report, system: str) -> Report:
         warnings=tuple(one for one in report.warnings if one.partition(": ")[0] not in {*report.systems} - {system}),
         hints=tuple(hint for hint in report.hints if getattr(hint, "system", system) in (system, None)),
     )
+
+
+def as_file_name(system: str) -> str:
+    """Return a name without the characters that a path cannot hold."""
+    return re.sub(r"[^\w.+-]", "_", system).lstrip("._") or "system"
 
 
 def file_parts(report: Report, system: str) -> dict[str, str]:
