@@ -3,6 +3,7 @@
     KaratError                 exit 1   anything below; never raised itself
     ├── UsageError             exit 2   the request is off: an option, a name, a combination
     │   ├── UnknownName        exit 2   a misspelt measure, dialect, format …; suggests the nearest
+    │   ├── ImpossibleSetting  exit 2   parameters that an engine cannot be built or searched with, on this corpus
     │   └── MissingExtra       exit 2   an optional library is not installed; names the extra
     └── DataError              exit 3   the data is off: unreadable, malformed, inconsistent
         ├── DuplicatePair      exit 3   an item stands twice for a query
@@ -14,7 +15,10 @@ Each says what was found, where, what was expected and what to do, in that order
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-__all__ = ["DataError", "DuplicatePair", "EngineLost", "KaratError", "MissingExtra", "UnknownName", "UsageError"]
+__all__ = [
+    "DataError", "DuplicatePair", "EngineLost", "ImpossibleSetting", "KaratError", "MissingExtra", "UnknownName",
+    "UsageError",
+]  # fmt: skip
 
 
 class KaratError(Exception):
@@ -74,6 +78,10 @@ class UnknownName(UsageError):  # noqa: N818 - reads as what it says
         self.kind = kind
         self.name = name
         self.suggestions = near
+
+
+class ImpossibleSetting(UsageError):  # noqa: N818
+    """Parameters that an engine can never be built or searched with on this corpus: a sweep skips them for good."""
 
 
 class MissingExtra(UsageError):  # noqa: N818

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.engines.faiss import FaissHnsw
+from karat.engines.faiss import FaissHnsw, FaissIvfPq
 from karat.lab.outcome import Sweep
 
 from .conftest import Karat
@@ -66,7 +66,8 @@ class TestWhatItMakes:
         check_width(outcome.out)
         assert "graph (faiss-hnsw, cosine): 150 items, 10 queries" in outcome.out
         assert "2 settings were pruned" in outcome.out
-        assert "with recall@5 ≥ 0.9 and p95 ≤ 250 ms: m=" in " ".join(outcome.out.split())
+        assert "with recall@5 ≥ 0.9 and p95 ≤ 250 ms" in " ".join(outcome.out.split())
+        assert "16 interleaved rounds of 8 queries" in " ".join(outcome.out.split())
         assert sorted(path.name for path in (folder / "karat-sweep").iterdir()) == sorted(FILES)
         assert "Wrote karat-sweep/sweep.json, karat-sweep/frontier.csv" in outcome.err
         assert "Next: put build = { m = " in outcome.err and "into [systems.graph] of karat.toml" in outcome.err
@@ -84,8 +85,8 @@ class TestWhatItMakes:
         journal.write_bytes(journal.read_bytes()[:-40])
         torn = karat("sweep")
         assert "1 unfinished or unreadable lines were passed over" in torn.err
-        assert sweep_of().resumed == 3
-        assert sweep_of().points[:4] == first.points[:4]
+        assert (sweep_of().resumed, sweep_of().points) == (4, first.points), "only the comparison was lost"
+        assert any("was built again to be compared" in line for line in torn.warnings)
 
     def test_another_folder_all_settings_and_no_word_more_than_wanted(self, karat: Karat) -> None:
         put_plan()
@@ -127,6 +128,27 @@ class TestWhatItMakes:
         assert karat("sweep").code == 0
         assert sweep_of().resumed == 3
         assert not sweep_of().of("failed")
+
+    def test_settings_that_the_engine_refuses_are_no_failure_and_not_tried_again(
+        self, karat: Karat, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """They used to end every sweep with exit code 1, and were built again by the next."""
+        plan = PLAN.format(top="", system="", sweep="").replace("faiss-hnsw", "faiss-ivfpq")
+        plan = plan.replace("m = [4, 16]", "m = [3, 4]").replace("ef_search = [300, 8, 500]", "nprobe = [1, 2]")
+        put("karat.toml", plan)
+        outcome = karat("sweep")
+        assert outcome.code == 0, outcome.err
+        assert "2 settings skipped, as the engine refuses them: m is 3, which does not divide 8" in " ".join(
+            outcome.out.split()
+        )
+        assert [one.status for one in sweep_of().points] == ["skipped", "skipped", "measured", "measured"]
+
+        def fail(*anything: Any, **more: Any) -> None:
+            raise AssertionError("nothing is left to build")
+
+        monkeypatch.setattr(FaissIvfPq, "build", fail)
+        assert karat("sweep").code == 0
+        assert sweep_of().resumed == 2
 
 
 class TestRefusals:

@@ -11,7 +11,7 @@ import pytest
 
 from karat.engines import ENGINES, Filter, Param, Params, settled
 from karat.engines.exact import Exact
-from karat.errors import DataError, UsageError
+from karat.errors import DataError, ImpossibleSetting, UsageError
 from karat.lab.bench import Bench
 from karat.lab.journal import Journal
 from karat.lab.points import Point
@@ -47,7 +47,10 @@ class Glance(Exact):
     """The m of every build."""
     searched: ClassVar[list[int]] = []
     """The reach of every search of all queries."""
+    turns: ClassVar[list[tuple[int, int]]] = []
+    """The m and reach of every search of a single query."""
     open_now: ClassVar[int] = 0
+    most_open: ClassVar[int] = 0
     lost_at: ClassVar[set[tuple[int, int]]] = set()
     """By m and reach: where the connection is lost."""
     lost_when_timed: ClassVar[set[tuple[int, int]]] = set()
@@ -56,6 +59,8 @@ class Glance(Exact):
     lost: ClassVar[int] = 0
     """How often it waited in vain."""
     refused: ClassVar[set[int]] = set()
+    impossible: ClassVar[set[int]] = set()
+    """A reach or an m that it can never be searched or built with."""
     unbuildable: ClassVar[set[int]] = set()
     stuck: ClassVar[bool] = False
     """Whether it cannot be closed."""
@@ -67,9 +72,12 @@ class Glance(Exact):
         self.m = int(settled(self.builds, params, "build parameter")["m"])
         if self.m in self.unbuildable:
             raise DataError(f"no room for m={self.m}")
+        if self.m in self.impossible:
+            raise ImpossibleSetting(f"m is {self.m}", expected="a divisor of 8")
         super().build(vectors, ids, None, attributes=attributes)
         Glance.built.append(self.m)
         Glance.open_now += 1
+        Glance.most_open = max(Glance.most_open, Glance.open_now)
         self._open = True
 
     def search(
@@ -84,6 +92,10 @@ class Glance(Exact):
             raise RuntimeError("server closed the connection\nunexpectedly")
         if reach in self.refused:
             raise UsageError(f"reach is {reach}", expected="another")
+        if reach in self.impossible:
+            raise ImpossibleSetting(f"reach is {reach}", expected="k or more")
+        if len(queries) == 1:
+            Glance.turns.append((self.m, reach))
         if len(queries) > 1:
             Glance.searched.append(reach)
         whole, self._vectors = self._vectors, self._vectors[:reach]
@@ -106,11 +118,11 @@ def glance(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Glance]]:
     """The engine under its name, with nothing counted yet and nothing broken."""
     entries = {name: ENGINES.get(name) for name in ENGINES.names()}
     monkeypatch.setattr(ENGINES, "_entries", {**entries, "glance": Glance})
-    for name in ("built", "searched"):
+    for name in ("built", "searched", "turns"):
         monkeypatch.setattr(Glance, name, [])
-    for name in ("lost_at", "lost_when_timed", "refused", "unbuildable"):
+    for name in ("lost_at", "lost_when_timed", "refused", "impossible", "unbuildable"):
         monkeypatch.setattr(Glance, name, set())
-    for name, value in (("stuck", False), ("open_now", 0), ("waits", 0.0), ("lost", 0)):
+    for name, value in (("stuck", False), ("open_now", 0), ("most_open", 0), ("waits", 0.0), ("lost", 0)):
         monkeypatch.setattr(Glance, name, value)
     yield Glance
     assert Glance.open_now == 0, "an index was left open"

@@ -4,17 +4,33 @@ import json
 from dataclasses import replace
 from math import inf
 
+import numpy as np
 import pytest
 
 from karat.errors import DataError, UnknownName
+from karat.lab.comparison import PAIRED_ROUNDS, PairedTimes
 from karat.lab.outcome import SCHEMA, Sweep
 from karat.lab.points import Point
 
 from .support import point
 
 
-def swept(*points: Point, target: float | None = None, limit: float | None = None) -> Sweep:
-    return Sweep("hnsw", "glance", "cosine", 10, 200, 8, 40, points, target, limit, 0.95)
+def swept(*points: Point, target: float | None = None, limit: float | None = None, paired: bool = True) -> Sweep:
+    """With paired rounds that repeat the P95 of the points, unless these are not wanted."""
+    sweep = Sweep("hnsw", "glance", "cosine", 10, 200, 8, 40, points, target, limit, 0.95)
+    return replace(sweep, times=times(*sweep.comparable)) if paired else sweep
+
+
+def times(*points: Point, noise: float = 0.0, seed: int = 0) -> PairedTimes:
+    """The P95 of the points in rounds of different load, which slows all of them alike, with a noise of their own."""
+    rng = np.random.default_rng(seed)
+    load = rng.uniform(1, 5, PAIRED_ROUNDS)
+    rows = [
+        tuple((one.p95.ms * load * np.exp(noise * rng.normal(size=PAIRED_ROUNDS))).tolist())
+        for one in points
+        if one.p95
+    ]
+    return PairedTimes(tuple((one.build, one.search) for one in points), tuple(rows), 10)
 
 
 class TestFrontier:
@@ -79,6 +95,48 @@ class TestCheapest:
         assert swept(slow, missing).cheapest(1.0, 1.0).point is missing
         assert swept(point(1.0, 1.05), missing).cheapest(1.0, 1.0).point is not missing
 
+    def test_three_sweeps_of_equal_settings_name_no_winner_but_the_set_that_cannot_be_distinguished(self) -> None:
+        """Each sweep used to call another of them the sure winner, by values that were measured one after the other."""
+        for seed in range(3):
+            equal = [point(0.99, 1.0 + 0.2 * np.random.default_rng((seed, n)).random(), m=n) for n in range(4)]
+            slow = point(1.0, 4.0, m=9)
+            alike = [replace(one, p95=replace(one.p95, ms=1.0)) for one in equal if one.p95]
+            found = replace(swept(*equal, slow), times=times(*alike, slow, noise=0.1, seed=seed))
+            choice = found.cheapest(0.95)
+            assert choice.outcome == "tied"
+            assert choice.point is not None
+            assert {id(choice.point), *map(id, choice.rivals)} == set(map(id, equal))
+            form = choice.as_json()
+            assert len(form["cannot_be_distinguished"]) == 3 and slow.search not in form["cannot_be_distinguished"]
+
+    def test_a_difference_in_every_round_is_sure_however_much_the_load_varies(self) -> None:
+        quick, slow = point(0.99, 1.0, m=1), point(0.99, 1.2, m=2)
+        found = replace(swept(slow, quick), times=times(slow, quick, noise=0.03))
+        choice = found.cheapest(0.95)
+        assert (choice.outcome, choice.point, choice.rivals) == ("sure", quick, ())
+
+    def test_the_paired_rounds_decide_not_what_was_measured_one_after_the_other(self) -> None:
+        lucky, quick = point(0.99, 1.0, m=1), point(0.99, 1.3, m=2)  # the second was measured under load
+        found = replace(swept(lucky, quick), times=times(replace(lucky, p95=point(1, 2.0).p95), quick))
+        assert (found.cheapest(0.95).outcome, found.cheapest(0.95).point) == ("sure", quick)
+
+    def test_without_paired_rounds_only_twice_as_much_is_a_difference(self) -> None:
+        quick, slow, slower = point(0.99, 1.0, m=1), point(0.99, 1.9, m=2), point(0.99, 2.0, m=3)
+        choice = swept(slower, slow, quick, paired=False).cheapest(0.95)
+        assert (choice.outcome, choice.point, choice.rivals) == ("tied", quick, (slow,))
+        assert swept(slower, quick, paired=False).cheapest(0.95).outcome == "sure"
+
+    def test_a_setting_that_was_not_compared_is_a_rival_unless_it_took_twice_as_long(self) -> None:
+        quick, slow, left, far = (point(0.99, ms, m=n) for n, ms in enumerate((1.0, 1.5, 1.8, 2.5)))
+        found = replace(swept(quick, slow, left, far), times=times(quick, slow))
+        assert (found.cheapest(0.95).outcome, found.cheapest(0.95).rivals) == ("tied", (left,))
+
+    def test_builds_of_one_size_are_tied_by_size_and_builds_timed_once_need_twice_the_time(self) -> None:
+        a, b, c = (replace(point(1.0, 1.0, size=9, seconds=s), build={"m": n}) for n, s in enumerate((1.0, 1.5, 2.5)))
+        found = swept(a, b, c, replace(a, search={"reach": 7}))
+        assert (found.cheapest(0.9, by="size").outcome, found.cheapest(0.9, by="size").rivals) == ("tied", (b, c))
+        assert (found.cheapest(0.9, by="build").outcome, found.cheapest(0.9, by="build").rivals) == ("tied", (b,))
+
     def test_cheap_may_mean_small_or_soon_built(self) -> None:
         quick = point(1.0, 1.0, size=300, seconds=3.0, m=1)
         small = point(1.0, 2.0, size=100, seconds=2.0, m=2)
@@ -113,6 +171,7 @@ class TestForm:
             point(0.9, 1.0, (0.85, 0.95), p95_ci=(0.9, 1.2), bounded=False, size=None),
             Point({"m": 8}, {"reach": 9}, "pruned", because="reach=5 finds everything", by={"reach": 5}),
             Point({"m": 9}, {"reach": 9}, "failed", because="lost"),
+            Point({"m": 9}, {"reach": 1}, "skipped", because="reach is 1"),
         )
         sweep = replace(swept(*points, target=0.8, limit=2.0), timed={"rounds": 3}, notes=("so",), resumed=1)
         form = json.loads(json.dumps(sweep.as_json(), allow_nan=False))

@@ -8,11 +8,12 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from karat.errors import UnknownName, UsageError
+from karat.lab.comparison import PAIRED_ROUNDS
 from karat.lab.grid import Grid
 from karat.lab.identity import identity_of, versions_of
 from karat.lab.journal import Journal
@@ -262,6 +263,24 @@ class TestFailures:
         assert found.points[0].because == "RuntimeError: server closed the connection unexpectedly"
         assert Glance.lost < 5
 
+    def test_an_impossible_setting_is_skipped_and_not_tried_again(self, tmp_path: Path) -> None:
+        """It used to fail in every sweep again, and its build was made anew each time."""
+        Glance.impossible |= {4, 100}
+        first = swept(Grid({"m": [4, 8]}, {"reach": [50, 100, 200]}), tmp_path)
+        assert statuses(first.points) == [*3 * ["skipped"], "measured", "skipped", "measured"]
+        assert first.points[0].because == "m is 4; expected a divisor of 8"
+        assert first.points[4].because == "reach is 100; expected k or more"
+        Glance.built.clear()
+        again = swept(Grid({"m": [4, 8]}, {"reach": [50, 100, 200]}), tmp_path)
+        assert (Glance.built, again.points, again.resumed) == ([], first.points, 2)
+
+    def test_an_impossible_setting_is_tried_where_the_data_is_another(self, tmp_path: Path) -> None:
+        Glance.impossible.add(4)
+        grid = Grid({"m": [4]}, {"reach": [50]})
+        swept(grid, tmp_path)
+        Glance.impossible.clear()
+        assert statuses(swept(grid, tmp_path, bench=bench(seed=7)).points) == ["measured"]
+
     def test_a_setting_that_is_refused_loses_only_itself(self) -> None:
         Glance.refused.add(100)
         found = swept(Grid({"m": [4]}, GRID.search))
@@ -292,6 +311,81 @@ class TestFailures:
             swept(folder=tmp_path, progress=interrupt)
         assert len(lines_of(tmp_path / "journal.jsonl")) == 2
         assert swept(folder=tmp_path).resumed == 2
+
+
+@pytest.mark.usefixtures("glance")
+class TestComparing:
+    AIMED: ClassVar[dict[str, Any]] = {"target": 0.1, "rounds": 2}
+    GRID = Grid({"m": [4, 8]}, {"reach": [100, 200]})
+
+    def test_the_settings_that_meet_the_target_take_turns_in_every_round(self) -> None:
+        found = swept(self.GRID, **self.AIMED)
+        assert Glance.built == [4, 8], "what is compared is not built again"
+        assert found.times is not None
+        assert (found.times.rounds, found.times.asked) == (PAIRED_ROUNDS, 2)
+        settings = [(one.build["m"], one.search["reach"]) for one in found.points]
+        assert [(build["m"], search["reach"]) for build, search in found.times.settings] == settings
+        turns = Glance.turns[-PAIRED_ROUNDS * 4 * 2 :]
+        rounds = [turns[start : start + 8 : 2] for start in range(0, len(turns), 8)]
+        assert all(sorted(one) == sorted(settings) for one in rounds)
+        assert len({tuple(one) for one in rounds}) > 4, "their order is another in most rounds"
+        assert {found.times.mean(one) is not None for one in found.points} == {True}
+
+    def test_those_below_the_target_are_neither_compared_nor_held_open(self) -> None:
+        found = swept(Grid({"m": [4, 8, 16]}, {"reach": [5, 50]}), target=1.0)
+        assert (found.times, Glance.most_open) == (None, 1)
+
+    def test_without_a_target_or_by_size_nothing_is_compared(self) -> None:
+        assert swept(self.GRID).times is None
+        assert swept(self.GRID, cheapest="size", **self.AIMED).times is None
+
+    def test_a_second_sweep_takes_the_comparison_from_the_journal(self, tmp_path: Path) -> None:
+        first = swept(self.GRID, tmp_path, **self.AIMED)
+        Glance.built.clear()
+        Glance.turns.clear()
+        again = swept(self.GRID, tmp_path, **self.AIMED)
+        assert (Glance.built, Glance.turns) == ([], [])
+        assert (again.times, again.points, again.cheapest()) == (first.times, first.points, first.cheapest())
+        assert swept(self.GRID, tmp_path, target=0.1, rounds=2).resumed == 4
+
+    def test_interrupted_while_comparing_it_compares_again_and_measures_nothing_else(self, tmp_path: Path) -> None:
+        def interrupt(what: str, done: int, of: int) -> None:
+            if what.endswith("comparing 4 settings, round 3 of 16"):
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            swept(self.GRID, tmp_path, progress=interrupt, **self.AIMED)
+        Glance.built.clear()
+        Glance.searched.clear()
+        found = swept(self.GRID, tmp_path, **self.AIMED)
+        assert (Glance.built, Glance.searched, found.resumed) == ([4, 8], [], 4)
+        assert found.times is not None
+        assert found.notes == ("m=4 was built again to be compared", "m=8 was built again to be compared")
+
+    def test_an_engine_that_is_lost_while_comparing_leaves_no_winner(self) -> None:
+        def lose(what: str, done: int, of: int) -> None:
+            if what.endswith("round 3 of 16"):
+                Glance.lost_when_timed.add((8, 100))
+
+        found = swept(Grid({"m": [4, 8]}, {"reach": [100]}), progress=lose, **self.AIMED)
+        assert statuses(found.points) == ["measured", "measured"]
+        assert found.times is None
+        assert "could not be compared: 2 of 2 timed queries failed: RuntimeError: server closed" in found.notes[0]
+
+    def test_more_builds_than_memory_holds_are_not_held_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("karat.lab.sweep._MOST_BYTES", 3 * ITEMS * 8 * 4)
+        found = swept(Grid({"m": [4, 5, 6, 7, 8]}, {"reach": [100]}), **self.AIMED)
+        assert Glance.most_open == 4, "three, and the one that is being measured"
+        assert found.times is not None and len(found.times.settings) == 3
+        assert found.notes[0].startswith("2 settings that met the target took no part in the interleaved rounds")
+        slowest = sorted((one.p95.ms, one.title) for one in found.points if one.p95)[3:]
+        assert {title for _, title in slowest} == {one.title for one in found.points if found.times.of(one) is None}
+
+    def test_progress_ends_with_all(self) -> None:
+        told: list[tuple[str, int, int]] = []
+        swept(self.GRID, progress=lambda *step: told.append(step), **self.AIMED)
+        assert {of for _, _, of in told} == {7}
+        assert told[-1][1] == 7 and ("glance: comparing 4 settings, round 1 of 16", 6, 7) in told
 
 
 REAL = Grid({"m": [4, 16]}, {"ef_search": [8, 16, 32, 300]})
@@ -350,6 +444,16 @@ class TestRealEngines:
         assert recalls[least] == min(recalls.values())
         assert recalls[most] == max(recalls.values()) == 1.0
         assert found.frontier()[-1].recall == 1.0
+
+    def test_impossible_settings_of_faiss_are_skipped_and_the_rest_is_compared(self, tmp_path: Path) -> None:
+        grid = Grid({"nlist": [4, 5000], "m": [3, 4]}, {"nprobe": [1, 4]})
+        found = [swept(grid, tmp_path, bench=bench("faiss-ivfpq"), target=0.01, rounds=4) for _ in range(2)]
+        assert {statuses(one.points)[place] for one in found for place in (0, 1, 4, 5, 6, 7)} == {"skipped"}
+        assert statuses(found[0].points)[2:4] == ["measured", "measured"]
+        assert "does not divide 8 dimensions" in (found[0].points[0].because or "")
+        assert "the corpus holds 200 vectors" in (found[0].points[6].because or "")
+        assert found[0].times is not None and len(found[0].times.settings) == 2
+        assert (found[1].times, found[1].points) == (found[0].times, found[0].points)
 
     def test_the_times_are_of_the_sweep(self) -> None:
         started = time.perf_counter()

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from PIL import Image
 
+from karat.lab.comparison import PairedTimes
 from karat.lab.outcome import Sweep
 from karat.lab.points import Point
 from karat.reports.frontier import (
@@ -64,7 +65,14 @@ def small() -> Sweep:
         Point(build, {"ef": 64}, "pruned", because="ef=32 finds everything, and is no slower", by={"ef": 32}),
         Point({"m": 16}, {"ef": 16}, "failed", because="could not be built: no room"),
     )
-    return Sweep("hnsw", "faiss-hnsw", "cosine", 10, 8000, 32, 80, points, 0.95, None, 0.95, resumed=2)
+    whole = Sweep("hnsw", "faiss-hnsw", "cosine", 10, 8000, 32, 80, points, 0.95, None, 0.95, resumed=2)
+    return replace(whole, times=times(*points[1:3]))
+
+
+def times(*points: Point) -> PairedTimes:
+    """As if every round had found the P95 of the points again."""
+    rows = tuple((one.p95.ms,) * 16 for one in points if one.p95)
+    return PairedTimes(tuple((one.build, one.search) for one in points), rows, 50)
 
 
 class TestTable:
@@ -113,25 +121,64 @@ class TestWords:
     def test_the_cheapest(self, small: Sweep) -> None:
         assert list(choice_lines(small)) == [
             "hnsw: the cheapest setting (by p95) with recall@10 ≥ 0.95: m=8 ef=32 "
-            "(recall 0.970 [0.960, 0.980], p95 0.200 [0.180, 0.240] ms, 1.67 MB)"
+            "(recall 0.970 [0.960, 0.980], mean p95 0.200 ms, 1.67 MB)",
+            "hnsw: 2 settings that meet the target were timed in 16 interleaved rounds of 50 queries, and compared in "
+            "pairs (Wilcoxon, 95 %, corrected)",
         ]
+
+    def test_settings_that_cannot_be_distinguished_are_all_named_and_marked(self, small: Sweep) -> None:
+        alike = replace(small, times=times(small.points[1], replace(small.points[2], p95=small.points[1].p95)))
+        first, second, _ = choice_lines(alike)
+        assert first.startswith(
+            "hnsw: one of 2 settings with recall@10 ≥ 0.95 that cannot be distinguished by p95: m=8 ef=32 ("
+        )
+        assert second == "hnsw: the other: m=8 ef=33 (recall 0.960 [0.950, 0.970], mean p95 0.200 ms, 1.67 MB)"
+        assert [row[-1] for row in sweep_table(alike)[1]] == [
+            "",
+            "frontier",
+            "cheapest?",
+            "tied",
+            "pruned",
+            "",
+            "failed",
+        ]
+        rows = csv.DictReader(io.StringIO(sweeps_to_csv([alike])))
+        assert [row["cheapest"] for row in rows][:3] == ["", "tied", "cannot be distinguished"]
+        assert "cannot be distinguished" in sweeps_to_markdown([alike])
+        axes = axes_of(sweeps_to_figure([alike]))
+        (rings,) = [line for line in axes.lines if line.get_markersize() == 12.0]
+        assert list(rings.get_ydata()) == [0.97, 0.96]
+
+    def test_costs_that_were_measured_once_say_so(self, small: Sweep) -> None:
+        lines = list(choice_lines(replace(small, times=None)))
+        assert "cannot be distinguished by p95" in lines[0]
+        assert lines[-1] == "hnsw: p95 was measured once, and counts as higher only where it is twice as high"
+        assert "the time to build was measured once" in list(choice_lines(small, "build"))[-1]
 
     def test_cheaper_but_not_sure(self) -> None:
         points = (measured({}, {"ef": 1}, 0.955, 0.1), measured({}, {"ef": 2}, 1.0, 0.2))
-        first, second = choice_lines(replace(grid(1, 1), points=points, limit_p95_ms=None), "p95")
+        whole = replace(grid(1, 1), points=points, limit_p95_ms=None, times=times(*points))
+        first, second, _ = choice_lines(whole, "p95")
         assert first.startswith("hnsw: the cheapest setting (by p95) with recall@10 ≥ 0.95: ef=2 ")
         assert second.startswith("hnsw: cheaper, but not sure to meet it: ef=1 ")
 
     def test_unsure_none_and_nothing(self, small: Sweep) -> None:
         (unsure,) = choice_lines(replace(small, target=0.965), "size")
         assert unsure.startswith(
-            "hnsw: no setting surely has recall@10 ≥ 0.965; the cheapest (by size) whose means do: "
+            "hnsw: no setting surely has recall@10 ≥ 0.965; the lowest size of those whose means do: "
         )
         (none,) = choice_lines(replace(small, target=0.99, limit_p95_ms=0.25))
         assert none.startswith("hnsw: no setting has recall@10 ≥ 0.99 and p95 ≤ 0.25 ms; nearest: m=8 ef=32 (")
         (nothing,) = choice_lines(replace(small, points=small.points[3:]))
         assert nothing == "hnsw: nothing was measured that could meet recall@10 ≥ 0.95"
         assert list(choice_lines(replace(small, target=None))) == []
+
+    def test_what_the_engine_refuses_is_skipped_with_its_reason(self, small: Sweep) -> None:
+        refused = [Point({"m": 3}, {"ef": ef}, "skipped", because="m is 3, which does not divide 8") for ef in (1, 2)]
+        lines = list(left_out_lines(replace(small, points=(*small.points, *refused))))
+        assert "2 settings skipped, as the engine refuses them: m is 3, which does not divide 8" in lines
+        picture = sweeps_to_figure([replace(small, points=(*small.points, *refused))])
+        assert "1 pruned, 2 skipped, 1 failed of 7 settings" in " ".join(picture.get_supxlabel().split())
 
     def test_what_was_left_out(self, small: Sweep) -> None:
         assert list(left_out_lines(small)) == [

@@ -26,7 +26,9 @@ _EPILOG = (
     "  karat sweep indexes.toml -o results --no-prune\n\n"
     "The plan has a table for each index to sweep: [sweep.NAME] with build = { m = [8, 16] } and "
     "search = { ef_search = [16, 32, 64] }. Each build is made once. What is measured is kept at once: after a kill or "
-    "a lost server the same command goes on where it was. Exit code: 1 where settings failed."
+    "a lost server the same command goes on where it was. The settings that meet the target are then timed in "
+    "interleaved rounds; one is called the cheapest only where it is quicker than every other beyond chance. Settings "
+    "that the engine refuses are skipped. Exit code: 1 where settings failed."
 )
 
 
@@ -95,7 +97,8 @@ def _carry_out(
                 before = sum(other.steps for other in asked[:number])
                 found.append(one.carry_out(journal, prune=prune, progress=_shifted(tell, before, total)))
         except KeyboardInterrupt:
-            say(f"{len(journal):,} measured settings are kept in {journal.path}: karat sweep goes on from there")
+            kept = sum(entry.point.get("status") == "measured" for entry in journal)
+            say(f"{kept:,} measured settings are kept in {journal.path}: karat sweep goes on from there")
             raise
     return found, [one.cheapest for one in asked]
 
@@ -147,9 +150,10 @@ def _end(sweeps: "list[Sweep]", costs: "list[Cost]", checked: "Checked", *, quie
 
 def _next_step(choices: "dict[str, Choice]", plan: str) -> str:
     for name, choice in choices.items():
-        if choice.outcome == "sure" and choice.point is not None:
+        if choice.outcome in ("sure", "tied") and choice.point is not None:
             spelled = f"build = {_as_toml(choice.point.build)} and search = {_as_toml(choice.point.search)}"
-            return f"put {spelled} into [systems.{name}] of {plan}, and karat run it"
+            tied = f" (one of {len(choice.rivals) + 1} that cannot be distinguished)" if choice.rivals else ""
+            return f"put {spelled}{tied} into [systems.{name}] of {plan}, and karat run it"
     if any(choice.outcome == "unsure" for choice in choices.values()):
         return f"more queries, or rounds in [lab] of {plan}, would tell whether the target is met"
     return "try larger values, or another engine: karat engines lists them"

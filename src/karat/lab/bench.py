@@ -224,6 +224,8 @@ class Built:
         params: Params | None = None,
         *,
         rounds: int = ROUNDS,
+        total: int | None = None,
+        seed: int = 0,
         warm_up: int = WARM_UP,
         concurrency: int = 1,
         embed: Embed | None = None,
@@ -232,10 +234,13 @@ class Built:
     ) -> Timed:
         """With ``embed`` from the query's text on, with ``to_ids`` to the ids of what was found; else the search alone.
 
-        Every query is asked ``rounds`` times, by ``concurrency`` threads.
+        Every query is asked ``rounds`` times, by ``concurrency`` threads; with ``total`` so many are asked instead.
         """
         with self._asks(params, concurrency, embed, to_ids) as asks:
-            return closed_loop(asks, len(self.bench.queries), rounds=rounds, warm_up=warm_up, progress=progress)
+            return closed_loop(
+                asks, len(self.bench.queries), rounds=rounds, total=total, seed=seed, warm_up=warm_up,
+                progress=progress,
+            )  # fmt: skip
 
     def timed_at(
         self,

@@ -1,4 +1,4 @@
-"""What came of a sweep: its points, those that no other beats, and the cheapest that meets a target."""
+"""Result of a sweep: its points, those that no other beats, and the cheapest that meets a target."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -6,6 +6,7 @@ from math import inf
 from typing import Any, Literal, get_args
 
 from karat.errors import DataError, UnknownName
+from karat.lab.comparison import SINGLE_FACTOR, PairedTimes, surely_less
 from karat.lab.points import Point, Status
 
 __all__ = ["COSTS", "SCHEMA", "Choice", "Cost", "Sweep"]
@@ -24,21 +25,27 @@ COSTS: dict[str, Callable[[Point], float]] = {
 class Choice:
     """The cheapest setting that meets what is wanted."""
 
-    outcome: Literal["sure", "unsure", "none"]
-    """unsure: its means meet the target, its intervals do not; none: no mean does, and ``point`` comes nearest."""
+    outcome: Literal["sure", "tied", "unsure", "none"]
+    """sure: it meets the target, and is cheaper than every other that does; tied: ``rivals`` may be as cheap; unsure:
+    its means meet the target, its intervals do not; none: no mean does, and ``point`` comes nearest."""
     point: Point | None
     by: Cost
     recall: float | None
     p95_ms: float | None
     cheaper: Point | None = None
     """A cheaper one whose means meet the target, but not surely."""
+    rivals: tuple[Point, ...] = ()
+    """Others that meet the target as surely, and whose cost cannot be distinguished from that of ``point``."""
 
     def as_json(self) -> dict[str, Any]:
         def brief(point: Point | None) -> dict[str, Any] | None:
             return None if point is None else {"build": dict(point.build), "search": dict(point.search)}
 
         form = {"outcome": self.outcome, "by": self.by, "point": brief(self.point)}
-        return form | {"cheaper_but_unsure": brief(self.cheaper)}
+        return form | {
+            "cheaper_but_unsure": brief(self.cheaper),
+            "cannot_be_distinguished": [brief(rival) for rival in self.rivals],
+        }
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,8 @@ class Sweep:
     notes: tuple[str, ...] = ()
     resumed: int = 0
     """How many points were measured by an earlier call."""
+    times: PairedTimes | None = None
+    """P95 of the settings that meet the target, from interleaved rounds; None where they were not compared."""
 
     def of(self, status: Status) -> list[Point]:
         return [point for point in self.points if point.status == status]
@@ -86,27 +95,56 @@ class Sweep:
                 found.append(point)
         return found
 
+    def meeting(self, recall: float | None = None, p95_ms: float | None = None) -> list[Point]:
+        """Return the points whose means meet the target, in the order of the grid."""
+        if recall is None and p95_ms is None:
+            recall, p95_ms = self.target, self.limit_p95_ms
+        return [point for point in self.comparable if _meets(point, recall, p95_ms)]
+
     def cheapest(self, recall: float | None = None, p95_ms: float | None = None, *, by: Cost = "p95") -> Choice:
         """Of the points that find at least ``recall`` within ``p95_ms``; the sweep's own target where neither is given.
 
-        Sure is what the interval's worse end meets. Equal costs go by the other costs, then by the order of the grid.
+        Whether a point meets the target is decided by the worse end of its interval, and whether it is cheaper than
+        another by ``_is_cheaper``. Equal costs go by the other costs, then by the order of the grid.
         """
         if by not in COSTS:
             raise UnknownName("cost", by, COSTS)
         if recall is None and p95_ms is None:
             recall, p95_ms = self.target, self.limit_p95_ms
-        ordered = sorted(
-            self.comparable, key=lambda point: (COSTS[by](point), *(cost(point) for cost in COSTS.values()))
-        )
+        ordered = sorted(self.comparable, key=lambda point: self._costs(point, by))
         meeting = [point for point in ordered if _meets(point, recall, p95_ms)]
-        sure = next((point for point in meeting if _surely_meets(point, recall, p95_ms)), None)
-        if sure is not None:
-            cheaper = meeting[0] if meeting[0] is not sure and COSTS[by](meeting[0]) < COSTS[by](sure) else None
-            return Choice("sure", sure, by, recall, p95_ms, cheaper)
-        if meeting:
-            return Choice("unsure", meeting[0], by, recall, p95_ms)
-        nearest = min(ordered, key=lambda point: _shortfall(point, recall, p95_ms), default=None)
-        return Choice("none", nearest, by, recall, p95_ms)
+        if not meeting:
+            nearest = min(ordered, key=lambda point: _shortfall(point, recall, p95_ms), default=None)
+            return Choice("none", nearest, by, recall, p95_ms)
+        sure = [point for point in meeting if _surely_meets(point, recall, p95_ms)]
+        best, *others = sure or meeting
+        tests = len(meeting) - 1
+        if by != "p95":  # searches of one build share its size and time
+            others = [point for point in others if dict(point.build) != dict(best.build)]
+        rivals = tuple(point for point in others if not self._is_cheaper(best, point, by, tests))
+        outcome: Literal["sure", "tied", "unsure"] = "unsure" if not sure else "tied" if rivals else "sure"
+        doubtful = (point for point in meeting if sure and point not in sure)
+        cheaper = next((point for point in doubtful if self._is_cheaper(point, best, by, tests)), None)
+        return Choice(outcome, best, by, recall, p95_ms, cheaper, rivals)
+
+    def _costs(self, point: Point, by: Cost) -> tuple[float, ...]:
+        """Return what points are ordered by; those that were compared in pairs come first where P95 decides."""
+        mean = None if self.times is None or by != "p95" else self.times.mean(point)
+        own = (mean is None, COSTS[by](point) if mean is None else mean)
+        return (*own, *(cost(point) for cost in COSTS.values()))
+
+    def _is_cheaper(self, point: Point, other: Point, by: Cost, tests: int) -> bool:
+        """Decide whether a point costs less than another, beyond chance.
+
+        P95: in the paired rounds. The size is the same whenever it is measured. What was measured only once (the time
+        to build, and P95 without paired rounds) must be twice as much.
+        """
+        if by == "size":
+            return COSTS[by](point) < COSTS[by](other)
+        paired = [None if self.times is None else self.times.of(one) for one in (point, other)]
+        if by == "p95" and paired[0] and paired[1]:
+            return surely_less(paired[0], paired[1], tests)
+        return SINGLE_FACTOR * COSTS[by](point) <= COSTS[by](other)
 
     def as_json(self) -> dict[str, Any]:
         place = {id(point): number for number, point in enumerate(self.points)}
@@ -125,6 +163,7 @@ class Sweep:
             "points": [point.as_json() for point in self.points],
             "frontier": [place[id(point)] for point in self.frontier()],
             "cheapest": {by: self.cheapest(by=by).as_json() for by in get_args(Cost)} if self.aims else None,
+            "comparison": None if self.times is None else self.times.as_json(),
             "resumed": self.resumed,
             "notes": list(self.notes),
             "about": dict(self.about),
@@ -142,6 +181,7 @@ class Sweep:
                 points=tuple(map(Point.from_json, form["points"])),
                 target=form["target"]["recall"], limit_p95_ms=form["target"]["p95_ms"], level=form["level"],
                 timed=form["timed"], about=form["about"], notes=tuple(form["notes"]), resumed=form["resumed"],
+                times=None if form.get("comparison") is None else PairedTimes.from_json(form["comparison"]),
             )  # fmt: skip
         except (KeyError, TypeError, ValueError) as error:
             what = f"{error} is missing" if isinstance(error, KeyError) else str(error)

@@ -10,7 +10,8 @@ from karat.statistics.intervals import Bounds
 
 __all__ = ["Point", "Quantile", "Status"]
 
-Status = Literal["measured", "pruned", "failed"]
+Status = Literal["measured", "pruned", "skipped", "failed"]
+"""skipped: the engine cannot be built or searched with it, now or later; failed: it may succeed another time."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Quantile:
 
 @dataclass(frozen=True)
 class Point:
-    """A setting: measured, left out as needless, or failed; ``because`` says why it was not measured."""
+    """A setting: measured, pruned as needless, skipped as impossible, or failed; ``because`` says why."""
 
     build: Params
     search: Params

@@ -1,24 +1,30 @@
-"""A grid of settings of one index, measured: each build once, with all its searches; needless ones left out.
+"""Sweep over a grid of settings of one index: each build once, with all its searches; needless ones left out.
+
+Then the settings that meet the target are timed again, in interleaved rounds, to find the cheapest of them.
 
 What is measured is kept in a journal as soon as it is known. A later call with the same data and options takes it from
-there, builds only what still has something to measure, and tries anew what failed.
+there, builds only what still has something to measure, and tries anew what failed. A setting that the engine refuses as
+impossible is kept as skipped, and not tried again.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from json import dumps, loads
 from time import perf_counter
 
 from karat.engines import Params, Setting
-from karat.errors import DataError, KaratError, UsageError
+from karat.errors import DataError, ImpossibleSetting, KaratError, UsageError
 from karat.lab.bench import ROUNDS, WARM_UP, Bench, Built
+from karat.lab.comparison import PAIRED_ROUNDS, PairedTimes, measure_paired
 from karat.lab.grid import Grid, key_of, spelled
 from karat.lab.identity import identity_of
 from karat.lab.journal import Journal, digest
 from karat.lab.memory import Memory
-from karat.lab.outcome import SCHEMA, Choice, Cost, Sweep
+from karat.lab.outcome import COSTS, SCHEMA, Choice, Cost, Sweep
 from karat.lab.points import Point
 from karat.lab.pruning import needless
+from karat.wording import count
 
 __all__ = ["SCHEMA", "Choice", "Cost", "Point", "Progress", "Sweep", "sweep"]
 
@@ -27,6 +33,8 @@ Progress = Callable[[str, int, int], None]
 _LONGEST_MESSAGE = 500
 _SILENT = 5.0
 """Seconds without an answer after which a search is suspected to be lost."""
+_MOST_OPEN, _MOST_BYTES = 8, 4_000_000_000
+"""Indexes that are held beside each other to be compared, and the sum of their sizes; two at least."""
 
 
 def sweep(
@@ -42,24 +50,35 @@ def sweep(
     concurrency: int = 1,
     progress: Progress | None = None,
     prune: bool = True,
+    cheapest: Cost = "p95",
 ) -> Sweep:
     """Measure every setting of the grid that ``pruning`` does not show to be needless.
 
-    An engine that fails loses the rest of that build, and the sweep goes on with the next; a setting that an engine
-    refuses loses only itself. Both are in the result as failed, with the reason.
+    An engine that fails loses the rest of that build, and the sweep goes on with the next; both are in the result as
+    failed, with the reason. A setting that the engine refuses as impossible loses only itself, and is skipped for good.
+
+    Where there is a target, and ``cheapest`` is P95, the settings that meet it are then compared in interleaved rounds,
+    with about as many queries each as they were measured with before.
     """
     grid.check(bench.kind)
     if rounds < 1:
         raise UsageError(f"found {rounds} rounds", expected="1 or more: a sweep takes times")
     timed = {"rounds": rounds, "warm_up": warm_up, "concurrency": concurrency}
     about = identity_of(bench, **timed)
-    run = _Run(bench, grid, name, Memory(journal, name, about), timed, progress or (lambda what, done, of: None), prune)
-    points = run.points()
-    return Sweep(
+    whole = Sweep(
         name, bench.engine, bench.metric, bench.k, len(bench.corpus), bench.corpus.dimensions, len(bench.queries),
-        tuple(points), target, limit_p95_ms, bench.how.level if bench.how else None, timed, about,
-        (*run.memory.notes(), *run.notes), run.memory.taken,
+        (), target, limit_p95_ms, bench.how.level if bench.how else None, timed, about,
     )  # fmt: skip
+    compares = whole.aims and cheapest == "p95"
+    run = _Run(
+        bench, grid, whole, Memory(journal, name, about), progress or (lambda what, done, of: None), prune, compares
+    )
+    try:
+        whole = replace(whole, points=tuple(run.points()))
+        whole = replace(whole, times=run.times(whole)) if compares else whole
+    finally:
+        run.close()
+    return replace(whole, notes=(*run.memory.notes(), *run.notes), resumed=run.memory.taken)
 
 
 @dataclass(frozen=True)
@@ -75,16 +94,19 @@ class _Run:
     """One sweep under way."""
 
     def __init__(
-        self, bench: Bench, grid: Grid, name: str, memory: Memory, timed: Mapping[str, int], progress: Progress,
-        prune: bool,
-    ) -> None:  # fmt: skip
-        self.bench, self.grid, self.name, self.memory = bench, grid, name, memory
-        self.rounds, self.warm_up, self.concurrency = timed["rounds"], timed["warm_up"], timed["concurrency"]
+        self, bench: Bench, grid: Grid, whole: Sweep, memory: Memory, progress: Progress, prune: bool, compares: bool
+    ) -> None:
+        self.bench, self.grid, self.name, self.memory = bench, grid, whole.name, memory
+        self.rounds, self.warm_up, self.concurrency = (whole.timed[key] for key in ("rounds", "warm_up", "concurrency"))
         self.progress, self.prune = progress, prune
+        self.whole, self.compares = whole, compares
+        """What was asked for, still without points; whether the settings that meet the target are compared."""
+        self.open: dict[str, tuple[Built, Params]] = {}
+        """Indexes that are held to be compared, by the key of their build."""
         self.known = bench.kind.searches
         self.notes: list[str] = []
         self.done = 0
-        self.of = len(grid) + grid.number_of_builds
+        self.of = len(grid) + grid.number_of_builds + compares
 
     def points(self) -> list[Point]:
         """All, in the order of the grid; what an earlier call measured counts as done from the beginning."""
@@ -93,7 +115,10 @@ class _Run:
         self.progress(self.name, self.done, self.of)
         if any(next(self._left(part), None) for part in parts):
             self.bench.truth()  # what is wrong with the data is no fault of an engine
-        points = [point for part in parts for point in self._of_build(part)]
+        points: list[Point] = []
+        for part in parts:
+            points += self._of_build(part)
+            self._close_all_but(self._compared(points))
         self.progress(self.name, self.done, self.of)
         return points
 
@@ -139,12 +164,15 @@ class _Run:
         except Exception as error:
             why = f"could not be built: {_told(error)}"
             self.done += 1
+            if isinstance(error, ImpossibleSetting):
+                for setting in list(self._left(part)):
+                    self._skip(part, setting, error)
         else:
             self.done += 1
-            try:
-                why = self._search_all(built, part)
-            finally:
-                self._close(built, part)
+            self.open[self._key(part.build)] = built, part.build
+            why = self._search_all(built, part)
+            if not self.compares or next(self._left(part), None) is not None:
+                self._close_build(self._key(part.build))
         for setting in list(self._left(part)):
             part.found[setting] = _failed(part, setting, why)
             self.done += 1
@@ -156,6 +184,8 @@ class _Run:
             self._tell(part, spelled(search))
             try:
                 point = self._point(built, part.build, search)
+            except ImpossibleSetting as error:
+                self._skip(part, setting, error)
             except Exception as error:
                 part.found[setting] = _failed(part, setting, _told(error))
                 self.done += 1
@@ -167,6 +197,12 @@ class _Run:
                 self.notes += [note for note in point.facts.get("notes") or () if note not in self.notes]
                 self.done += 1
         return ""
+
+    def _skip(self, part: _Part, setting: str, error: ImpossibleSetting) -> None:
+        point = Point(part.build, part.searches[setting], "skipped", because=_told(error))
+        self.memory.keep(setting, point)
+        part.found[setting] = point
+        self.done += 1
 
     def _point(self, built: Built, build: Params, search: Params) -> Point:
         recall = built.recall(search)
@@ -183,12 +219,69 @@ class _Run:
             failed_queries=failed, facts=loads(dumps(built.engine.facts(), default=str)),
         )  # fmt: skip
 
-    def _close(self, built: Built, part: _Part) -> None:
+    def times(self, whole: Sweep) -> PairedTimes | None:
+        """Compare the settings that meet the target; None where there are not two, or they cannot be compared."""
+        builds = self._compared(whole.points)
+        meeting = whole.meeting()
+        candidates = [point for point in meeting if self._key(point.build) in builds]
+        if len(candidates) < len(meeting):
+            left = len(meeting) - len(candidates)
+            self.notes.append(
+                f"{count(left, 'setting', 'settings')} that met the target took no part in the interleaved rounds, for "
+                f"which the indexes of only {len(builds)} builds are held together (those with the lowest p95)"
+            )
+        found = self.memory.find_times(candidates) if len(candidates) > 1 else None
+        if found is None and len(candidates) > 1:
+            try:
+                found = self._measure_times(candidates)
+                self.memory.keep_times(candidates, found)
+            except Exception as error:
+                self.notes.append(f"the settings that meet the target could not be compared: {_told(error)}")
+        self.done += 1
+        self.progress(self.name, self.done, self.of)
+        return found
+
+    def _measure_times(self, candidates: Sequence[Point]) -> PairedTimes:
+        for point in candidates:
+            key = self._key(point.build)
+            if key not in self.open:
+                self.progress(f"{self.name} {point.build_title}: building, to be compared", self.done, self.of)
+                self.open[key] = self.bench.build(point.build), point.build
+                self.notes.append(f"{point.build_title} was built again to be compared")
+        what = f"{self.name}: comparing {len(candidates)} settings, round"
+        return measure_paired(
+            [(self.open[self._key(point.build)][0], point) for point in candidates],
+            asked=-(-self.rounds * len(self.bench.queries) // PAIRED_ROUNDS), warm_up=self.warm_up,
+            concurrency=self.concurrency, watch=_watch,
+            progress=lambda number: self.progress(f"{what} {number + 1} of {PAIRED_ROUNDS}", self.done, self.of),
+        )  # fmt: skip
+
+    def _compared(self, points: Sequence[Point]) -> list[str]:
+        """Return the builds with settings that meet the target, lowest P95 first, as far as they fit in memory."""
+        sizes: dict[str, int] = {}
+        for point in sorted(replace(self.whole, points=tuple(points)).meeting(), key=COSTS["p95"]):
+            sizes.setdefault(self._key(point.build), point.size_bytes or 0)
+        totals = accumulate(sizes.values())
+        held = [place < 2 or total <= _MOST_BYTES for place, total in enumerate(totals)]
+        return [key for key, fits in zip(sizes, held, strict=True) if fits][:_MOST_OPEN]
+
+    def _key(self, build: Params) -> str:
+        return key_of(build, self.bench.kind.builds)
+
+    def _close_all_but(self, keys: Sequence[str]) -> None:
+        for key in [key for key in self.open if key not in keys]:
+            self._close_build(key)
+
+    def _close_build(self, key: str) -> None:
         """What was measured counts, even where the engine cannot be closed."""
+        built, build = self.open.pop(key)
         try:
             built.close()
         except Exception as error:
-            self.notes.append(f"{spelled(part.build)} could not be closed: {_told(error)}")
+            self.notes.append(f"{spelled(build)} could not be closed: {_told(error)}")
+
+    def close(self) -> None:
+        self._close_all_but(())
 
     def _tell(self, part: _Part, what: str) -> None:
         self.progress(f"{self.name} {spelled(part.build)}: {what}", self.done, self.of)

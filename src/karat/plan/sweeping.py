@@ -67,13 +67,15 @@ class Swept:
 
     @property
     def steps(self) -> int:
-        """As many as progress tells of: builds and points."""
-        return len(self.grid) + self.grid.number_of_builds
+        """As many as progress tells of: builds, points, and the comparison of those that meet the target."""
+        aims = self.target is not None or self.limit_p95_ms is not None
+        return len(self.grid) + self.grid.number_of_builds + (aims and self.cheapest == "p95")
 
     def carry_out(self, journal: Journal | None, *, prune: bool = True, progress: "Steps | None" = None) -> Sweep:
         return sweep(
             self.bench, self.grid, name=self.name, target=self.target, limit_p95_ms=self.limit_p95_ms, journal=journal,
             rounds=self.rounds, warm_up=self.warm_up, concurrency=self.concurrency, progress=progress, prune=prune,
+            cheapest=self.cheapest,
         )  # fmt: skip
 
 

@@ -28,9 +28,12 @@ _MEGABYTE = 1e6
 _WIDE = 100
 _OF_RECALL = 3
 """Decimals: a thousandth of recall is less than the interval of any usual set of queries."""
+_RIVALS = 5
+"""Settings that are named in a sentence; the table marks all."""
 _COSTS = {"p95": "p95", "size": "size", "build": "time to build"}
 _FIGURES = (
     *("recall", "recall_low", "recall_high", "recall_p5", "n", "p50_ms", "p95_ms", "p95_low", "p95_high", "p99_ms"),
+    "p95_paired_ms",
     *("qps", "failed_queries", "build_seconds", "size_bytes", "because"),
 )
 
@@ -88,28 +91,33 @@ def _marks(sweep: "Sweep", by: "Cost") -> dict[int, str]:
     marks |= {id(point): "frontier" for point in sweep.frontier()}
     choice = sweep.cheapest(by=by) if sweep.aims else None
     if choice is not None and choice.outcome != "none":
+        marks |= {id(rival): "tied" for rival in choice.rivals}
         marks[id(choice.point)] = "cheapest" if choice.outcome == "sure" else "cheapest?"
     return marks
 
 
 def left_out_lines(sweep: "Sweep") -> Iterator[str]:
     """How many settings were not measured, and why."""
-    pruned, failed = sweep.of("pruned"), sweep.of("failed")
+    pruned = sweep.of("pruned")
     if pruned:
         settings = count(len(pruned), "setting was", "settings were")
         yield f"{settings} pruned: a lower one of the same build finds as much, and is no slower"
-    reasons: dict[str, list[Point]] = {}
-    for point in failed:
-        reasons.setdefault(point.because or "", []).append(point)
-    for reason, points in reasons.items():
+    reasons: dict[tuple[str, str], list[Point]] = {}
+    for point in (*sweep.of("skipped"), *sweep.of("failed")):
+        reasons.setdefault((point.status, point.because or ""), []).append(point)
+    for (status, reason), points in reasons.items():
         who = points[0].title if len(points) == 1 else count(len(points), "setting", "settings")
-        yield f"{who} failed: {reason}"
+        refused = f", as the engine refuses {'it' if len(points) == 1 else 'them'}" if status == "skipped" else ""
+        yield f"{who} {status}{refused}: {reason}"
     if sweep.resumed:
         yield f"{count(sweep.resumed, 'setting was', 'settings were')} measured by an earlier sweep"
 
 
 def choice_lines(sweep: "Sweep", by: "Cost" = "p95") -> Iterator[str]:
-    """``hnsw: the cheapest setting (p95) with recall@10 ≥ 0.95: m=16 ef_search=32 (recall 0.97 …)``"""
+    """Say which setting is the cheapest, or which cannot be distinguished.
+
+    ``hnsw: the cheapest setting (by p95) with recall@10 ≥ 0.95: m=16 ef_search=32 (recall 0.97 …)``
+    """
     if not sweep.aims:
         return
     choice = sweep.cheapest(by=by)
@@ -119,12 +127,32 @@ def choice_lines(sweep: "Sweep", by: "Cost" = "p95") -> Iterator[str]:
         return
     told = {
         "sure": f"the cheapest setting (by {_COSTS[by]}) with {wanted}",
-        "unsure": f"no setting surely has {wanted}; the cheapest (by {_COSTS[by]}) whose means do",
+        "tied": f"one of {len(choice.rivals) + 1} settings with {wanted} that cannot be distinguished by {_COSTS[by]}",
+        "unsure": f"no setting surely has {wanted}; the lowest {_COSTS[by]} of those whose means do",
         "none": f"no setting has {wanted}; nearest",
     }[choice.outcome]
-    yield f"{sweep.name}: {told}: {_in_full(choice.point)}"
+    yield f"{sweep.name}: {told}: {_in_full(sweep, choice.point, by)}"
+    if choice.rivals:
+        shown = "; ".join(_in_full(sweep, rival, by) for rival in choice.rivals[:_RIVALS])
+        more = len(choice.rivals) - _RIVALS
+        yield f"{sweep.name}: the other{'s' * (len(choice.rivals) > 1)}: {shown}{f'; {more} more' if more > 0 else ''}"
     if choice.cheaper is not None:
-        yield f"{sweep.name}: cheaper, but not sure to meet it: {_in_full(choice.cheaper)}"
+        yield f"{sweep.name}: cheaper, but not sure to meet it: {_in_full(sweep, choice.cheaper, by)}"
+    if choice.outcome != "none":
+        yield from _grounds(sweep, by)
+
+
+def _grounds(sweep: "Sweep", by: "Cost") -> Iterator[str]:
+    """Say what the costs of the settings were compared by."""
+    if by == "p95" and sweep.times is not None:
+        settings = f"{len(sweep.times.settings)} settings that meet the target"
+        yield (
+            f"{sweep.name}: {settings} were timed in {sweep.times.rounds} interleaved rounds of "
+            f"{count(sweep.times.asked, 'query', 'queries')}, and compared in pairs (Wilcoxon, 95 %, corrected)"
+        )
+    elif by == "build" or (by == "p95" and len(sweep.meeting()) > 1):
+        what = "the time to build" if by == "build" else "p95"
+        yield f"{sweep.name}: {what} was measured once, and counts as higher only where it is twice as high"
 
 
 def wanted_of(sweep: "Sweep", choice: "Choice") -> str:
@@ -134,9 +162,13 @@ def wanted_of(sweep: "Sweep", choice: "Choice") -> str:
     return " and ".join(part for part in (recall, time) if part)
 
 
-def _in_full(point: "Point") -> str:
+def _in_full(sweep: "Sweep", point: "Point", by: "Cost") -> str:
+    """With the mean P95 of the interleaved rounds where these decide, else with that of the first measurement."""
+    mean = sweep.times.mean(point) if sweep.times is not None and by == "p95" else None
+    p95 = f"p95 {_quantile(point.p95)} ms" if mean is None else f"mean p95 {_three_digits(mean)} ms"
     size = f", {_size(point.size_bytes)}" if point.size_bytes is not None else ""
-    return f"{point.title} (recall {_recall(point)}, p95 {_quantile(point.p95)} ms{size})"
+    built = f", built in {_three_digits(point.build_seconds)} s" if by == "build" else ""
+    return f"{point.title} (recall {_recall(point)}, {p95}{size}{built})"
 
 
 def sweeps_to_json(sweeps: Sequence["Sweep"], made: str | None = None) -> str:
@@ -179,14 +211,17 @@ def sweeps_to_csv(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> str:
 def _csv_rows(sweep: "Sweep", by: "Cost") -> Iterator[dict[str, Any]]:
     frontier = {id(point) for point in sweep.frontier()}
     choice = sweep.cheapest(by=by) if sweep.aims else None
+    marks: dict[int, str] = {}
+    if choice is not None and choice.outcome != "none":
+        marks = {id(rival): "cannot be distinguished" for rival in choice.rivals} | {id(choice.point): choice.outcome}
     for point in sweep.points:
-        chosen = choice is not None and choice.point is point and choice.outcome != "none"
         row = vars(sweep) | vars(point) | {"system": sweep.name}
         row |= {f"build.{name}": value for name, value in point.build.items()}
         row |= {f"search.{name}": value for name, value in point.search.items()}
-        row |= {"frontier": id(point) in frontier, "cheapest": choice.outcome if choice and chosen else None}
+        row |= {"frontier": id(point) in frontier, "cheapest": marks.get(id(point))}
         row |= dict(zip(("recall_low", "recall_high"), point.recall_ci or (None, None), strict=True))
         row |= {f"{name}_ms": one.ms if (one := getattr(point, name)) else None for name in ("p50", "p95", "p99")}
+        row["p95_paired_ms"] = None if sweep.times is None else sweep.times.mean(point)
         row |= dict(zip(("p95_low", "p95_high"), (point.p95 and point.p95.ci) or (None, None), strict=True))
         yield row if point.status == "measured" else row | {"n": None, "failed_queries": None}
 

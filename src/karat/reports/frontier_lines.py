@@ -73,7 +73,9 @@ def caption_of(sweeps: Sequence["Sweep"], lines: Sequence[Line]) -> list[str]:
     for sweep in sweeps:
         labels[sweep.name] = next((" / ".join(_told_by_labels(line)) for line in lines if line.sweep is sweep), "")
         wanted[sweep.name] = wanted_of(sweep, sweep.cheapest()) if sweep.aims else ""
-        counted = [f"{len(sweep.of(status))} {status}" for status in ("pruned", "failed") if sweep.of(status)]
+        counted = [
+            f"{len(sweep.of(status))} {status}" for status in ("pruned", "skipped", "failed") if sweep.of(status)
+        ]
         left[sweep.name] = f"{', '.join(counted)} of {len(sweep.points)} settings" if counted else ""
     levels = {percent(sweep.level) for sweep in sweeps if sweep.level is not None}
     said = {

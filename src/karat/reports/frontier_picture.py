@@ -22,6 +22,11 @@ _TITLE, _TEXT, _SMALL = 10.0, 8.0, 6.5
 _POINTS = 72.0
 _LOG_FROM = 6.0
 _GREY, _DARK = "#888888", "#444444"
+_OUTCOMES = {
+    "sure": "the cheapest that meets the target",
+    "tied": "may be the cheapest that meets the target",
+    "unsure": "the cheapest that may meet the target",
+}
 _HALF, _RING, _GAP = 3.2, 12.0, 4.2
 """In points: half the size of a marker, the whole of the ring around one, and from its middle to a label."""
 
@@ -59,13 +64,15 @@ def _drawn(sweeps: Sequence["Sweep"], by: Sequence["Cost"]) -> "Figure":
         _draw_line(axes, line, on_frontier)
     chosen = _choices(sweeps, by)
     for choice in chosen:
-        axes.plot(*_places([choice.point] if choice.point else []), **_ring(choice.outcome), zorder=5, clip_on=False)
+        ringed = [*([choice.point] if choice.point else []), *choice.rivals]
+        axes.plot(*_places(ringed), **_ring(choice.outcome), zorder=5, clip_on=False)
     _draw_limits(axes, sweeps)
     _add_legend(figure, lines, sweeps, [choice.outcome for choice in chosen])
     figure.supxlabel("\n".join(caption), x=0.015, ha="left", fontsize=_SMALL, color=_DARK)
     canvas.draw()  # type: ignore[no-untyped-call]
     figure.set_layout_engine("none")  # it is laid out, and labels stand where there is room
-    _add_labels(axes, lines, [id(choice.point) for choice in chosen], on_frontier)
+    ringed_ids = [id(point) for choice in chosen for point in (choice.point, *choice.rivals)]
+    _add_labels(axes, lines, ringed_ids, on_frontier)
     return figure
 
 
@@ -228,7 +235,7 @@ def _add_legend(figure: "Figure", lines: Sequence[Line], sweeps: Sequence["Sweep
     names.append("frontier (filled points)")
     for outcome in sorted(set(ringed)):
         handles.append(Line2D([], [], **_ring(outcome, 9.0)))
-        names.append(f"the cheapest that {'meets' if outcome == 'sure' else 'may meet'} the target")
+        names.append(_OUTCOMES[outcome])
     columns = max(1, int((_SIZE[0] * _POINTS - 20) / (max(_wide(name, _TEXT) for name in names) + 42)))
     title = ", ".join(f"{sweep.name} ({sweep.engine}, {sweep.items:,} × {sweep.dimensions:,})" for sweep in sweeps)
     legend = figure.legend(

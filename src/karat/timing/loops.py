@@ -25,6 +25,7 @@ def closed_loop(
     n: int,
     *,
     rounds: int = 1,
+    total: int | None = None,
     warm_up: int = WARM_UP,
     seed: int = 0,
     progress: Progress | None = None,
@@ -32,12 +33,14 @@ def closed_loop(
 ) -> Timed:
     """Ask queries 0 to n − 1, each ``rounds`` times in random orders, by as many workers as there are ``asks``.
 
+    ``total``: so many queries instead, all of them in a random order, then again in another.
     One worker runs in the calling thread, several in a thread each. ``give_up``: seconds, warm-up included, after which
     no further query is asked. A query that raises an ``Exception`` has failed, and is counted with its message.
     """
-    _check(asks, n, rounds, warm_up, give_up)
+    wanted = n * rounds if total is None else total
+    _check(asks, n, wanted, warm_up, give_up)
     overhead = _closed_overhead()
-    work = Work(asking_order(n, n * rounds, seed), give_up=give_up)
+    work = Work(asking_order(n, wanted, seed), give_up=give_up)
     with Collections() as collections:
         run(work, asks, _warming(asks, n, warm_up, seed), progress)
     return _timed(work, len(asks), None, collections, overhead)

@@ -9,7 +9,7 @@ import polars as pl
 from karat.engines import Setting
 from karat.engines.pgvector.loading import KINDS, load
 from karat.engines.pgvector.statements import Table, copying, creation, indexing, name_columns, quoted
-from karat.errors import UsageError
+from karat.errors import ImpossibleSetting
 from karat.neighbours import Progress
 from karat.types import Matrix
 
@@ -29,10 +29,12 @@ def check(dimensions: int, built: Mapping[str, Setting]) -> None:
     if dimensions > most:
         hint = "Use type halfvec, or index none." if most == _MOST_INDEXED["vector"] else "Use index none."
         what = f"{kind} of pgvector" if index == "none" else f"an index of pgvector over {kind}"
-        raise UsageError(f"vectors have {dimensions:,} dimensions", expected=f"at most {most:,} in {what}", hint=hint)
+        raise ImpossibleSetting(
+            f"vectors have {dimensions:,} dimensions", expected=f"at most {most:,} in {what}", hint=hint
+        )
     if index == "hnsw" and int(built["ef_construction"]) < 2 * int(built["m"]):
         found = f"ef_construction is {built['ef_construction']}"
-        raise UsageError(found, expected=f"at least twice m, which is {built['m']}")
+        raise ImpossibleSetting(found, expected=f"at least twice m, which is {built['m']}")
 
 
 def dropping(schema: str) -> str:
