@@ -93,7 +93,9 @@ class Report:
     query_names: dict[str, str] = field(default_factory=dict)
     """The queries' texts."""
     names: dict[str, str] = field(default_factory=dict)
-    """What ids are called, for people."""
+    """What items are called, for people."""
+    queries_are_items: bool = False
+    """Queries are items of the corpus, so that names of items are theirs too; equal ids alone do not say so."""
     quantiles: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     """By system and measure: the scores at some shares of the queries, and how far they may be off."""
     headline: tuple[str, ...] = ()
@@ -181,11 +183,16 @@ class Report:
         return snippet_of("report", self)
 
     def query_name(self, id_: str) -> str:
-        """What people call a query; users have no names of items."""
-        return id_ if self.interactions else self.name_of(id_)
+        """What people call a query in a table: the item's name where queries are items, else the id."""
+        return self.name_of(id_) if self.queries_are_items else id_
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """By query, its text; where queries are items and have none, the item's name."""
+        return {**(self.names if self.queries_are_items else {}), **self.query_names}
 
     def name_of(self, id_: str) -> str:
-        """What people call it, cut short where a table could not hold it."""
+        """What people call an item, cut short where a table could not hold it."""
         name = self.names.get(id_, id_)
         return name if len(name) <= _LONGEST_NAME or name == id_ else f"{name[: _LONGEST_NAME - 1].rstrip()}…"
 

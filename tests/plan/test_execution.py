@@ -290,6 +290,14 @@ class TestRest:
         with pytest.raises(UnknownName, match=r"unknown column 'titel'\. Did you mean title"):
             carried_out(tmp_path, text.replace("d.csv:title", "d.csv:titel"))
 
+    def test_queries_are_items_where_the_plan_says_so(self, tmp_path: Path) -> None:
+        """Labels and runs do not say so, whatever the ids; a closed gold that vectors are searched with does."""
+        put(with_runs(tmp_path), d__csv="item_id,title\na,Alpha\nq1,A document\n")
+        report = carried_out(tmp_path, "names = 'd.csv:title'\n" + SHORT).report
+        assert not report.queries_are_items and not report.texts and report.names["q1"] == "A document"
+        put(with_spaces(tmp_path), gold__json=json.dumps(ORDERED))
+        assert carried_out(tmp_path, "baseline = 'v'\n" + TestFusion.TEXT).report.queries_are_items
+
     def test_the_order_of_rows_changes_no_digit(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SOURCE_DATE_EPOCH", slow.EPOCH)
         seen = set()

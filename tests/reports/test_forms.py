@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import karat
+from karat.archive.contents import queries_of
 from karat.breakdown import Gap, break_down
 from karat.changes import Change, Move
 from karat.errors import UsageError
@@ -26,6 +27,7 @@ from karat.reports.comparison import (
     verdict_of,
 )
 from karat.reports.csv import to_csv
+from karat.reports.html import Details
 from karat.reports.json import summary_to_json, to_json
 from karat.reports.markdown import escaped, markdown_table, to_markdown
 from karat.reports.saved import looks_like_report, read_report
@@ -247,3 +249,18 @@ class TestTables:
             ["q1", "0.250 → 0.750", "+0.500", "b (2): 2 → –, a (1): 5 → 2"],
             ["q2", "0.500 → 0.333", "−0.167", "The E (0.5): – → 1, b (2): 2 → –, a (1): 5 → 2, 1 more"],
         ]
+
+    def test_a_query_has_the_name_of_an_item_only_where_it_is_one(self) -> None:
+        """A query had the title of the document with its id, in tables, pages, notebooks and archived runs."""
+        scores = karat.evaluate({"1": ["1", "2"]}, {"1": ["2", "1"]}, "ap")
+        report = Report({"s": scores}, {"s": scores.estimates(None)}, names={"1": "A document", "2": "Another"})
+        change = Change("s", "ap", "1", 0.75, 0.25, (Move("1", 1.0, 1, 2),))
+        for are_items, name, text in ((False, "1", None), (True, "A document", "A document")):
+            made = replace(report, queries_are_items=are_items)
+            _, ((query, *_, moves),) = changes_table([change], made)
+            assert query == name and moves.startswith("A document")
+            details = Details.of(made)
+            assert details is not None and details.query(0)["text"] == text
+            assert queries_of(made)["text"].to_list() == [text]
+        asked = replace(report, query_names={"1": "what is it?"}, queries_are_items=True)
+        assert asked.texts["1"] == "what is it?" and asked.name_of("1") == "A document"

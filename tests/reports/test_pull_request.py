@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from karat.report import Report
-from karat.reports.digest import headline_table, losses_table, slices_table
+from karat.reports.digest import Names, headline_table, losses_table, slices_table
 from karat.reports.pull_request import LONGEST, plain, summary_of
 from tests.reports.small import HOSTILE, gated, small
 from tests.reports.test_gate_forms import cells
@@ -106,19 +106,23 @@ class TestWhatIsSaid:
         assert len(rows) == 2 and "third" not in {cell for row in rows for cell in row}
 
     def test_the_largest_losses_are_those_of_the_report(self, report: Report, form: dict[str, Any]) -> None:
-        _, rows = losses_table(form, "ndcg@5", 5, {"q20": "what is it?"})
+        _, rows = losses_table(form, "ndcg@5", 5, Names({"q20": "what is it?"}, {}))
         lost = sorted((one for one in report.changes if one.measure == "ndcg@5"), key=lambda one: one.difference)
         assert [row[1] for row in rows] == [one.system for one in lost[:5]]
         assert rows[0][0] == "what is it?" and rows[2][0] == lost[2].query
         assert rows[0][2] == f"{lost[0].before:.3f} → {lost[0].after:.3f}"
 
     def test_where_less_is_better_a_rise_is_a_loss(self, report: Report, form: dict[str, Any]) -> None:
-        _, rows = losses_table(form, "unjudged@5", 3, {})
+        _, rows = losses_table(form, "unjudged@5", 3, Names({}, {}))
         assert rows and all(row[3].startswith("+") for row in rows)
 
-    def test_names_of_items_are_not_taken_for_names_of_users(self, form: dict[str, Any]) -> None:
-        _, rows = losses_table(form | {"interactions": {"window": "test"}}, "ndcg@5", 1, {"q20": "a film"})
+    def test_a_query_and_an_item_of_one_id_have_names_of_their_own(self, form: dict[str, Any]) -> None:
+        """A query was called by the title of the document with its id, and a document by the query's text."""
+        _, rows = losses_table(form, "ndcg@5", 1, Names({}, {"q20": "a film"}))
         assert rows[0][0] == "q20"
+        moved = next(move["item_id"] for one in form["changes"] if one["query_id"] == "q20" for move in one["moves"])
+        _, rows = losses_table(form, "ndcg@5", 1, Names({moved: "what is it?"}, {}))
+        assert moved in rows[0][-1] and "what is it?" not in rows[0][-1]
 
     def test_warnings_conventions_and_provenance_are_there(self, report: Report, form: dict[str, Any]) -> None:
         given = {"plan": "karat.toml", "dialect": "trec_eval", "made": "2026-01-02T03:04:05Z"}
@@ -165,7 +169,9 @@ class TestNames:
         _, form = gated(report)
         form |= {"provenance": {"name": HOSTILE[start], "plan": HOSTILE[start + 1], "made": HOSTILE[start + 2]}}
         form["warnings"] = [*form["warnings"], *HOSTILE]
-        summary = summary_of(form, names=dict.fromkeys(report.systems[HOSTILE[start]].queries, HOSTILE[start + 1]))
+        summary = summary_of(
+            form, names=Names(dict.fromkeys(report.systems[HOSTILE[start]].queries, HOSTILE[start + 1]), {})
+        )
         check_tame(summary)
         rendered = READER.render(summary)
         assert rendered.count("<table>") == len(tables(summary))

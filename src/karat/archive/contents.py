@@ -45,8 +45,8 @@ def scores_of(report: Report) -> pl.DataFrame:
 def queries_of(report: Report) -> pl.DataFrame:
     """query_id, text and the names of the slices that it is in; in the order of the scores."""
     queries = next(iter(report.systems.values())).queries.cast(pl.String)
-    named = {} if report.interactions else report.names
-    texts = [report.query_names.get(query) or named.get(query) for query in queries]
+    known = report.texts
+    texts = [known.get(query) for query in queries]
     frame = pl.DataFrame({QUERY: queries, "text": pl.Series(texts, dtype=pl.String)}).with_row_index("row")
     parts = [part for part in report.slices if part.of == "queries" and part.rows]
     members = pl.DataFrame(

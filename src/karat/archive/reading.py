@@ -12,7 +12,7 @@ from karat.columns import ITEM, QUERY
 from karat.errors import DataError, UnknownName
 from karat.saved import Saved
 
-__all__ = ["answers_of", "names_of", "saved_of"]
+__all__ = ["answers_of", "names_of", "saved_of", "texts_of"]
 
 
 def answers_of(run: Run, query: str | None) -> Answers | None:
@@ -50,6 +50,12 @@ def names_of(run: Run, ids: Iterable[str] | None) -> dict[str, str]:
         rows = rows.filter(pl.col(ITEM).is_in(list(dict.fromkeys(ids))))
     frame = rows.collect()
     return dict(zip(frame[ITEM].to_list(), frame["name"].to_list(), strict=True))
+
+
+def texts_of(run: Run, ids: Iterable[str]) -> dict[str, str]:
+    rows = run.queries().filter(pl.col(QUERY).is_in(list(dict.fromkeys(ids))), pl.col("text").is_not_null())
+    frame = rows.select(QUERY, "text").collect()
+    return dict(zip(frame[QUERY].to_list(), frame["text"].to_list(), strict=True))
 
 
 def saved_of(run: Run) -> Saved:

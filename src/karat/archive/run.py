@@ -151,6 +151,12 @@ class Run:
 
         return names_of(self, ids)
 
+    def texts(self, ids: Iterable[str]) -> dict[str, str]:
+        """What some queries say, where that is known."""
+        from karat.archive.reading import texts_of
+
+        return texts_of(self, ids)
+
     def saved(self) -> "Saved":
         """The report with every query's scores, as a gate and a drift want it."""
         from karat.archive.reading import saved_of

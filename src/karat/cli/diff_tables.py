@@ -10,6 +10,7 @@ from karat.changes import Change, Move
 from karat.cli.fitting import print_fitting
 from karat.reports.comparison import tally, verdict_of
 from karat.reports.console import console, verdict_style
+from karat.reports.digest import Names
 from karat.statistics.differences import Comparison
 from karat.wording import count, decimals_of, difference_shown, figure_shown, p_shown, percent
 
@@ -102,25 +103,20 @@ def _print_losses(compared: Compared) -> None:
             )
 
 
-def _names(run: Run, losses: list[Change]) -> dict[str, str]:
+def _names(run: Run, losses: list[Change]) -> Names:
     """What queries and items are called."""
-    import polars as pl
-
-    queries = [one.query for one in losses]
-    asked = run.queries().filter(pl.col("query_id").is_in(queries)).select("query_id", "text").collect()
-    texts = {id_: text for id_, text in asked.iter_rows() if text}
-    return run.names(move.item for one in losses for move in one.moves) | texts
+    return Names(run.texts(one.query for one in losses), run.names(move.item for one in losses for move in one.moves))
 
 
-def _loss(one: Change, names: Mapping[str, str]) -> list[str]:
+def _loss(one: Change, names: Names) -> list[str]:
     moved = sorted((move for move in one.moves if move.before != move.after), key=_prominence)
     told = [
-        f"{_short(names.get(move.item, move.item))} ({move.grade:g}): {_rank(move.before)} → {_rank(move.after)}"
+        f"{_short(names.items.get(move.item, move.item))} ({move.grade:g}): {_rank(move.before)} → {_rank(move.after)}"
         for move in moved[:_MOVES_SHOWN]
     ]
     told += [f"{len(moved) - _MOVES_SHOWN} more"] if len(moved) > _MOVES_SHOWN else []
     return [
-        _short(names.get(one.query, one.query)),
+        _short(names.queries.get(one.query, one.query)),
         f"{one.before:.3f} → {one.after:.3f}",
         difference_shown(one.difference, None, decimals=3),
         ", ".join(told),

@@ -65,9 +65,10 @@ def show_command(
         if html:
             print(page_path(found))
         elif pr:
+            from karat.reports.digest import names_kept
             from karat.reports.pull_request import summary_of
 
-            print(summary_of(found.form, names=_names(found)), end="")
+            print(summary_of(found.form, names=names_kept(found)), end="")
         elif as_json:
             from json import dumps
 
@@ -121,20 +122,13 @@ def _content(run: "Run", suffix: str) -> str | bytes:
 
         return dumps(run.saved().form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if suffix == ".md":
+        from karat.reports.digest import names_kept
         from karat.reports.pull_request import summary_of
 
-        return summary_of(run.form, names=_names(run))
+        return summary_of(run.form, names=names_kept(run))
     page = run.file("report.html")
     if page is not None and page.is_file():
         return page.read_bytes()
     from karat.cli.show_page import page_from
 
     return page_from(run)
-
-
-def _names(run: "Run") -> dict[str, str]:
-    """Of the queries and items that the report's changes name."""
-    from karat.reports.digest import ids_in
-
-    ids = ids_in(run.form)
-    return run.names(ids) if ids else {}

@@ -8,7 +8,7 @@ from typing import Any
 from karat.errors import DataError
 from karat.gates import Gate
 from karat.report import SCHEMA, Report
-from karat.reports.digest import ids_in
+from karat.reports.digest import Names, names_kept
 from karat.reports.html import Details, page_of
 from karat.reports.pull_request import summary_of
 
@@ -32,7 +32,7 @@ def files_of(given: Any, form: Form) -> dict[str, str]:
     """By name: the form as JSON, with every query's scores where they are known; a summary; and the page for people."""
     return {
         "report.json": dumps(_whole(given, form), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
-        "report.md": summary_of(form, names=_names(given, form)),
+        "report.md": summary_of(form, names=_names(given)),
         "report.html": _page(given, form),
     }
 
@@ -45,12 +45,9 @@ def _whole(given: Any, form: Form) -> dict[str, Any]:
     return {**saved().form, **form} if callable(saved) else dict(form)
 
 
-def _names(given: Any, form: Form) -> dict[str, str]:
+def _names(given: Any) -> Names:
     """What queries and items are called; an archived run looks them up."""
-    if isinstance(given, Report):
-        return given.names | given.query_names
-    look_up = getattr(given, "names", None)
-    return look_up(ids_in(form)) if callable(look_up) else {}
+    return Names(given.texts, given.names) if isinstance(given, Report) else names_kept(given)
 
 
 def _page(given: Any, form: Form) -> str:

@@ -70,7 +70,7 @@ def _comparison(one: Form | None) -> list[Any]:
 
 def _worst(form: Form) -> Iterator[list[Any]]:
     """Losses against the baseline; without one, failures kept as examples. The last cell is for sorting."""
-    texts = {} if form.get("interactions") else names_in(form)
+    texts = names_in(form).queries
     for one in form.get("changes") or ():
         sign = -1.0 if less_is_better(form, one["measure"]) else 1.0
         if sign * one["difference"] < 0:

@@ -113,6 +113,7 @@ def _completed(report: Report, work: Work) -> Report:
         golds=aspects,
         answers=report.answers.called(aspects) if report.answers is not None and aspects else report.answers,
         names=_column(work, "names", "item", plan.names) if plan.names or log is None else dict(log.titles),
+        queries_are_items=work.queries_are_items,
         spaces=work.all_spaces,
         agreements=work.pairs.agreements(work.how, plan.baseline) if work.pairs else {},
         fusions=work.fusions,

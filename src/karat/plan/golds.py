@@ -105,6 +105,7 @@ class ReferenceGold(VectorFiles, GoldTable):
             reference=side,
             notes=tuple(found.notes(folder.cuts)),
             spaces={"reference": spaces[0].hygiene},
+            queries_are_items=queries is None,
         )
 
     def misfits(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ from karat.plan.model import OutputTable, Plan
 from karat.plan.reading import Checked
 from karat.report import Report
 from karat.reports import form_of
+from karat.reports.digest import Names
 from karat.reports.evaluation import as_file_name, check_evaluation, file_parts, to_evaluation
 from karat.reports.html import html_of
 from karat.reports.per_cutoff import to_cutoff_csv
@@ -259,7 +260,7 @@ def _content_of(output: OutputTable, gate: Gate | None) -> Callable[[Report], st
     if output.form == "recommenders":
         return to_recommenders_png
     if output.form == "pull-request":
-        return lambda report: summary_of(_with_verdicts(report, gate), names=report.names | report.query_names)
+        return lambda report: summary_of(_with_verdicts(report, gate), names=Names(report.texts, report.names))
     if Path(output.file).suffix == ".html":
         return lambda report: html_of(report, None if gate is None else gate.as_json())
     return form_of(Path(output.file))

@@ -31,6 +31,11 @@ class Table(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
+    @property
+    def searches_itself(self) -> bool:
+        """Whether the queries are items of the table's own corpus."""
+        return False
+
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
@@ -39,6 +44,8 @@ class Loaded:
     golds: dict[str, Gold]
     closed: bool = False
     """The queries are the candidates: a set compared with itself."""
+    queries_are_items: bool = False
+    """Queries are items of the corpus, which may be more; so it is wherever the gold is ``closed``."""
     reference: ReferenceSide | None = None
     """Whose ranking the gold is, where it is a model's."""
     notes: tuple[str, ...] = ()

@@ -51,6 +51,10 @@ class VectorFiles(Table):
         return replace(varied, values=normalised(widened(varied.values))) if self.normalise else varied
 
     @property
+    def searches_itself(self) -> bool:
+        return bool(self.path) and self.queries is None
+
+    @property
     def prepared(self) -> dict[str, object]:
         """What is done to the vectors of the files before they are used."""
         return {"normalise": self.normalise, "truncate": self.truncate, "dtype": self.dtype}

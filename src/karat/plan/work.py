@@ -125,6 +125,19 @@ class Work:
                 "found none of the plan's systems", where=plan.lab.earlier, expected=f"one of {', '.join(plan.systems)}"
             )
 
+    @property
+    def queries_are_items(self) -> bool:
+        """Whether queries are items, by what the plan says: equal ids alone may be those of queries and documents."""
+        loaded = self.loaded
+        if loaded.recommendations is not None or (loaded.keywords is not None and loaded.keywords.asks_by_texts):
+            return False
+        return (
+            loaded.closed
+            or loaded.queries_are_items
+            or (loaded.keywords is not None and loaded.keywords.predicates.own is not None)
+            or any(one.searches_itself for one in self.checked.plan.systems.values())
+        )
+
     def aspect_of(self, system: str) -> str:
         """The aspect of the gold that a system is held against."""
         golds = self.loaded.golds

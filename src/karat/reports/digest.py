@@ -1,7 +1,7 @@
 """What a report's form says first, as cells: for pull requests and notebooks."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from karat.reports.charts.from_form.reading import Form, idle_systems, labels_of, less_is_better, level_of
 from karat.reports.html.sections import headline_labels, headline_of, slices_of, verdicts_of, who_of
@@ -10,12 +10,13 @@ from karat.wording import count, difference_shown, percent
 
 __all__ = [
     "MOVES",
+    "Names",
     "about",
     "headline_table",
-    "ids_in",
     "labels_first",
     "losses_table",
     "names_in",
+    "names_kept",
     "slices_table",
     "verdict_counts",
     "verdicts_table",
@@ -27,6 +28,17 @@ _MOVES_SHOWN = 3
 _LONGEST_NAME = 28
 """So that three of them, with their ranks, are one line."""
 _WORDS = {"better": "▲ better", "worse": "▼ worse", "same": "≈ noise", "": ""}
+
+
+class Names(NamedTuple):
+    """What queries and items are called, apart: a query and an item may have the same id."""
+
+    queries: Mapping[str, str]
+    items: Mapping[str, str]
+
+    def __or__(self, other: "Names") -> "Names":
+        """Join two; the other's count where both know an id."""
+        return Names({**self.queries, **other.queries}, {**self.items, **other.items})
 
 
 def about(form: Form) -> str:
@@ -96,8 +108,8 @@ def slices_table(form: Form, label: str, *, losing: bool = False) -> Table:
     return ["slice", *(["system"] if several else ()), "n", *figures], rows
 
 
-def losses_table(form: Form, label: str, most: int, names: Mapping[str, str]) -> Table:
-    """The queries that lost most under a measure, with where their relevant items went; users have no names."""
+def losses_table(form: Form, label: str, most: int, names: Names) -> Table:
+    """The queries that lost most under a measure, with where their relevant items went."""
     sign = -1.0 if less_is_better(form, label) else 1.0
     idle = idle_systems(form)
     lost = [
@@ -109,11 +121,11 @@ def losses_table(form: Form, label: str, most: int, names: Mapping[str, str]) ->
     several = len({one["system"] for one in lost}) > 1
     rows = [
         [
-            one["query_id"] if form.get("interactions") else names.get(one["query_id"], one["query_id"]),
+            names.queries.get(one["query_id"], one["query_id"]),
             *([one["system"]] if several else ()),
             f"{one['baseline']:.3f} → {one['value']:.3f}",
             difference_shown(one["difference"], None, decimals=3),
-            ", ".join(_moves(one.get("moves") or (), names)),
+            ", ".join(_moves(one.get("moves") or (), names.items)),
         ]
         for one in lost[:most]
     ]
@@ -133,23 +145,24 @@ def _moves(moves: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> Iter
         yield f"{len(moved) - _MOVES_SHOWN} more"
 
 
-def ids_in(form: Form) -> set[str]:
-    """The queries and items that losses are told of."""
-    changes = form.get("changes") or ()
+def names_kept(run: Any) -> Names:
+    """Return the names of the queries and items among an archived run's changes; none of what keeps no names."""
+    texts, names = getattr(run, "texts", None), getattr(run, "names", None)
+    changes = run.form.get("changes") or () if callable(texts) and callable(names) else ()
+    if not changes or texts is None or names is None:
+        return Names({}, {})
     moved = {move["item_id"] for one in changes for move in one.get("moves") or ()}
-    return {one["query_id"] for one in changes} | moved
+    return Names(texts({one["query_id"] for one in changes}), names(moved))
 
 
-def names_in(form: Form) -> dict[str, str]:
-    """What the form itself says that queries and items are called."""
-    found: dict[str, str] = {}
+def names_in(form: Form) -> Names:
+    """Return what the form itself says that queries and items are called."""
+    found = Names({}, {})
     for one in form["systems"].values():
         for example in one.get("examples") or ():
-            if example.get("text"):
-                found[example["query"]] = example["text"]
-            for item in (*example.get("items", ()), *example.get("missed", ())):
-                if item.get("name"):
-                    found[item["id"]] = item["name"]
+            items = (*example.get("items", ()), *example.get("missed", ()))
+            texts = {example["query"]: example["text"]} if example.get("text") else {}
+            found |= Names(texts, {item["id"]: item["name"] for item in items if item.get("name")})
     return found
 
 

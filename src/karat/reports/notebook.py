@@ -4,7 +4,7 @@ Colours are the page's own, there is no script, nothing is loaded, and whatever 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from karat.gates import Gate
@@ -13,6 +13,7 @@ from karat.report import Report
 from karat.reports.charts.from_form.reading import Form
 from karat.reports.digest import (
     MOVES,
+    Names,
     about,
     headline_table,
     labels_first,
@@ -52,23 +53,23 @@ _LONGEST_WORD = 36
 
 @SNIPPETS.register("report")
 def report_snippet(report: Report) -> str:
-    return _of_form(report.as_json(), report.names | report.query_names)
+    return _of_form(report.as_json(), Names(report.texts, report.names))
 
 
 @SNIPPETS.register("form")
 def form_snippet(form: Form) -> str:
     """A report in its versioned form, such as that of an archived run."""
-    return _of_form(form, {})
+    return _of_form(form, Names({}, {}))
 
 
-def _of_form(form: Form, names: Mapping[str, str]) -> str:
-    """Verdicts, measures and warnings; folded away where it loses. ``names`` are of queries and items."""
+def _of_form(form: Form, names: Names) -> str:
+    """Verdicts, measures and warnings; folded away where it loses."""
     shown, others = labels_first(form)
     label = shown[0]
     verdict = verdict_of(form)
     held = [f"{_MARKS.get(verdict, verdict)}: {verdict_counts(form)}"] if verdict else []
     slices = slices_table(form, label)
-    lost = losses_table(form, label, _MOST_LOSSES, {**names_in(form), **names})
+    lost = losses_table(form, label, _MOST_LOSSES, names_in(form) | names)
     legend = [p_legend(form), "+/=/−: better, equal, worse"] if form.get("comparisons") else []
     further = count(len(others), "further measure", "further measures")
     return _box(

@@ -4,12 +4,13 @@ Names are somebody's data: none of them mentions a person, refers to an issue, l
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from karat.reports.charts.from_form.reading import Form
 from karat.reports.digest import (
     MOVES,
+    Names,
     about,
     headline_table,
     labels_first,
@@ -54,9 +55,9 @@ class Part:
     after: Sequence[str] = ("",)
 
 
-def summary_of(form: Form, *, names: Mapping[str, str] | None = None) -> str:
-    """A report's form, with its gate where there is one, as a comment; ``names`` are of queries and items."""
-    parts = [_head(form), *_open(form, names_in(form) | dict(names or {})), *_folded(form)]
+def summary_of(form: Form, *, names: Names | None = None) -> str:
+    """A report's form, with its gate where there is one, as a comment."""
+    parts = [_head(form), *_open(form, names_in(form) | (names or Names({}, {}))), *_folded(form)]
     return _joined(parts, _provenance(form))
 
 
@@ -98,7 +99,7 @@ def _head(form: Form) -> Part:
     return Part([title, "", plain(" · ".join(filter(None, (counts and f"targets: {counts}", about(form)))))], [])
 
 
-def _open(form: Form, names: Mapping[str, str]) -> Iterator[Part]:
+def _open(form: Form, names: Names) -> Iterator[Part]:
     """What is read without unfolding anything: targets that do not hold, means, and where they were lost."""
     missed = verdicts_table(form, "fail", "unsure")
     if missed[1]:

@@ -40,10 +40,10 @@ class Details:
             return None
         queries = next(iter(report.systems.values())).queries
         ids = [str(query) for query in queries]
-        named = {} if report.interactions else report.names
+        texts = report.texts
         return cls(
             ids,
-            [shortened(report.query_names.get(id_) or named.get(id_)) for id_ in ids],
+            [shortened(texts.get(id_)) for id_ in ids],
             {name: {label: one[label] for label in one.by_query.labels} for name, one in report.systems.items()},
             {part.name: list(part.rows) for part in report.slices if part.of == "queries"},
             report.names,
