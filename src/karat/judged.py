@@ -69,6 +69,8 @@ class Judged:
     """What these queries are a part of."""
     lists: Lists | None = None
     """The lists that were shown, where a measure looks at them."""
+    highest_of_whole: float | None = None
+    """The highest grade of the whole gold, where only some of its items are held: a slice has the same scale."""
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -93,9 +95,11 @@ class Judged:
 
     @cached_property
     def highest(self) -> float:
-        """The highest grade of any query's gold, 0 where there is none above."""
+        """The highest grade of any query's gold, 0 where there is none above; of a part, that of the whole gold."""
         if self.whole is not None:
             return self.whole.highest
+        if self.highest_of_whole is not None:
+            return self.highest_of_whole
         grades = self.gold_grades if self.counted is None else self.counted.grades[self.counted.counts > 0]
         return float(grades.max(initial=0.0))
 
@@ -158,7 +162,8 @@ class Judged:
             name: None if getattr(self, name) is None else getattr(self, name).take(hits) for name in _PER_HIT
         }
         starts = np.concatenate(([0], np.cumsum(kept)))[self.gold_starts]
-        return replace(self, **per_hit, gold_starts=starts, gold_grades=self.gold_grades[kept])
+        kept_grades = self.gold_grades[kept]
+        return replace(self, **per_hit, gold_starts=starts, gold_grades=kept_grades, highest_of_whole=self.highest)
 
     def without_empty(self) -> "Judged":
         """Without the queries that have no gold."""

@@ -185,6 +185,7 @@ class Bench:
             gold_has_order=self.gold.ordered or (self.gold.counted is None and self._gold_order.first.size == 0),
             ties=_tie_groups(rows, ranked),
             counted=self._counted,
+            highest_of_whole=self.gold.highest_of_whole,
         )
 
     @cached_property

@@ -43,6 +43,8 @@ class Option:
     default: Value = None
     low: float = float("-inf")
     high: float = float("inf")
+    from_gold: bool = False
+    """Without a value it is taken from the whole gold, which an evaluation in blocks of queries does not know."""
 
     @property
     def usual(self) -> Value:

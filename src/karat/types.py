@@ -73,6 +73,8 @@ class Gold:
     lookup: Callable[["Ranking"], "Gold"] | None = field(default=None, repr=False)
     """Makes such a gold for a ranking, where there are too many items to list; until then none is listed."""
     source: str = "gold"
+    highest_of_whole: float | None = None
+    """The highest grade of the gold that this one is a part of; None where it is whole."""
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -104,12 +106,13 @@ class Gold:
         return self if self.lookup is None else self.lookup(ranking)
 
     def part(self, kept: Bools) -> "Gold":
-        """Some of the rows; queries that have none of them are left out."""
+        """Return some of the rows; queries that have none of them are omitted."""
         lengths = np.diff(np.concatenate(([0], np.cumsum(kept)))[self.starts])
         held = lengths > 0
         starts = np.concatenate(([0], np.cumsum(lengths[held])))
-        queries, items = self.queries.filter(held), self.items.filter(kept)
-        return replace(self, queries=queries, starts=starts, items=items, grades=self.grades[kept])
+        queries, items, grades = self.queries.filter(held), self.items.filter(kept), self.grades[kept]
+        highest = float(self.grades.max(initial=0.0)) if self.highest_of_whole is None else self.highest_of_whole
+        return replace(self, queries=queries, starts=starts, items=items, grades=grades, highest_of_whole=highest)
 
     def frame(self) -> pl.DataFrame:
         """The judgments as a Polars frame: query_id, item_id, grade."""

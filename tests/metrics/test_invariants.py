@@ -151,3 +151,23 @@ def test_a_query_that_the_ranking_lacks(metric: Metric) -> None:
     assert karat.evaluate(gold, ranking, [skip]).summary(str(skip)).n == 1
     with pytest.raises(karat.DataError, match="missing from the ranking"):
         karat.evaluate(gold, ranking, [measure.having({"missing": "error"})])
+
+
+HUGE = {"ordinary": 3.0, "2^g overflows": 1024.0, "far past that": 5e5, "sums overflow": 1.7e308}
+
+
+@grades_or_places
+@pytest.mark.parametrize("grade", HUGE.values(), ids=HUGE)
+def test_huge_grades_give_a_finite_value_or_an_error(places: bool, grade: float) -> None:
+    """dcg(gain=exp) was infinite; sums of grades near the largest float made DCG infinite and nDCG undefined."""
+    gold = {"q": {"a": grade, "b": grade / 2, "c": grade / 4, "d": 0.0}, "r": {"a": grade, "b": 0.9 * grade}}
+    ranking = {"q": ["d", "a", "c", "b"], "r": ["b", "a"]}
+    asked = [*GROUPS[places], *map(Measure.parse, ("dcg(gain=exp)@10", "ndcg(gain=exp)@10", "rbp(gain=linear)"))]
+    for measure in asked:
+        try:
+            values = karat.evaluate(gold, ranking, [measure]).values
+        except karat.DataError as error:
+            assert grade > 1000, measure
+            assert "query 'q' has an item of grade" in error.found
+        else:
+            assert np.isfinite(values).all(), measure

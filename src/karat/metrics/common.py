@@ -6,13 +6,16 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from karat.errors import DataError
 from karat.judged import Judged
 from karat.measure import COMMON_OPTIONS, Option
 from karat.types import Bools, Floats, Ints
 
 __all__ = [
+    "HIGHEST_SUMMED",
     "NEGATIVE",
     "REL",
+    "check_highest",
     "discounts",
     "divide",
     "hits_of",
@@ -25,6 +28,8 @@ __all__ = [
     "within",
 ]
 
+HIGHEST_SUMMED = 1e300
+"""Of grades up to this, the sum of 10^8 is still a float."""
 NEGATIVE = Option("negative", "an item of a grade below 0 is unjudged, or judged not relevant", ("unjudged", "judged"))
 REL = Option("rel", "grade from which an item is relevant (otherwise the gold's own: any grade above 0)")
 
@@ -33,6 +38,16 @@ def is_relevant(grades: Floats, rel: float | None, judged: Judged) -> Bools:
     """Which of these grades are relevant: ``rel`` and better, else the gold's own threshold, else above zero."""
     threshold = judged.relevant_from if rel is None else rel
     return grades > 0 if threshold is None else grades >= threshold
+
+
+def check_highest(judged: Judged, highest: float, expected: str, hint: str | None = None) -> None:
+    """Refuse a gold with a grade above ``highest``; the error names the first query that has one."""
+    if judged.highest <= highest:
+        return
+    above = np.flatnonzero(judged.gold_grades > highest)
+    if above.size:  # none, where only some queries or items of the gold are looked at here
+        query, grade = judged.queries[int(judged.gold_rows[above[0]])], judged.gold_grades[above[0]]
+        raise DataError(f"query {query!r} has an item of grade {grade:g}", where="gold", expected=expected, hint=hint)
 
 
 def relevant(judged: Judged, rel: float | None) -> Bools:

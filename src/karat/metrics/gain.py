@@ -4,7 +4,17 @@ import numpy as np
 
 from karat.judged import Judged
 from karat.measure import Option, metric
-from karat.metrics.common import REL, cut_or_depth, discounts, divide, is_relevant, ties_or, within
+from karat.metrics.common import (
+    HIGHEST_SUMMED,
+    REL,
+    check_highest,
+    cut_or_depth,
+    discounts,
+    divide,
+    is_relevant,
+    ties_or,
+    within,
+)
 from karat.types import Bools, Floats
 
 __all__ = ["dcg", "ndcg"]
@@ -41,13 +51,18 @@ def dcg(
     discount=rank, as in LensKit; gain=exp as in Burges et al. (2005); ties=average as in McSherry & Najork (2008) and
     scikit-learn.
     """
+    if gain == "exp":
+        expected = f"grades up to {_HIGHEST:g}: 2^grade is too large for a number above"
+        check_highest(judged, _HIGHEST, expected, "Use gain=linear, or ndcg, which is defined for all grades.")
     return _dcg(judged, k, gain, discount, rel, ties, np.zeros(len(judged)))
 
 
 def _dcg(
     judged: Judged, k: int | None, gain: str, discount: str, rel: float | None, ties: str, scale: Floats
 ) -> Floats:
-    """Of each query the DCG, divided by 2^scale where gains are exponential."""
+    """Return the DCG of each query, divided by 2^scale where gains are exponential."""
+    if gain == "linear":
+        check_highest(judged, HIGHEST_SUMMED, f"grades up to {HIGHEST_SUMMED:g} where they are added up")
     counted = is_relevant(judged.grade, rel, judged) & (judged.grade > 0)
     if ties != "average":
         counted &= within(judged, k)

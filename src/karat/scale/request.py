@@ -70,6 +70,14 @@ class Request:
                     expected="measures that each query has a value of",
                     hint="Take a sample of the queries for it.",
                 )
+            for option in one.measure.metric.options:
+                if option.from_gold and one.measure[option.name] is None:
+                    cut = "" if one.measure.k is None else f"@{one.measure.k}"
+                    raise UsageError(
+                        f"{one.label} takes {option.name} from the whole gold, of which a block has only some queries",
+                        expected=f"a value for {option.name}: {option.about}",
+                        hint=f"For example: {one.measure.name}({option.name}=4){cut}",
+                    )
 
     @property
     def layout(self) -> Layout:
