@@ -12,7 +12,7 @@ import polars as pl
 
 from karat.columns import GRADE, ITEM, QUERY, RANK, SCORE
 from karat.tops import first_rows
-from karat.types import Bools, Floats, Gold, Ints, Ranking, freeze, places_in, segments_within
+from karat.types import Bools, Floats, Gold, Ints, Ranking, freeze, places_in, segments_within, sort_key
 
 __all__ = ["GOLD_SHOWN", "Answers", "Entry", "Listed", "listed_gold", "listed_ranking"]
 
@@ -185,8 +185,8 @@ def _further_down(rows: pl.DataFrame, k: int, queries: pl.Series, shown: Listed 
 
 def listed_gold(gold: Gold, queries: pl.Series, k: int) -> Listed:
     """The k best of each query; equal grades go by id. Of a gold too large to list there are none."""
-    frame = gold.frame().with_columns(pl.col(QUERY, ITEM).cast(pl.String))
-    frame = frame.sort(QUERY, GRADE, ITEM, descending=[False, True, False])
+    frame = gold.frame().with_columns(pl.col(QUERY, ITEM).cast(pl.String), sort_key(gold.items).alias("key"))
+    frame = frame.sort(QUERY, GRADE, "key", descending=[False, True, False]).drop("key")
     frame = frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(SCORE))
     names = queries.cast(pl.String)
     counts = frame.group_by(QUERY).len(IN_ALL)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from karat.judged import Judged
-from karat.types import Floats, Gold
+from karat.types import ROW_NUMBER, Floats, Gold
 
 __all__ = ["Change", "Move", "Trace", "changes_between"]
 
@@ -111,5 +111,6 @@ def changes_between(
         old, new = trace.ranks_of(row), other.ranks_of(row)
         relevant = other.relevant_of(query, rel) | trace.relevant_of(query, rel)
         moves = [Move(item, grade, old.get(item), new.get(item)) for item, grade in relevant.items()]
-        moves.sort(key=lambda move: (-move.grade, move.item))
+        by_number = other.gold.items.dtype == ROW_NUMBER
+        moves.sort(key=lambda move: (-move.grade, len(move.item) if by_number else 0, move.item))
         yield Change(system, measure, str(query), float(ours[row]), float(theirs[row]), tuple(moves), lower_is_better)

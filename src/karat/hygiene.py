@@ -130,7 +130,7 @@ def inspect(
     ``scored``: it was found with scores, not with levels.
     """
     norms = norms_of(corpus.values)
-    places = corpus.ids.rank("ordinal").cast(pl.Int64).to_numpy()
+    places = corpus.places
     in_order = np.sort(norms)  # so that no digit of a sum hangs on the order of the rows
     hub_k = min(HUB_K, int(found.found.max(initial=0)))
     occurrences = _occurrences(found.items[:, :hub_k], len(corpus))
@@ -148,7 +148,7 @@ def inspect(
         norm_max=float(in_order[-1]),
         norm_outliers=tuple(corpus.ids.gather(_outliers(norms, places))),
         duplicates=len(corpus) - int(np.unique(groups).size),
-        duplicate_examples=tuple(_examples(corpus.ids, groups)),
+        duplicate_examples=tuple(_examples(corpus.ids, groups, places)),
         near_duplicates=near,
         near_examples=examples,
         looked_at=looked_at,
@@ -229,10 +229,11 @@ def _hashes(values: Matrix, rows: Ints) -> NDArray[np.uint64]:
     return hashes
 
 
-def _examples(ids: pl.Series, groups: Ints) -> Iterator[tuple[str, ...]]:
+def _examples(ids: pl.Series, groups: Ints, places: Ints) -> Iterator[tuple[str, ...]]:
     first, counts = np.unique(groups, return_counts=True)
     for group in first[counts > 1][:_LISTED].tolist():
-        yield tuple(ids.gather(np.flatnonzero(groups == group)).sort()[:_LISTED])
+        rows = np.flatnonzero(groups == group)
+        yield tuple(ids.gather(rows[np.argsort(places[rows])][:_LISTED]))
 
 
 def _near_duplicates(

@@ -16,7 +16,7 @@ from karat.judged import Judged, TieGroups
 from karat.lists import Background, Lists
 from karat.matching import DuplicateRule, Rows, keep_one_of_each, match_rows, without_self_matches
 from karat.ordering import Ordered, TieRule, order_rows
-from karat.types import Bools, Floats, Gold, Ints, Ranking, Runs, gathered, places_in, segments_within
+from karat.types import ROW_NUMBER, Bools, Floats, Gold, Ints, Ranking, Runs, gathered, places_in, segments_within
 
 __all__ = ["Bench", "DuplicateRule", "TieRule", "judge"]
 
@@ -51,6 +51,7 @@ class Bench:
         self.queries = gold.sorted_queries
         self._given = gold
         items_of_gold, items = _same_type(gold.items, ranking.items)
+        self._by_number = gold.items.dtype == ROW_NUMBER, ranking.items.dtype == ROW_NUMBER
         gold_rows = self._known(gold.queries, Rows(np.empty(0, np.int64), gold.starts, items_of_gold, gold.grades))
         unique_gold = gold_rows
         if not gold.remembered.get("unique"):
@@ -85,6 +86,10 @@ class Bench:
     def _grades(self) -> Floats:
         return np.asarray(self._gold_rows.values, dtype=np.float64)
 
+    def _tied(self, rows: Rows, *, of_gold: bool = False) -> pl.Series:
+        """The items as equal scores are ordered by: row numbers stay so if the other side's ids are strings."""
+        return rows.items.cast(ROW_NUMBER) if self._by_number[0 if of_gold else 1] else rows.items
+
     def _known(self, queries: pl.Series, rows: Rows) -> Rows:
         """The rows of queries that the gold has, each segment numbered by its place among them."""
         number = places_in(self.queries, queries)
@@ -109,7 +114,7 @@ class Bench:
             rows = without_self_matches(rows, self.queries)
             at, gold_at, _ = match_rows(self._gold_rows, rows)
         ranked = order_rows(rows.starts, rows.values, single=scores == "single")
-        positions = ranked.resolved(at, ties, rows.items)
+        positions = ranked.resolved(at, ties, self._tied(rows))
         return self._assemble(rows, ranked, at, gold_at, positions, places)
 
     def lists(
@@ -125,7 +130,7 @@ class Bench:
         rows = self._rows if self_matches == "keep" else without_self_matches(self._rows, self.queries)
         everything = np.arange(len(rows.items))
         ranked = order_rows(rows.starts, rows.values, single=scores == "single")
-        positions = ranked.resolved(everything, ties, rows.items)
+        positions = ranked.resolved(everything, ties, self._tied(rows))
         rank = positions - np.repeat(rows.starts[:-1], np.diff(rows.starts))
         held = np.flatnonzero(rank < k)
         codes = np.full((len(self.queries), k), -1, dtype=np.int64)
@@ -222,7 +227,7 @@ class Bench:
         """The place of gold items within their query: by grade, equal grades by id."""
         gold = self._gold_rows
         first = np.repeat(gold.starts[:-1], np.diff(gold.starts))
-        return self._gold_order.resolved(gold_at, "id", gold.items) - first[gold_at] + 1
+        return self._gold_order.resolved(gold_at, "id", self._tied(gold, of_gold=True)) - first[gold_at] + 1
 
 
 def _tie_groups(rows: Rows, ranked: Ordered) -> TieGroups:

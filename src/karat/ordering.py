@@ -7,7 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from karat.blocks import cut_into_blocks, in_threads
-from karat.types import Bools, Floats, Ints
+from karat.types import Bools, Floats, Ints, sort_key
 
 __all__ = ["Ordered", "TieRule", "order_rows"]
 
@@ -78,7 +78,7 @@ def _sorted_members(groups: Ints, members: Ints, rule: TieRule, ids: pl.Series) 
     """The order of the members of tie groups: by group, then by the rule."""
     if rule == "order":
         return np.lexsort((members, groups))
-    frame = pl.DataFrame({"group": groups, "id": ids.gather(members).cast(pl.String)}).with_row_index("at")
+    frame = pl.DataFrame({"group": groups, "id": sort_key(ids.gather(members))}).with_row_index("at")
     ordered = frame.sort("group", "id", descending=[False, rule == "id-desc"], maintain_order=True)
     return ordered["at"].cast(pl.Int64).to_numpy()
 

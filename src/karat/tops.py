@@ -6,9 +6,11 @@ import polars as pl
 from karat.columns import ITEM, QUERY, SCORE
 from karat.errors import UsageError
 from karat.ordering import TieRule
-from karat.types import Floats, Ints, Ranking, segments_within
+from karat.types import Floats, Ints, Ranking, segments_within, sort_key
 
 __all__ = ["first_rows", "first_scores", "known_scores"]
+
+_KEY = "key"
 
 
 def first_rows(ranking: Ranking, queries: pl.Series, k: int | None, ties: TieRule = "id") -> pl.DataFrame:
@@ -24,11 +26,12 @@ def first_rows(ranking: Ranking, queries: pl.Series, k: int | None, ties: TieRul
             SCORE: -np.arange(len(rows), dtype=np.float64) if ranking.scores is None else ranking.scores,
         }
     )
+    frame = frame.with_columns(sort_key(ranking.items).alias(_KEY))
     frame = frame.filter(pl.col(QUERY).is_in(queries.cast(pl.String).implode()))
-    last = [] if ties == "order" else [ITEM]
+    last = [] if ties == "order" else [_KEY]
     ordered = frame.sort(
         QUERY, SCORE, *last, descending=[False, True, ties == "id-desc"][: 2 + len(last)], maintain_order=True
-    )
+    ).drop(_KEY)
     first = ordered.unique([QUERY, ITEM], keep="first", maintain_order=True)
     return first if k is None else first.group_by(QUERY, maintain_order=True).head(k)
 

@@ -2,7 +2,8 @@
 
 All are frozen and their arrays read-only. Rows are grouped by query (CSR: the rows of the i-th query are
 ``starts[i]:starts[i + 1]``). Ids are compared as strings; whole-number ids are kept as such and stand for their
-decimal form.
+decimal form. Items that are row numbers, because vectors came without ids, have the type ``ROW_NUMBER``: they equal
+their decimal form too, but equal scores put them in the order of their numbers, 2 before 10 (``sort_key``).
 """
 
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 __all__ = [
+    "ROW_NUMBER",
     "Bools",
     "Floats",
     "Gold",
@@ -27,12 +29,20 @@ __all__ = [
     "gathered",
     "places_in",
     "segments_within",
+    "sort_key",
 ]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Matrix = NDArray[np.floating]
+ROW_NUMBER = pl.UInt32
+"""The type of items that are called by the number of their row. Whole-number ids that were given are 64-bit."""
+
+
+def sort_key(ids: pl.Series) -> pl.Series:
+    """Return what ids are sorted by: row numbers as numbers, all other ids as strings."""
+    return ids if ids.dtype == ROW_NUMBER else ids.cast(pl.String)
 
 
 def freeze(instance: object) -> None:
@@ -116,9 +126,8 @@ class Gold:
 
     def frame(self) -> pl.DataFrame:
         """The judgments as a Polars frame: query_id, item_id, grade."""
-        return pl.DataFrame(
-            {"query_id": _repeat(self.queries, self.starts), "item_id": self.items, "grade": self.grades}
-        )
+        items = self.items.cast(pl.String) if self.items.dtype == ROW_NUMBER else self.items
+        return pl.DataFrame({"query_id": _repeat(self.queries, self.starts), "item_id": items, "grade": self.grades})
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +182,8 @@ class Ranking:
         scores = self.scores
         if scores is None:
             scores = -1.0 - segments_within(self.starts).astype(np.float64)
-        return pl.DataFrame({"query_id": _repeat(self.queries, self.starts), "item_id": self.items, "score": scores})
+        items = self.items.cast(pl.String) if self.items.dtype == ROW_NUMBER else self.items
+        return pl.DataFrame({"query_id": _repeat(self.queries, self.starts), "item_id": items, "score": scores})
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +209,17 @@ class Vectors:
     def dimensions(self) -> int:
         return int(self.values.shape[1])
 
+    @cached_property
+    def items(self) -> pl.Series:
+        """The ids as items of a ranking: row numbers where the vectors came without ids."""
+        numbers = self.ids.cast(ROW_NUMBER, strict=False) if self.numbered else self.ids
+        return self.ids if numbers.null_count() else numbers
+
+    @cached_property
+    def places(self) -> Ints:
+        """The place of each row in the order of ids, from 0, which decides between equal scores."""
+        return sort_key(self.items).rank("ordinal").cast(pl.Int64).to_numpy() - 1
+
     def rows_of(self, ids: pl.Series) -> Ints:
         """The row of each of these ids, −1 where there is none."""
         return places_in(self.ids, ids)
@@ -216,7 +237,9 @@ def segments_within(starts: Ints) -> Ints:
 
 def places_in(known: pl.Series, wanted: pl.Series) -> Ints:
     """Where each of the wanted ids stands among the known, −1 where it does not."""
-    if len(known) == len(wanted) and known.dtype == wanted.dtype and known.equals(wanted):
+    if known.dtype != wanted.dtype:
+        known, wanted = known.cast(pl.String), wanted.cast(pl.String)
+    if len(known) == len(wanted) and known.equals(wanted):
         return np.arange(len(known))
     places = pl.DataFrame({"id": known, "place": np.arange(len(known))})
     found = wanted.to_frame("id").join(places, on="id", how="left", maintain_order="left")

@@ -1,5 +1,7 @@
 """Rankings from vectors: hand-worked scores, the query's own item, subsets, ties, and no word of the order of rows."""
 
+from dataclasses import replace
+from itertools import pairwise
 from math import sqrt
 from typing import Any
 
@@ -10,8 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+import karat
+from karat.answers import listed_gold, listed_ranking
 from karat.errors import DataError, UnknownName, UsageError
+from karat.gold.reference import reference_gold
+from karat.lab.bench import Bench
+from karat.rankers.given import as_vectors
 from karat.rankers.vectors import rank_listed, rank_vectors
+from karat.tops import first_rows
 from karat.types import Ranking, Vectors
 
 
@@ -284,3 +292,63 @@ def test_queries_that_are_no_items_may_have_their_ids() -> None:
 
 def items_of(ranking: Ranking, query: str) -> list[str]:
     return ranking.frame().filter(pl.col("query_id") == query)["item_id"].to_list()
+
+
+class TestRowNumbers:
+    """Rows without ids are called by their number: equal scores put '10' before '2', as strings are sorted."""
+
+    N = 12
+    SAME = as_vectors(np.ones((N, 2)), None, "same")
+
+    def others(self, query: str) -> list[str]:
+        return [str(number) for number in range(self.N) if str(number) != query]
+
+    def test_neighbours_tie_by_number(self) -> None:
+        ranking = rank_vectors(self.SAME).ranking
+        lists = [ranking.items[first:last].cast(pl.String).to_list() for first, last in pairwise(ranking.starts)]
+        assert lists == [self.others(query) for query in ranking.queries]
+        assert ranking.frame().schema["item_id"] == pl.String
+
+    def test_listed_candidates_tie_by_number(self) -> None:
+        pairs = pl.DataFrame({"query_id": ["0"] * 3, "item_id": ["10", "2", "9"]})
+        assert rank_listed(self.SAME, None, pairs).items.cast(pl.String).to_list() == ["2", "9", "10"]
+
+    @pytest.mark.parametrize("as_number", [True, False])
+    def test_judge_lists_and_page_agree(self, as_number: bool) -> None:
+        """Also where the gold's ids are strings of a file."""
+        ranking = rank_vectors(self.SAME, wanted=pl.Series(["0"])).ranking
+        gold = karat.as_gold({"0": {str(item): 1.0 for item in range(1, self.N)}})
+        if as_number:
+            gold = replace(gold, items=gold.items.cast(ranking.items.dtype))
+        judged = karat.judge(gold, ranking)
+        found = gold.items.cast(pl.String).gather(judged.gold_index).to_list()
+        assert found == self.others("0")
+        assert first_rows(ranking, ranking.queries, None)["item_id"].to_list() == found
+        assert [one.item for one in listed_ranking(ranking, gold.sorted_queries, 20, gold).of(0)] == found
+
+    def test_a_gold_of_row_numbers_ties_by_number(self) -> None:
+        gold = reference_gold(lambda wanted, k: rank_vectors(self.SAME, wanted=wanted, k=k).ranking,
+                              pl.Series(["0"]), 11, ties="any").gold  # fmt: skip
+        assert [one.item for one in listed_gold(gold, gold.sorted_queries, 20).of(0)] == self.others("0")
+        judged = karat.judge(gold, karat.as_ranking({"0": ["10", "2", "1"]}), places=True)
+        assert judged.place is not None
+        assert judged.place.tolist() == [10, 2, 1]
+
+    @pytest.mark.parametrize("run", [None, {"0": {"10": 1.0, "9": 1.0, "2": 1.0}}])
+    def test_fusion_ties_by_number(self, run: dict[str, dict[str, float]] | None) -> None:
+        """Also with a run, whose ids then name the same rows."""
+        ranking = rank_vectors(self.SAME, wanted=pl.Series(["0"])).ranking
+        other = ranking if run is None else karat.as_ranking(run)
+        fused = karat.fuse([ranking, other], karat.Fusion("combsum", normalise="none"))
+        found = fused.items.cast(pl.String).to_list()
+        assert found == (self.others("0") if run is None else ["2", "9", "10", *"1345678", "11"])
+
+    def test_ids_that_are_given_tie_as_strings(self) -> None:
+        named = karat.Vectors(pl.Series([str(row) for row in range(self.N)]), np.ones((self.N, 2)))
+        assert rank_vectors(named, wanted=pl.Series(["0"]), k=3).ranking.items.to_list() == ["1", "10", "11"]
+
+    def test_the_exact_engine_ties_by_number(self) -> None:
+        bench = Bench(self.SAME, self.SAME, engine="exact", k=3, own=np.arange(self.N))
+        with bench.build() as built:
+            assert built.search().items[0].tolist() == [1, 2, 3]
+        assert bench.truth().items[0].tolist() == [1, 2, 3]

@@ -5,7 +5,7 @@ import polars as pl
 
 from karat.engines import ENGINES, Engine, Filter, Params, passing, settled
 from karat.neighbours import NOBODY, Neighbours, Progress, nearest
-from karat.types import Ints, Matrix
+from karat.types import Ints, Matrix, sort_key
 
 __all__ = ["Exact"]
 
@@ -30,7 +30,7 @@ class Exact(Engine):
     ) -> None:
         settled(self.builds, params, "build parameter")
         self._vectors = vectors
-        self._places: Ints = ids.rank("ordinal").cast(pl.Int64).to_numpy() - 1
+        self._places: Ints = sort_key(ids).rank("ordinal").cast(pl.Int64).to_numpy() - 1
         self._attributes = attributes
 
     def search(

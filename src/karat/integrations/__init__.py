@@ -66,7 +66,7 @@ class AgainstReference:
         n_samples: int | None,
         seed: int,
     ) -> None:
-        self.ids = ids
+        self.ids, self._numbered = ids, reference.numbered
         self.cuts = sorted({positive(k, "a cut-off of k_values") for k in k_values})
         if not self.cuts:
             raise UsageError("found none", where="k_values", expected="at least one cut-off")
@@ -122,7 +122,7 @@ class AgainstReference:
             return dict.fromkeys(self.labels, nan)
         found = score_listed(vectors, vectors, self._first, self._second)
         compared = {name: function(self._targets, found) for name, function in _COMPARED.items()}
-        corpus = Vectors(self.ids, vectors[self._texts], "the model")
+        corpus = Vectors(self.ids, vectors[self._texts], "the model", self._numbered)
         ranking = rank_vectors(corpus, wanted=self.gold.queries, k=self.cuts[-1], scored=False).ranking
         return compared | evaluate(self.gold, ranking, self._asked).mean()
 
@@ -185,7 +185,9 @@ def matched(n: int, ids: Any, reference: Any, reference_ids: Any) -> tuple[pl.Se
                 expected="a row for each text, in the same order",
                 hint="To match rows by id, give ids and reference_ids.",
             )
-        reference = replace(checked(texts.ids if own is None else own, values, "reference"), numbered=own is None)
+        reference = replace(
+            checked(texts.ids if own is None else own, values, "reference"), numbered=own is None and ids is None
+        )
     elif reference_ids is not None:
         raise UsageError(f"{reference.source} has ids of its own", where="reference_ids", hint="Leave them away.")
     else:

@@ -76,7 +76,7 @@ class Bench:
         return self._exactly(self.k)
 
     def _exactly(self, k: int) -> Neighbours:
-        places: Ints = self.corpus.ids.rank("ordinal").cast(pl.Int64).to_numpy() - 1
+        places = self.corpus.places
         items = np.full((len(self.queries), min(k, len(self.corpus))), NOBODY, dtype=np.int64)
         scores = np.full(items.shape, -np.inf)
         for only, rows in self.groups if self.corpus.dimensions else ():
@@ -109,7 +109,7 @@ class Bench:
         engine = self.kind(self.metric, self.settings)
         try:
             started = perf_counter()
-            engine.build(self.corpus.values, self.corpus.ids, params, attributes=self.attributes, progress=progress)
+            engine.build(self.corpus.values, self.corpus.items, params, attributes=self.attributes, progress=progress)
             return Built(self, engine, perf_counter() - started)
         except BaseException:
             engine.close()

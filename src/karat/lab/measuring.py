@@ -83,7 +83,7 @@ def measure(
             facts=_facts(engine, built),
         )  # fmt: skip
     truth = bench.truth(deep)
-    ids = bench.corpus.ids
+    ids = bench.corpus.items
     return Measured(
         indexed, ranking_of(bench.queries.ids, ids, found, source, ranks_only=not engine.gives_scores),
         ranking_of(bench.queries.ids, ids, truth, "exact"),
@@ -189,8 +189,7 @@ def equivalence_of(
     corpus: Vectors, queries: Vectors, *, k: int = 10, metrics: tuple[str, str] = ("cosine", "ip")
 ) -> Equivalence:
     """Whether two similarities bring the same k in the same order, by exact search; ties go by id under both."""
-    places: Ints = corpus.ids.rank("ordinal").cast(pl.Int64).to_numpy() - 1
-    one, other = (nearest(queries.values, corpus.values, k, metric=name, places=places) for name in metrics)
+    one, other = (nearest(queries.values, corpus.values, k, metric=name, places=corpus.places) for name in metrics)
     apart = np.flatnonzero((one.items != other.items).any(axis=1))
     normalised = bool(np.abs(norms_of(corpus.values) - 1.0).max(initial=0.0) < _OFF_ONE)
     example: Mapping[str, Any] | None = None

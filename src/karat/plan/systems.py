@@ -1,6 +1,7 @@
 """The kinds of system that a plan may name."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import polars as pl
@@ -22,7 +23,7 @@ from karat.rankers.vectors import check_same_items, rank_listed, rank_vectors, t
 from karat.recommenders.given_runs import check_recommendations
 from karat.similarities import OfRun, OfVectors
 from karat.tops import first_scores
-from karat.types import Ranking, Vectors
+from karat.types import ROW_NUMBER, Ranking, Vectors
 from karat.wording import count
 
 __all__ = ["FusionSystem", "RandomSystem", "RunSystem", "VectorsSystem"]
@@ -178,10 +179,12 @@ class FusionSystem(SystemTable):
 
 def _with_the_rest(fused: Ranking, rankings: Sequence[Ranking]) -> Ranking:
     """Of a closed set all are ranked: to those that stand below the depth of every list each gives 0."""
+    dtype = fused.items.dtype if fused.items.dtype == ROW_NUMBER else pl.String
     held = fused.frame().with_columns(pl.col(ITEM).cast(pl.String))
     pairs = pl.concat([one.frame().select(QUERY, pl.col(ITEM).cast(pl.String)) for one in rankings]).unique()
     rest = pairs.join(held, on=[QUERY, ITEM], how="anti").with_columns(pl.lit(0.0).alias(SCORE))
-    return ranking_from_frame(pl.concat([held, rest]), source=fused.source)
+    whole = ranking_from_frame(pl.concat([held, rest]), source=fused.source)
+    return replace(whole, items=whole.items.cast(dtype))
 
 
 @SYSTEM_KINDS.register("random")

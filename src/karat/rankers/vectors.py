@@ -71,12 +71,12 @@ def rank_vectors(
         pool.values,
         deep,
         metric=metric,
-        places=pool.ids.rank("ordinal").cast(int).to_numpy() - 1,
+        places=pool.places,
         own=own,
         progress=progress,
     )
     hygiene = inspect(pool, found, itself=itself, scored=scored, metric=metric, cuts=cuts)
-    ranking = _ranking_of(asked.ids, pool.ids, found, k, source or corpus.source)
+    ranking = _ranking_of(asked.ids, pool.items, found, k, source or corpus.source)
     return Space(replace(ranking, ranks_only=not scored and search is None), hygiene)
 
 
@@ -95,19 +95,20 @@ def rank_listed(
             raise _unknown(names.filter(pl.Series(found < 0)).unique(maintain_order=True), what, where)
     check_pair(asked, corpus, metric)
     names = pairs[QUERY].unique().sort()
-    pairs = pairs.select(QUERY, ITEM, pl.Series("row", rows), pl.Series("column", columns)).filter(
-        pl.col(QUERY) != pl.col(ITEM)
-    )
+    pairs = pairs.select(
+        QUERY, ITEM, pl.Series("row", rows), pl.Series("column", columns), pl.Series("place", corpus.places[columns])
+    ).filter(pl.col(QUERY) != pl.col(ITEM))
     scores = score_listed(
         asked.values, corpus.values, pairs["row"].to_numpy(), pairs["column"].to_numpy(), metric=metric
     )
-    ordered = pairs.with_columns(pl.Series("score", scores)).sort(QUERY, "score", ITEM, descending=[False, True, False])
+    scored = pairs.with_columns(pl.Series("score", scores))
+    ordered = scored.sort(QUERY, "score", "place", descending=[False, True, False])
     if k is not None:
         ordered = ordered.group_by(QUERY, maintain_order=True).head(k)
     # A query whose only candidate was itself found nothing, which is not the same as not to have been asked.
     lengths = names.to_frame().join(ordered.group_by(QUERY).len(), on=QUERY, how="left", maintain_order="left")
     starts = np.concatenate(([0], np.cumsum(lengths["len"].fill_null(0).to_numpy()))).astype(np.int64)
-    return Ranking(names, starts, ordered[ITEM], ordered["score"].to_numpy(), corpus.source)
+    return Ranking(names, starts, corpus.items.gather(ordered["column"]), ordered["score"].to_numpy(), corpus.source)
 
 
 def check_same_items(reference: Vectors, candidate: Vectors) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 from karat.blocks import cut_into_blocks, in_threads
 from karat.columns import ITEM, QUERY
 from karat.errors import DataError
-from karat.types import Bools, Floats, Ints, Ranking
+from karat.types import ROW_NUMBER, Bools, Floats, Ints, Ranking, sort_key
 
 __all__ = ["Rows", "descending", "starts_of"]
 
@@ -61,14 +61,23 @@ class Rows:
 def _numbered_items(given: list[pl.Series]) -> tuple[pl.Series, Ints]:
     """The distinct items in ascending order of id, and the number among them of each item given.
 
-    Whole numbers stay what they are if all are, but stand in the order of their decimal form.
+    Whole numbers stay what they are if all are, but are in the order of their decimal form. Where some are row
+    numbers and the ids of the others name rows too, all are in the order of these numbers.
     """
-    if len({items.dtype for items in given}) > 1:
+    dtypes = {items.dtype for items in given}
+    if len(dtypes) > 1:
         given = [items.cast(pl.String) for items in given]
+        if ROW_NUMBER in dtypes and all(_are_row_numbers(items) for items in given):
+            given = [items.cast(ROW_NUMBER) for items in given]
     items = pl.concat([each.rename(ITEM) for each in given])
     distinct = items.unique()
-    distinct = distinct.gather(distinct.cast(pl.String).arg_sort())
+    distinct = distinct.gather(sort_key(distinct).arg_sort())
     return distinct, _numbers(items, distinct)
+
+
+def _are_row_numbers(ids: pl.Series) -> bool:
+    """Whether all are whole numbers as karat writes them: 7, but not 07."""
+    return bool((ids.cast(ROW_NUMBER, strict=False).cast(pl.String) == ids).fill_null(False).all())
 
 
 def _query_numbers(ranking: Ranking, queries: pl.Series) -> Ints:
