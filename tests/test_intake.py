@@ -186,6 +186,34 @@ def test_a_query_without_items_counts_as_retrieved_in_files_too(tmp_path: Path) 
     assert (scores.mean()["rr"], scores.summary("rr").n) == (0.5, 2)
 
 
+def _joined(rows: list[tuple[Any, Any, Any]], kind: str) -> Any:
+    """A run as an outer join leaves it, in a frame of Polars or pandas, with scores or ranks."""
+    frame = pl.DataFrame(rows, schema={"query_id": pl.String, "item_id": pl.String, "score": pl.Float64}, orient="row")
+    if kind == "rank":
+        frame = frame.select("query_id", "item_id", rank=-pl.col("score"))
+    return frame.to_pandas() if kind == "pandas" else frame
+
+
+@pytest.mark.parametrize("kind", ["score", "rank", "pandas"])
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_an_empty_row_beside_rows_of_the_query_changes_nothing(kind: str, at: int) -> None:
+    """The query was taken twice: a reciprocal rank of −1, an nDCG of 1, and no warning."""
+    gold = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
+    rows: list[tuple[Any, Any, Any]] = [("q1", "b", -1.0), ("q1", "a", -2.0), ("q2", "a", -1.0)]
+    plain = karat.evaluate(gold, _joined([*rows, ("q3", None, None)], kind), MEASURES)
+    rows.insert(at, ("q1", None, None))
+    doubled = karat.evaluate(gold, _joined([*rows, ("q3", None, None), ("q3", None, None)], kind), MEASURES)
+    _same(doubled, plain)
+    assert doubled["rr"].tolist() == [0.5, 1.0, 0.0]
+    assert karat.evaluate(gold, _joined(rows, kind), ["rr"], missing="skip").summary("rr").n == 2
+    assert karat.evaluate(gold, _joined([*rows, ("q3", None, None)], kind), ["rr"], missing="skip").summary("rr").n == 3
+
+
+def test_a_row_of_padding_is_a_query_that_found_nothing() -> None:
+    scores = karat.evaluate({"0": {"1": 1}, "1": {"1": 1}}, np.array([[1, 2], [-1, -1]]), ["rr"], missing="skip")
+    assert scores["rr"].tolist() == [1.0, 0.0]
+
+
 def test_many_queries_group_as_few_do() -> None:
     """More than 16 bits of queries, in any order of rows: the radix sort takes two rounds."""
     rng = np.random.default_rng(3)
@@ -255,6 +283,15 @@ def test_no_module_takes_the_place_of_a_public_name() -> None:
         (pl.DataFrame({"query_id": ["q"], "item_id": ["a"], "score": ["1"]}), "column 'score' is of type String"),
         (pl.DataFrame({"query_id": ["q"], "item_id": [1.0], "score": [1.0]}), "floating-point"),
         (pd.DataFrame({"query_id": ["q", "q"], "item_id": [1.0, np.nan], "score": [1.0, 2.0]}), "item_id"),
+        (pl.DataFrame({"query_id": ["q", "q"], "item_id": ["a", None], "score": [1.0, 2.0]}), "row 2 has no item_id"),
+        (
+            pl.DataFrame({"query_id": ["q", "r", "q"], "item_id": ["a", None, None], "score": [1.0, None, 2.0]}),
+            "row 3 has no item_id",
+        ),
+        (pl.DataFrame({"query_id": [None], "item_id": [None], "score": [None]}), "row 1 has no query_id"),
+        ({1: ["a"], "1": []}, "the query '1' is there as a string and as a number"),
+        ({1: {"a": 1.0}, "1": {"b": 1.0}}, "the query '1' is there as a string and as a number"),
+        ([["a", None]], "row 0 holds the item None"),
         (np.array([1, 2, 3]), "found an array of shape (3,)"),
         (np.array([[0.5, 0.25]]), "found an array of shape (1, 2) and type float64"),
         (object(), "found an object of type object"),
@@ -274,6 +311,7 @@ def test_a_ranking_that_is_off_is_refused(run: Any, found: str) -> None:
     [
         ({"q": {"a": float("nan")}}, "the grade of item 'a' for query 'q' is nan"),
         ({}, "found no rows"),
+        ({1: {"a": 1}, "1": {"b": 1}}, "the query '1' is there as a string and as a number"),
         (pl.DataFrame({"query_id": ["q"], "item_id": ["a"], "score": [2], "rank": [1]}), "are those of a run"),
         (pl.DataFrame({"query_id": ["q", "q"], "item_id": ["a", "a"], "grade": [1, 2]}), "stands more than once"),
     ],

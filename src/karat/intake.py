@@ -1,5 +1,6 @@
 """Frames, dicts and arrays at the door: checked once, then a Gold or a Ranking."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
@@ -70,7 +71,9 @@ def as_ranking(given: Any) -> Ranking:
             frame = frame.drop(SCORE)
         return ranking_from_frame(frame, queries_without_rows=[q for q, items in given.items() if not len(items)])
     if isinstance(given, np.ndarray | list | tuple):
-        return ranking_from_frame(_frame_of_array(given))
+        frame = _frame_of_array(given)
+        padded = np.setdiff1d(np.arange(len(given)), frame[QUERY].to_numpy())
+        return ranking_from_frame(frame, queries_without_rows=padded.tolist())
     return ranking_from_frame(_renamed(frame_of(given), "run"))
 
 
@@ -96,16 +99,16 @@ def ranking_from_frame(
 ) -> Ranking:
     """Ranking from a frame with the columns query_id, item_id and score, or rank, or neither (rows are in order).
 
-    Where both score and rank are given the score decides, as in trec_eval. A row with neither item nor score is a
-    query that found nothing.
+    Where both score and rank are given the score decides, as in trec_eval. A row with neither item nor score nor rank
+    is a query that found nothing, unless the query has other rows: an outer join leaves both.
     """
-    bare = [str(query) for query in queries_without_rows]
-    if frame[ITEM].null_count() and SCORE in frame.columns:
-        nothing = pl.col(ITEM).is_null() & pl.col(SCORE).is_null()
-        bare += frame.filter(nothing)[QUERY].cast(pl.String).to_list()
+    nothing = _found_nothing(frame)
+    bare = pl.Series(QUERY, [str(query) for query in queries_without_rows], dtype=pl.String)
+    if len(frame) or not len(bare):
+        _check_rows(frame, source, without_item=nothing)
+    if nothing is not None:
+        bare = pl.concat([bare, as_ids(frame[QUERY].filter(nothing)).cast(pl.String)])
         frame = frame.filter(~nothing)
-    if not bare:
-        _check_rows(frame, source)
     scores = None
     if SCORE in frame.columns:
         scores = finite_numbers(frame, SCORE, source)
@@ -116,8 +119,10 @@ def ranking_from_frame(
     if order is not None:
         items = items.gather(order)
         scores = None if scores is None else scores[order]
-    if bare:
-        queries = pl.concat([queries, pl.Series(QUERY, bare, dtype=pl.String)])
+    bare = bare.unique(maintain_order=True)
+    bare = bare.filter(~bare.is_in(queries.implode()))
+    if len(bare):
+        queries = pl.concat([queries, bare])
         starts = np.concatenate([starts, np.full(len(bare), starts[-1])])
     return Ranking(queries, starts, items, scores, source, ranks_only=SCORE not in frame.columns)
 
@@ -182,12 +187,30 @@ def as_ids(column: pl.Series, where: str | None = None) -> pl.Series:
     return column.cast(pl.String)
 
 
-def _check_rows(frame: pl.DataFrame, source: str) -> None:
+def _found_nothing(frame: pl.DataFrame) -> pl.Series | None:
+    """Which rows hold neither an item nor a score nor a rank; None where all have an item."""
+    if not frame[ITEM].null_count():
+        return None
+    empty = frame[ITEM].is_null()
+    for name in (SCORE, RANK):
+        if name in frame.columns:
+            column = frame[name]
+            empty &= column.fill_nan(None).is_null() if column.dtype.is_float() else column.is_null()
+    return empty
+
+
+def _check_rows(frame: pl.DataFrame, source: str, *, without_item: pl.Series | None = None) -> None:
+    """Refuse rows without an id; ``without_item``: which may lack that of the item."""
     if frame.is_empty():
         raise DataError("found no rows", where=source, expected="at least one query with an item")
     for name in (QUERY, ITEM):
         if frame[name].null_count():
-            row = int(frame[name].is_null().arg_max() or 0)
+            lacking = frame[name].is_null()
+            if name == ITEM and without_item is not None:
+                lacking &= ~without_item
+            if not lacking.any():
+                continue
+            row = int(lacking.arg_max() or 0)
             raise DataError(f"row {row + 1} has no {name}", where=source, expected="an id in every row")
 
 
@@ -238,6 +261,9 @@ def frame_of(given: Any) -> pl.DataFrame:
 def _frame_of_mapping(given: Mapping[Any, Any], value: str, values_of_list: Any) -> pl.DataFrame:
     lengths = [len(items) for items in given.values()]
     queries = [str(query) for query in given]
+    if len(set(queries)) < len(queries):
+        twice = Counter(queries).most_common(1)[0][0]
+        raise DataError(f"the query {twice!r} is there as a string and as a number", expected="each query once")
     mappings = [
         items if isinstance(items, Mapping) else dict(zip(items, values_of_list(items), strict=True))
         for items in given.values()
@@ -275,5 +301,9 @@ def _frame_of_array(given: Any) -> pl.DataFrame:
     if items.dtype.kind in "iu":
         queries, items = queries[items >= 0], items[items >= 0]
     else:
+        if items.dtype.kind == "O" and any(item is None or isinstance(item, float) for item in items):
+            bad = next(place for place, item in enumerate(items) if item is None or isinstance(item, float))
+            raise DataError(f"row {queries[bad]} holds the item {items[bad]}", expected="an id in every cell",
+                            hint="Give rows of unequal length as a dict: {query: [items]}.")  # fmt: skip
         items = items.astype(str)
     return pl.DataFrame({QUERY: queries, ITEM: items})

@@ -13,13 +13,18 @@ from .support import COMPRESS, exact, put, read_rows
 
 _N = 2000
 CONTENT = {
-    ".trec": "".join(f"q{n % 7} Q0 d{n} 1 {n / 7!r} tag\n" for n in range(_N)),
-    ".csv": "query_id,item_id,score\n" + "".join(f"q{n % 7},d{n},{n / 7!r}\n" for n in range(_N)),
-    ".tsv": "query_id\titem_id\tscore\n" + "".join(f"q{n % 7}\td{n}\t{n / 7!r}\n" for n in range(_N)),
-    ".jsonl": "".join(f'{{"query_id": "q{n % 7}", "item_id": "d{n}", "score": {n / 7!r}}}\n' for n in range(_N)),
-    ".json": "{" + ",\n".join(f'"q{n % 7}": {{"d{n}": {n / 7!r}}}' for n in range(_N)) + "}",
+    ".trec": "".join(f"q{n // 300} Q0 d{n} 1 {n / 7!r} tag\n" for n in range(_N)),
+    ".csv": "query_id,item_id,score\n" + "".join(f"q{n // 300},d{n},{n / 7!r}\n" for n in range(_N)),
+    ".tsv": "query_id\titem_id\tscore\n" + "".join(f"q{n // 300}\td{n}\t{n / 7!r}\n" for n in range(_N)),
+    ".jsonl": "".join(f'{{"query_id": "q{n // 300}", "item_id": "d{n}", "score": {n / 7!r}}}\n' for n in range(_N)),
+    ".json": "{"
+    + ",\n".join(
+        f'"q{first // 300}": {{' + ",\n".join(f'"d{n}": {n / 7!r}' for n in range(first, min(first + 300, _N))) + "}"
+        for first in range(0, _N, 300)
+    )
+    + "}",
 }
-ROWS = exact([(f"q{n % 7}", f"d{n}", n / 7) for n in range(_N)])
+ROWS = exact([(f"q{n // 300}", f"d{n}", n / 7) for n in range(_N)])
 
 
 @pytest.mark.parametrize("suffix", CONTENT)

@@ -55,8 +55,16 @@ def test_lists_of_items_are_a_run_in_order(tmp_path: Path) -> None:
 
 def test_repeated_keys_are_not_lost(tmp_path: Path) -> None:
     """json.loads would keep the last and hide that the file is off."""
-    path = put(tmp_path, "run.json", '{"q": {"a": 1, "a": 2}, "q": {"b": 3}}')
+    path = put(tmp_path, "run.json", '{"q": {"a": 1, "a": 2, "b": 3}}')
     assert read_rows(path, "run") == exact([("q", "a", 1.0), ("q", "a", 2.0), ("q", "b", 3.0)])
+
+
+@pytest.mark.parametrize("kind", ["run", "gold"])
+@pytest.mark.parametrize("text", ['{"q1": ["d2", "d1"], "q2": ["d1"], "q1": []}', '{"q1": {"a": 1}, "q1": {"b": 2}}'])
+def test_a_query_that_is_there_twice_is_refused(tmp_path: Path, kind: str, text: str) -> None:
+    """It was taken for two queries, or its items for those of one list."""
+    with pytest.raises(DataError, match="query 'q1' is there 2 times"):
+        read(put(tmp_path, "run.json", text), kind)
 
 
 @pytest.mark.parametrize(

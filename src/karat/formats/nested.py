@@ -1,6 +1,7 @@
 """JSON as pytrec_eval, ranx and BEIR write it: {query: {item: number}}; also {query: [items]} and records."""
 
 import json
+from collections import Counter
 from typing import Any
 
 import polars as pl
@@ -37,6 +38,10 @@ def read(source: Source, kind: str) -> pl.DataFrame:
 
 
 def _from_objects(tree: _Pairs, source: Source, kind: str) -> pl.DataFrame:
+    times = Counter(query for query, _ in tree)
+    if len(times) < len(tree):
+        query, repeated = times.most_common(1)[0]
+        raise DataError(f"query {query!r} is there {repeated} times", where=source.name, expected="each query once")
     members = [_members(query, value, source, kind) for query, value in tree]
     flat = [(query, item, number) for (query, _), pairs in zip(tree, members, strict=True) for item, number in pairs]
     nothing_found = [query for (query, _), pairs in zip(tree, members, strict=True) if not pairs and kind == "run"]
