@@ -1,12 +1,14 @@
 """``karat.try_index``: an index tried from a script, without labels and without a plan."""
 
+from dataclasses import replace
 from typing import Any
 
-from karat.engines import Params
+from karat.engines import ENGINES, Params
 from karat.errors import UsageError
 from karat.indexed import Indexed
 from karat.lab.bench import Bench
 from karat.lab.measuring import Clock, measure
+from karat.lab.stored import read_stored
 from karat.rankers.given import as_vectors
 from karat.rankers.vectors import check_pair
 from karat.statistics.intervals import Resampling
@@ -30,14 +32,23 @@ def try_index(
     """Build an index and measure it: ``karat.try_index(items, queries, engine="faiss-hnsw", build={"m": 16})``.
 
     ``corpus`` and ``queries`` are matrices, paths or ``Vectors``; without queries the corpus's own items are asked,
-    each without itself. The result has ``recall`` against exact search, ``latency``, ``build_seconds`` and
-    ``size_bytes``; ``clock=None`` takes no times.
+    each without itself. With an existing table (``settings={"dsn": …, "table": …}``) the stored vectors are the corpus;
+    ``corpus`` may be None, and is otherwise compared with them. The result has ``recall`` against exact search,
+    ``latency``, ``build_seconds`` and ``size_bytes``; ``clock=None`` takes no times.
     """
     if k < 1:
         raise UsageError(f"k is {k}", expected="1 or more")
-    items = as_vectors(corpus, None, "corpus")
+    given = None if corpus is None else as_vectors(corpus, None, "corpus")
+    if ENGINES.get(engine).holds_corpus(settings or {}):
+        stored = read_stored(engine, metric, settings, given)
+        items, notes = stored.vectors, stored.notes
+    elif given is None:
+        raise UsageError("there are no vectors of the corpus", expected="a matrix, a path or Vectors")
+    else:
+        items, notes = given, ()
     asked = items if queries is None else as_vectors(queries, None, "queries")
     check_pair(asked, items, metric)
     own = items.rows_of(asked.ids) if queries is None or not asked.numbered else None
     bench = Bench(items, asked, engine=engine, metric=metric, settings=settings, k=k, own=own, how=how)
-    return measure(bench, build=build, search=search, clock=clock).indexed
+    found = measure(bench, build=build, search=search, clock=clock).indexed
+    return replace(found, facts={**found.facts, "notes": [*notes, *found.facts.get("notes", ())]}) if notes else found

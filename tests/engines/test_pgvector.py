@@ -10,13 +10,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+import karat
 from karat.engines import ENGINES, Filter, passing
 from karat.engines.pgvector import Pgvector
 from karat.engines.pgvector.loading import blocks_of
 from karat.engines.pgvector.server import Server, running
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.neighbours import NOBODY, Neighbours, nearest
-from karat.plan.execution import run_plan
+from karat.plan.execution import Outcome, run_plan
 from karat.plan.indexes import on_database
 from karat.plan.reading import read_plan
 from karat.types import Matrix
@@ -240,6 +241,199 @@ def test_an_existing_table_must_hold_the_corpus(users: Any) -> None:
     for odd, message in (({"table": "no; such"}, "found no table"), ({"id_column": "name"}, "unknown column")):
         with Pgvector(settings=settings | odd) as engine, pytest.raises(KaratError, match=message):
             engine.build(CORPUS, ids)
+
+
+@pytest.fixture(scope="module")
+def models(users: Any) -> Any:
+    """A table with a row per item and model, of different dimensions, indexed per model; and a view of one model."""
+    users.execute("CREATE TABLE embeddings (item text, model text, embedding vector, PRIMARY KEY (item, model))")
+    rows = [(name, "small", str(vector.tolist())) for name, vector in zip(IDS, CORPUS, strict=True)]
+    rows += [(name, "large", str([*vector.tolist(), 1.0])) for name, vector in zip(IDS, CORPUS, strict=True)]
+    with users.cursor() as cursor:
+        cursor.executemany("INSERT INTO embeddings VALUES (%s, %s, %s)", rows)
+    for model, width in (("small", DIMENSIONS), ("large", DIMENSIONS + 1)):
+        users.execute(
+            f"CREATE INDEX {model}_index ON embeddings USING hnsw ((embedding::vector({width})) vector_cosine_ops) "
+            f"WHERE (model = '{model}')"
+        )
+    users.execute(
+        f"CREATE VIEW small_items AS SELECT item AS id, embedding::vector({DIMENSIONS}) AS embedding, model "
+        "FROM embeddings WHERE model = 'small'"
+    )
+    users.execute("CREATE VIEW view_of_view AS SELECT id, embedding, model FROM small_items")
+    users.execute("ANALYZE embeddings")
+    return users
+
+
+def test_stored_vectors_are_read_in_the_order_of_ids(users: Any) -> None:
+    with Pgvector(settings={"dsn": dsn_of(users), "table": 'my "table', "vector_column": "em;bed"}) as engine:
+        found = engine.stored()
+    order = pl.Series(range(N)).cast(pl.String).arg_sort()
+    assert found.ids.to_list() == order.cast(pl.String).to_list()
+    np.testing.assert_array_equal(found.values, CORPUS[order.to_numpy()])
+    assert found.values.dtype == np.float32 and found.source == 'public.my "table'
+
+
+@pytest.mark.parametrize(
+    ("table", "settings"),
+    [
+        ("embeddings", {"id_column": "item", "where": "model = 'small'"}),
+        ("embeddings", {"id_column": "item", "where": "model LIKE 'small%' AND model = 'small' -- of one model"}),
+        ("small_items", {}),
+        ("small_items", {"where": "model = 'small'"}),
+        ("view_of_view", {}),
+    ],
+)
+def test_one_row_per_model_and_views_are_read_and_searched(models: Any, table: str, settings: dict[str, str]) -> None:
+    """Rows of the other model made ids ambiguous, and a view was not found; the index under a view is proven."""
+    with Pgvector(settings={"dsn": dsn_of(models), "table": table, **settings}) as engine:
+        stored = engine.stored()
+        places = stored.rows_of(IDS)
+        np.testing.assert_array_equal(stored.values[places], CORPUS)
+        engine.build(CORPUS, IDS)
+        found, exact = engine.search(QUERIES, K, {"ef_search": 200}), engine.search(QUERIES, K, exact=True)
+        some = engine.search(QUERIES, K, only=Filter("model", "small"))
+        facts, size = engine.facts(), engine.size()
+    assert recall(exact) == 1.0 and recall(found) > 0.97 and (some.found == K).all()
+    proof = facts["proof"]
+    assert proof["index"]["used"] is True and "Index Scan using small_index" in proof["index"]["plan"]
+    assert proof["exact"]["used"] is False and facts["table_bytes"] > 0
+    sizes = dict(models.execute("SELECT relname, pg_relation_size(oid) FROM pg_class WHERE relname ~ '_index$'"))
+    assert size == sizes["small_index"], "the index of the other model is not counted"
+
+
+def test_a_partitioned_table(users: Any) -> None:
+    users.execute(f"CREATE TABLE parts (id text, shop int, embedding vector({DIMENSIONS})) PARTITION BY LIST (shop)")
+    for shop in (0, 1):
+        users.execute(f"CREATE TABLE parts_{shop} PARTITION OF parts FOR VALUES IN ({shop})")
+    rows = [(name, number % 2, str(CORPUS[number].tolist())) for number, name in enumerate(IDS)]
+    with users.cursor() as cursor:
+        cursor.executemany("INSERT INTO parts VALUES (%s, %s, %s)", rows)
+    users.execute("CREATE INDEX ON parts USING hnsw (embedding vector_cosine_ops)")
+    with Pgvector(settings={"dsn": dsn_of(users), "table": "parts"}) as engine:
+        engine.build(CORPUS, IDS)
+        assert recall(engine.search(QUERIES, K, {"ef_search": 200})) > 0.97
+        facts, size = engine.facts(), engine.size()
+    assert facts["proof"]["index"]["used"] is True and facts["table_bytes"] > 0
+    leaves = "SELECT sum(pg_relation_size(oid)) FROM pg_class WHERE relname ~ '^parts_[01]_embedding'"
+    assert size == users.execute(leaves).fetchone()[0] > 0
+
+
+def test_rows_without_a_vector_are_not_items(users: Any) -> None:
+    """A search for more than there are vectors ended in a TypeError."""
+    users.execute("CREATE TABLE gaps (id text, embedding vector(2))")
+    users.execute("INSERT INTO gaps VALUES ('a', '[1, 0]'), ('b', NULL), ('c', '[0, 1]')")
+    with Pgvector(settings={"dsn": dsn_of(users), "table": "gaps"}) as engine:
+        stored = engine.stored()
+        assert stored.ids.to_list() == ["a", "c"]
+        engine.build(stored.values, stored.ids)
+        found = engine.search(np.array([[1.0, 0.1]], np.float32), 5)
+    assert found.items.tolist() == [[0, 1, NOBODY, NOBODY, NOBODY]]
+
+
+def test_rows_of_several_models_are_refused(models: Any) -> None:
+    settings = {"dsn": dsn_of(models), "table": "embeddings", "id_column": "item"}
+    with Pgvector(settings=settings) as engine:
+        with pytest.raises(DataError, match=r"16 and 17 dimensions.* where"):
+            engine.stored()
+        with pytest.raises(DataError, match=r"several rows of one id: 'item 0'.*\(600\).*one row per id"):
+            engine.build(CORPUS, IDS)
+    with Pgvector(settings=settings | {"where": "model = 'tiny'"}) as engine, pytest.raises(DataError, match="no vec"):
+        engine.stored()
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "true; DROP TABLE embeddings",
+        "true; SET default_transaction_read_only = off; DROP TABLE embeddings; --",
+        "model = 'small') OR (true",
+        "true LIMIT 3",
+        "true ORDER BY item",
+        "nothing = 1",
+        "model = $1",
+        "model",
+        "DROP TABLE embeddings",
+    ],
+)
+def test_a_condition_that_is_not_one_is_refused(models: Any, where: str) -> None:
+    settings = {"dsn": dsn_of(models), "table": "embeddings", "id_column": "item", "where": where}
+    with Pgvector(settings=settings) as engine, pytest.raises(UsageError, match="where is ") as caught:
+        engine.build(CORPUS, IDS)
+    assert where in str(caught.value)
+    assert models.execute("SELECT count(*) FROM embeddings").fetchone() == (2 * N,)
+
+
+def test_a_condition_needs_a_table(users: Any) -> None:
+    with pytest.raises(UsageError, match="but no table"):
+        Pgvector(settings={"dsn": dsn_of(users), "where": "true"})
+
+
+@pytest.fixture
+def live(users: Any, tmp_path: Path) -> Iterator[Any]:
+    """A table of normalised vectors, their export, and what a plan needs beside them."""
+    unit = CORPUS / np.linalg.norm(CORPUS, axis=1, keepdims=True)
+    asked = QUERIES / np.linalg.norm(QUERIES, axis=1, keepdims=True)
+    names = [f"q{number}" for number in range(len(asked))]
+    np.savez(tmp_path / "v.npz", items=unit, items_ids=IDS.to_list(), queries=asked, queries_ids=names)
+    best = IDS.gather(nearest(asked, unit, 1).items[:, 0])
+    pairs = [{"query_id": name, "item_id": item, "grade": 1} for name, item in zip(names, best, strict=True)]
+    (tmp_path / "labels.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
+    users.execute(f"CREATE TABLE live (id text PRIMARY KEY, embedding vector({DIMENSIONS}))")
+    with users.cursor() as cursor:
+        rows = [(name, str(vector.tolist())) for name, vector in zip(IDS, unit, strict=True)]
+        cursor.executemany("INSERT INTO live VALUES (%s, %s)", rows)
+    users.execute("CREATE INDEX live_index ON live USING hnsw (embedding vector_cosine_ops)")
+    yield users
+    users.execute("DROP TABLE live")
+
+
+def run_live(folder: Path, users: Any, more: str, lab: str = "") -> Outcome:
+    plan = f"gold = 'labels.jsonl'\nmeasures = ['ndcg@10']\ntargets = ['drift <= 5 %']\n[lab]\nrounds = 0\n{lab}"
+    plan += "earlier = 'eval_*_{index}.json'\n[[output]]\nform = 'evaluation'\nfile = 'eval_{date}_{index}.json'\n"
+    table = f"open = {{ dsn = '{dsn_of(users)}', table = 'live' }}\nqueries = 'v.npz:queries'\n{more}"
+    system = "[systems.pg]\nkind = 'index'\nengine = 'pgvector'\nsearch = { ef_search = 200 }\n"
+    (folder / "plan.toml").write_text(f"{plan}{system}{table}")
+    return karat.run_plan(folder / "plan.toml", output=folder)
+
+
+@pytest.mark.parametrize("more", ["path = 'v.npz:items'\nnormalise = true\n", "normalise = true\n", ""])
+def test_a_table_that_lost_its_normalisation_fails_the_drift_target(live: Any, tmp_path: Path, more: str) -> None:
+    """Norms, similarities and drift were those of the export, so that nothing of the table was ever seen."""
+    first = run_live(tmp_path, live, more).report
+    assert first.stabilities["pg"].norm.mean == pytest.approx(1.0, abs=1e-6)
+    same = first.indexes["pg"].equivalence
+    assert same is not None and same.normalised and same.differing == 0
+    live.execute("UPDATE live SET embedding = embedding * array_fill(1 + length(id) % 3, ARRAY[16])::vector")
+    outcome = run_live(tmp_path, live, more)
+    again = outcome.report
+    assert outcome.gate is not None and outcome.gate.outcome == "fail"
+    assert again.stabilities["pg"].norm.mean > 1.5
+    assert again.as_json()["systems"]["pg"]["drift"]["worst"]["figure"].startswith("norm")
+    assert again.indexes["pg"].recall.mean > 0.95, "against exact search over what the table holds"
+    same = again.indexes["pg"].equivalence
+    if more:
+        assert same is not None and not same.normalised and same.differing > 0
+        assert any("normalise = true" in note for note in again.warnings)
+    else:
+        assert same is None
+    told = [note for note in again.warnings if "stored vectors differ" in note]
+    assert len(told) == ("path" in more) and all("of 600" in note for note in told)
+
+
+def test_a_table_with_other_ids_than_the_export(live: Any, tmp_path: Path) -> None:
+    live.execute("DELETE FROM live WHERE id = 'item 7'")
+    with pytest.raises(DataError, match="no vector of: 'item 7'"):
+        run_live(tmp_path, live, "path = 'v.npz:items'\n")
+
+
+def test_a_script_tries_a_table_without_vectors_of_its_own(live: Any) -> None:
+    settings = {"dsn": dsn_of(live), "table": "live"}
+    found = karat.try_index(None, QUERIES, engine="pgvector", settings=settings, clock=None, search={"ef_search": 200})
+    assert found.recall.mean > 0.97 and found.items == N
+    given = karat.Vectors(IDS, CORPUS * 2)
+    told = karat.try_index(given, QUERIES, engine="pgvector", settings=settings, clock=None)
+    assert any("600 of 600 stored vectors differ" in note for note in told.facts["notes"])
 
 
 def test_secrets_stay_secret(users: Any) -> None:

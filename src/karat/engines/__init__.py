@@ -14,12 +14,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from karat.errors import UnknownName
+from karat.errors import UnknownName, UsageError
 from karat.neighbours import NOBODY, Neighbours, Progress
 from karat.registry import Registry
 from karat.settings import Param, Params, Setting, settled
 from karat.similarity import METRICS
-from karat.types import Bools, Floats, Ints, Matrix
+from karat.types import Bools, Floats, Ints, Matrix, Vectors
 
 __all__ = [
     "ENGINES",
@@ -90,6 +90,15 @@ class Engine(ABC):
     def is_installed(cls) -> bool:
         """Whether its libraries are there."""
         return all(find_spec(name) is not None for name in cls.libraries)
+
+    @classmethod
+    def holds_corpus(cls, settings: Params) -> bool:
+        """Whether these settings name an index that exists already, and whose vectors ``stored`` reads."""
+        return False
+
+    def stored(self) -> Vectors:
+        """Read all vectors of an existing index, in the order of ids."""
+        raise UsageError(f"the vectors of {type(self).__name__} cannot be read", expected="an existing table")
 
     @abstractmethod
     def build(

@@ -11,13 +11,14 @@ from karat.engines import ENGINES, Filter, Params, Setting, passing, settled
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.lab.bench import Bench
 from karat.lab.measuring import equivalence_of, measure
+from karat.lab.stored import read_stored
 from karat.plan import SYSTEM_KINDS
 from karat.plan.keyword_side import wanted_queries
 from karat.plan.lab import LabWork
 from karat.plan.tables import Folder, Shop, SystemTable
 from karat.plan.vectors import VectorFiles, refuse_users
 from karat.rankers.vectors import check_pair, those
-from karat.similarity import METRICS
+from karat.similarity import METRICS, norms_of
 from karat.types import Ranking, Vectors
 from karat.variants import are_units
 from karat.wording import count
@@ -38,8 +39,9 @@ class IndexSystem(VectorFiles, SystemTable):
     kind: Literal["index"]
     path: str = Field(
         "",
-        description="The items' vectors: FILE or FILE:KEY; may be left out with the engine endpoint, which is then "
-        "asked with the texts of lab.queries for the ids of lab.items.",
+        description="The items' vectors: FILE or FILE:KEY. Not needed with an existing table (open.table), whose "
+        "vectors are read, nor with the engine endpoint, which is then asked with the texts of lab.queries for the ids "
+        "of lab.items.",
     )
     engine: str = Field(description="exact, faiss-hnsw, pgvector …; karat engines lists them with their parameters.")
     build: dict[str, Setting] = Field({}, description="What is settled when it is built: { m = 16 }.")
@@ -63,7 +65,7 @@ class IndexSystem(VectorFiles, SystemTable):
             return
         if self.metric in METRICS and self.metric not in kind.metrics:
             yield "metric", str(UnknownName(f"similarity of {self.engine}", self.metric, kind.metrics))
-        if not self.path and self.engine != "endpoint":
+        if not self.path and self.engine != "endpoint" and not self.holds_corpus:
             yield "path", "is missing; expected the items' vectors, FILE or FILE:KEY"
         for key, known, given in (
             ("build", kind.builds, self.build),
@@ -74,6 +76,11 @@ class IndexSystem(VectorFiles, SystemTable):
                 settled(known, given, "parameter")
             except KaratError as error:
                 yield key, str(error)
+
+    @property
+    def holds_corpus(self) -> bool:
+        """Whether the index exists already, so that its vectors are read from it and not from a file."""
+        return ENGINES.get(self.engine).holds_corpus(self.open)
 
     @property
     def lacks(self) -> str | None:
@@ -101,11 +108,11 @@ class IndexSystem(VectorFiles, SystemTable):
             shop.lab.table.verify
             and corpus.dimensions
             and self.metric != "l2"
-            and are_units(corpus.values)
+            and (are_units(corpus.values) or (self.normalise and self.holds_corpus))
             and are_units(asked.values)
         ):
             same = equivalence_of(corpus, asked, k=bench.k)
-        vectors = self.prepared | {"filter": self.filter}
+        vectors = self.prepared | {"filter": self.filter} | ({"corpus": "stored"} if self.holds_corpus else {})
         found = replace(found, indexed=replace(found.indexed, vectors=vectors))
         shop.keep_index(found, same)
         shop.keep_vectors(corpus, asked, found.scores)
@@ -119,14 +126,30 @@ class IndexSystem(VectorFiles, SystemTable):
     def _sides(
         self, folder: Folder, lab: LabWork, wanted: pl.Series | None, shop: Shop | None = None
     ) -> tuple[Vectors, Vectors]:
-        if not self.path:
+        if self.holds_corpus:
+            corpus, queries = self._stored(folder), self.read_queries(folder)
+            asked = queries if queries is not None else self.varied(corpus)
+        elif not self.path:
             return lab.ids_alone(wanted)
-        corpus, queries = self.read(folder)
-        asked = queries if queries is not None else corpus
+        else:
+            corpus, queries = self.read(folder)
+            asked = queries if queries is not None else corpus
         wanted = wanted if shop is None else wanted_queries(shop, corpus, queries)
         asked = asked if wanted is None else those(asked, wanted, "query")
         check_pair(asked, corpus, self.metric)
         return corpus, asked
+
+    def _stored(self, folder: Folder) -> Vectors:
+        """Read the vectors of an existing table; a file of vectors is only compared with them."""
+        given = self.read(folder)[0] if self.path else None
+        found = read_stored(self.engine, self.metric, self._opened(folder), given)
+        for note in found.notes:
+            folder.note(note)
+        if self.normalise and not are_units(found.vectors.values):
+            lengths = norms_of(found.vectors.values)
+            between = f"{lengths.min():.4g} to {lengths.max():.4g}"
+            folder.note(f"normalise = true, but the stored vectors are not of length one: {between}")
+        return found.vectors
 
     def _bench(self, folder: Folder, corpus: Vectors, asked: Vectors, lab: LabWork) -> Bench:
         filters = attributes = None
@@ -144,7 +167,7 @@ class IndexSystem(VectorFiles, SystemTable):
             attributes=attributes,
             texts=lab.texts_of(asked.ids),
             filters=filters,
-            own=corpus.rows_of(asked.ids) if self.path and self.queries is None else None,
+            own=corpus.rows_of(asked.ids) if corpus.dimensions and self.queries is None else None,
             how=folder.how,
         )
 

@@ -39,14 +39,19 @@ class VectorFiles(Table):
 
     def read(self, folder: Folder) -> tuple[Vectors, Vectors | None]:
         """Of the items, and of the queries where they have files of their own."""
-        corpus = self._varied(read_vectors(folder.path(self.path), ids=self.ids and folder.path(self.ids)))
-        if self.queries is None:
-            return corpus, None
-        taken = folder.path(self.ids) if self.ids else ids_beside(folder.path(self.path))
-        ids = self.queries_ids and folder.path(self.queries_ids)
-        return corpus, self._varied(read_vectors(folder.path(self.queries), ids=ids, taken=taken))
+        corpus = self.varied(read_vectors(folder.path(self.path), ids=self.ids and folder.path(self.ids)))
+        return corpus, self.read_queries(folder)
 
-    def _varied(self, vectors: Vectors) -> Vectors:
+    def read_queries(self, folder: Folder) -> Vectors | None:
+        """Read the queries' vectors; None where the queries are items."""
+        if self.queries is None:
+            return None
+        beside = ids_beside(folder.path(self.path)) if self.path else None
+        taken = folder.path(self.ids) if self.ids else beside
+        ids = self.queries_ids and folder.path(self.queries_ids)
+        return self.varied(read_vectors(folder.path(self.queries), ids=ids, taken=taken))
+
+    def varied(self, vectors: Vectors) -> Vectors:
         varied = vary(vectors, truncate=self.truncate, dtype=self.dtype)
         return replace(varied, values=normalised(widened(varied.values))) if self.normalise else varied
 

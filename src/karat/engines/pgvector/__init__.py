@@ -19,7 +19,7 @@ from karat.engines.pgvector.sessions import Session
 from karat.engines.pgvector.statements import OPERATORS, Table
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.neighbours import Neighbours, Progress
-from karat.types import Matrix
+from karat.types import Matrix, Vectors
 
 __all__ = ["Pgvector"]
 
@@ -47,6 +47,8 @@ class Pgvector(Engine):
         self._existing = bool(self.settings["table"])
         if self._existing and not dsn:
             raise UsageError("a table is named, but no dsn", expected="the dsn of the database that holds it")
+        if self.settings["where"] and not self._existing:
+            raise UsageError("a condition (where) is given, but no table", expected="the table whose rows it chooses")
         psycopg_library()
         if not dsn:
             find_package()
@@ -74,8 +76,8 @@ class Pgvector(Engine):
         link = self._opened()
         self._proof, self._requests = Proof(), {}
         if self._existing:
-            path = self._session.path
-            self._table = link.retrying(lambda: existing.find(link.connection, self.settings, path, vectors, ids))
+            width = vectors.shape[1]
+            self._table = link.retrying(lambda: existing.find(link.connection, self._described(link), width, ids))
             if not self._table.indexes:
                 self._proof.note("warning: the table has no vector index, every search reads all of it")
             return
@@ -86,6 +88,19 @@ class Pgvector(Engine):
         )
         for notice in (*link.notices, *self._others(link)):
             self._proof.note(notice)
+
+    @classmethod
+    def holds_corpus(cls, settings: Params) -> bool:
+        return bool(settings.get("table"))
+
+    def stored(self) -> Vectors:
+        if not self._existing:
+            raise UsageError("there is no existing table to read", expected="table = its name")
+        link = self._opened()
+        return link.retrying(lambda: existing.read(link.connection, self._described(link)))
+
+    def _described(self, link: Link) -> Table:
+        return existing.describe(link.connection, self.settings, self._session.path)
 
     def _others(self, link: Link) -> list[str]:
         """What other runs have in the user's database; it may be in use, so that it is only named."""
@@ -170,7 +185,7 @@ class Pgvector(Engine):
     def size(self) -> int | None:
         """Of the index on disk; of the table where there is none, for then it is what is searched."""
         table, link = self._held()
-        return link.retrying(lambda: self._session.bytes_of(link.connection, table)[0])
+        return link.retrying(lambda: self._session.bytes_of(link.connection, table, self._proof.used)[0])
 
     def facts(self) -> dict[str, Any]:
         if self._table is None or self._link is None:
@@ -184,6 +199,7 @@ class Pgvector(Engine):
             "server": str(link.target),
             **made,
             "table": f"{table.schema}.{table.name}",
+            **({"where": table.where} if table.where else {}),
             "table_bytes": sizes[1],
             "indexes": dict(table.indexes),
             "proof": self._proof.as_json(),

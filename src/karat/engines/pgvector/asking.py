@@ -50,7 +50,7 @@ class Request:
         exact: bool,
     ) -> Self:
         methods = () if exact else table.indexes.values()
-        settings = wording_of(chosen, methods, version, filtered=only is not None)
+        settings = wording_of(chosen, methods, version, filtered=only is not None or table.is_filtered)
         statement = searching(table, metric, k, None if only is None else only.attribute).encode()
         value, relaxed = None if only is None else only.value.encode(), "relaxed_order" in settings.values()
         return cls(table, metric, k, statement, value, settings, exact, relaxed)
@@ -67,7 +67,7 @@ def answers(link: Link, request: Request, vectors: list[bytes]) -> Neighbours:
     counts, names, distances = [], [], []
     for vector in vectors:
         said = request.send(link, vector)
-        found = range(said.ntuples)
+        found = range(_with_distance(said))
         counts.append(len(found))
         names += [said.get_value(place, 0) for place in found]
         distances += [said.get_value(place, 1) for place in found]
@@ -80,6 +80,14 @@ def answers(link: Link, request: Request, vectors: list[bytes]) -> Neighbours:
         order = np.argsort(-values, axis=1, kind="stable")
         items, values = np.take_along_axis(items, order, axis=1), np.take_along_axis(values, order, axis=1)
     return Neighbours(items, values)
+
+
+def _with_distance(said: Any) -> int:
+    """How many of the rows have a distance: those of a user's table without a vector come last, and are not found."""
+    rows = int(said.ntuples)
+    while rows and said.get_value(rows - 1, 1) is None:
+        rows -= 1
+    return rows
 
 
 def _aligned(rows: Ints, scores: Floats, counts: list[int], k: int) -> tuple[Ints, Floats]:

@@ -16,12 +16,14 @@ from karat.errors import DataError
 from karat.neighbours import Progress
 from karat.types import Matrix
 
-__all__ = ["KINDS", "blocks_of", "load", "parameters_of"]
+__all__ = ["KINDS", "blocks_of", "load", "parameters_of", "vectors_of"]
 
 KINDS = {"vector": ">f4", "halfvec": ">f2"}
 """The types of pgvector, and their numbers."""
 _START = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _END = b"\xff\xff"
+_HEAD = 4
+"""Bytes of a vector before its numbers."""
 _NULL = b"\xff\xff\xff\xff"
 _BYTES_IN_A_BLOCK = 1 << 16
 """No more than a socket takes at once."""
@@ -97,3 +99,14 @@ def parameters_of(queries: Matrix, kind: str) -> list[bytes]:
     """Each vector as a parameter of a statement."""
     head = queries.shape[1].to_bytes(2, "big") + b"\0\0"
     return [head + row.tobytes() for row in _checked(queries, kind).astype(KINDS[kind])]
+
+
+def vectors_of(rows: list[bytes], kind: str, source: str, width: int | None = None) -> Matrix:
+    """Read vectors as a statement returned them, one row each; all must have ``width``, or the same, dimensions."""
+    widths = sorted({int.from_bytes(row[:2], "big") for row in rows} | ({width} if width is not None else set()))
+    if len(widths) > 1:
+        found = " and ".join(f"{width:,}" for width in widths)
+        hint = "Choose the rows of one model with where."
+        raise DataError(f"{source} has vectors of {found} dimensions", expected="one number of dimensions", hint=hint)
+    octets = np.frombuffer(b"".join(row[_HEAD:] for row in rows), dtype=KINDS[kind])
+    return octets.reshape(len(rows), widths[0]).astype(KINDS[kind][1:])

@@ -11,9 +11,10 @@ OPENS = {
     "dsn": Param("", "a PostgreSQL that runs, as URL or host=…; empty: one is embedded"),
     "folder": Param("", "where an embedded one keeps its data while it runs; empty: among temporary files"),
     "buffers": Param(512, "MB that an embedded one may hold of tables and indexes in memory", least=16),
-    "table": Param("", "an existing table, searched read-only, instead of one that is made"),
+    "table": Param("", "an existing table or view, read and searched as it is, instead of a table that is made"),
     "id_column": Param("id", "the existing table's column of ids"),
     "vector_column": Param("embedding", "the existing table's column of vectors"),
+    "where": Param("", "an SQL condition on the existing table's rows, such as model = 'minilm'; empty: all rows"),
 }
 BUILDS = {
     "index": Param("hnsw", "kind of index; none: every search reads the table", choices=("hnsw", "ivfflat", "none")),
@@ -29,7 +30,7 @@ SEARCHES = {
     "probes": Param(1, "ivfflat: lists that are looked into", least=1, most=32768, more_finds_more=True),
     "iterative_scan": Param(
         "auto",
-        "go on until enough pass a filter; auto: only with a filter, in strict order where the index can",
+        "go on until enough pass a filter; auto: only with a filter, where or a view, in strict order if the index can",
         choices=("auto", "off", "strict_order", "relaxed_order"),
     ),
     "max_scan_tuples": Param(20000, "hnsw: items at which such a scan ends", least=1, more_finds_more=True),

@@ -29,20 +29,25 @@ class Plan:
     """How a statement is carried out, in a line, and whether a vector index has a part in it."""
 
     text: str
-    used: bool
+    indexes: frozenset[str] = frozenset()
+    """The vector indexes that it reads."""
+
+    @property
+    def used(self) -> bool:
+        return bool(self.indexes)
 
 
 def read_plan(answer: bytes | str, indexes: Mapping[str, str]) -> Plan:
     """From EXPLAIN's JSON: the nodes from the top down, those that read a table or an index with its name."""
-    said, used, nodes = [], False, [json.loads(answer)[0]["Plan"]]
+    said, used, nodes = [], set(), [json.loads(answer)[0]["Plan"]]
     while nodes:
         node = nodes.pop(0)
         name = node.get("Index Name")
         read = f" using {name}" if name else f" on {node['Relation Name']}" if "Relation Name" in node else ""
         said.append(node["Node Type"] + read)
-        used = used or name in indexes
+        used |= {name} & indexes.keys()
         nodes[:0] = node.get("Plans", [])
-    return Plan(" > ".join(said), used)
+    return Plan(" > ".join(said), frozenset(used))
 
 
 class Way(Hashable, Protocol):
@@ -63,6 +68,8 @@ class Proof:
     """What was found, for the report, and how the planner is to be set for each way of searching."""
 
     notes: list[str] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)
+    """The vector indexes that searches read."""
     _settled: dict[Way, Mapping[str, str]] = field(default_factory=dict)
     _found: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -91,6 +98,7 @@ class Proof:
             self.note(f"the planner by itself would not use the index ({unused.text}): {_SETTINGS_TOLD}")
         for plan in plans:
             self._record("index", plan, as_wanted=plan.used)
+            self.used |= plan.indexes
             if not plan.used:
                 self.note(f"warning: the index was not used: {plan.text}")
         self._found["index"]["held"] = self._found["index"].get("held", False) or unused is not None

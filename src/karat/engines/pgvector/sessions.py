@@ -1,10 +1,11 @@
 """What every connection is told first, and what is to be known of its server."""
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 from karat.engines.pgvector.existing import READ_ONLY
-from karat.engines.pgvector.statements import INDEXES, Table, quoted
+from karat.engines.pgvector.statements import INDEXES, TABLE_BYTES, Table, quoted
 from karat.errors import DataError
 
 __all__ = ["Session"]
@@ -30,7 +31,11 @@ class Session:
         self._read_only = read_only
 
     def greet(self, connection: Any) -> None:
-        """Let names of pgvector be found, and nothing else; keep from writing where nothing is to be written."""
+        """Set the search path and, for an existing table, read-only transactions.
+
+        Only names of pgvector are found without a schema; of an existing table also those that the user's condition
+        may use.
+        """
         if self.make_extension:
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         found = connection.execute(_EXTENSION).fetchone()
@@ -44,7 +49,8 @@ class Session:
         self.version = tuple(int(part) for part in re.findall(r"\d+", version))
         self.postgresql = str(connection.info.parameter_status("server_version"))
         self.path = list(connection.execute("SELECT current_schemas(false)::text[]").fetchone()[0])
-        connection.execute(f"SET search_path = {quoted(schema)}")
+        names = [schema, *(self.path if self._read_only else ())]
+        connection.execute(f"SET search_path = {', '.join(map(quoted, names))}")
         connection.execute("SELECT '[1]'::vector")  # loads the library, so that it checks its settings
         if self._read_only:
             connection.execute(READ_ONLY)
@@ -53,8 +59,15 @@ class Session:
         """Schemas of other runs."""
         return [name for (name,) in connection.execute(_OTHERS, (schema,))]
 
-    def bytes_of(self, connection: Any, table: Table) -> tuple[int, int]:
-        """What its vector indexes take, or the table where it has none; and the table."""
-        held = int(connection.execute("SELECT pg_table_size(%s::regclass)", (table.quoted,)).fetchone()[0])
-        sizes = [size for _, _, size in connection.execute(INDEXES, {"table": table.quoted})]
-        return (int(sum(sizes)) if sizes else held), held
+    def bytes_of(self, connection: Any, table: Table, used: Collection[str] = ()) -> tuple[int, int]:
+        """Return the size of the vector indexes, or of the table where it has none; and that of the table.
+
+        Args:
+            connection: The connection.
+            table: The table or view.
+            used: The indexes that searches use, where that is known: a table may have others, of other models.
+        """
+        held = int(connection.execute(TABLE_BYTES, {"table": table.quoted}).fetchone()[0])
+        sizes = {name: size for name, _, size in connection.execute(INDEXES, {"table": table.quoted})}
+        counted = [size for name, size in sizes.items() if name in used] or list(sizes.values())
+        return (int(sum(counted)) if counted else held), held

@@ -9,6 +9,7 @@ __all__ = [
     "INDEXES",
     "METHODS",
     "OPERATORS",
+    "TABLE_BYTES",
     "Table",
     "copying",
     "creation",
@@ -22,13 +23,26 @@ OPERATORS = {"cosine": "<=>", "ip": "<#>", "l2": "<->"}
 METHODS = {"hnsw": ("m", "ef_construction"), "ivfflat": ("lists",)}
 """The kinds of index, and what is settled when one is built."""
 _CLASSES = {"cosine": "cosine_ops", "ip": "ip_ops", "l2": "l2_ops"}
-INDEXES = """
+_BASES = """
+WITH RECURSIVE base(oid) AS (
+    SELECT %(table)s::regclass::oid
+    UNION
+    SELECT d.refobjid FROM base b JOIN pg_class c ON c.oid = b.oid AND c.relkind = 'v'
+    JOIN pg_rewrite r ON r.ev_class = b.oid
+    JOIN pg_depend d ON d.objid = r.oid AND d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass
+    WHERE d.refobjid <> b.oid
+), held(oid) AS (
+    SELECT oid FROM base UNION SELECT t.relid::oid FROM base b, LATERAL pg_partition_tree(b.oid::regclass) t
+)
+"""
+"""A table with its partitions, or the tables that a view reads."""
+INDEXES = f"""{_BASES}
 SELECT c.relname, m.amname, pg_relation_size(c.oid) FROM pg_index i
 JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
-WHERE m.amname IN ('hnsw', 'ivfflat') AND i.indrelid IN
-      (SELECT relid FROM pg_partition_tree(%(table)s::regclass) UNION SELECT %(table)s::regclass)
+WHERE m.amname IN ('hnsw', 'ivfflat') AND i.indrelid IN (SELECT oid FROM held)
 """
-"""The vector indexes of a table and of its partitions: name, method, bytes."""
+"""The vector indexes: name, method, bytes."""
+TABLE_BYTES = f"{_BASES} SELECT coalesce(sum(pg_table_size(oid::regclass)), 0)::bigint FROM held"
 _LONGEST_NAME = 63
 _ROW, _VECTOR = "karat_row", "karat_vector"
 
@@ -52,10 +66,30 @@ class Table:
     """The vector indexes and their methods."""
     rows: Mapping[bytes, int] | None = None
     """The row of each id; None where the column holds the row itself."""
+    where: str = ""
+    """The user's condition on the rows, in SQL; empty: all rows."""
+    untyped: bool = False
+    """The column has vectors of any dimension, as where one table has a row for each model."""
+    is_view: bool = False
 
     @property
     def quoted(self) -> str:
         return quoted(self.schema, self.name)
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether an index may hold rows that are not searched."""
+        return bool(self.where) or self.is_view
+
+    @property
+    def vectors(self) -> str:
+        """The expression of the vectors. Without a dimension a column has an index only on its cast to one."""
+        return f"{quoted(self.vector)}::{self.kind}({self.dimensions})" if self.untyped else quoted(self.vector)
+
+    def conditions(self, *more: str) -> str:
+        """The clause WHERE; the line break ends a comment in the user's condition."""
+        parts = [*([f"({self.where}\n)"] if self.where else []), *more]
+        return f" WHERE {' AND '.join(parts)}" if parts else ""
 
 
 def quoted(*names: str) -> str:
@@ -95,6 +129,6 @@ def indexing(table: Table, name: str, metric: str, built: Mapping[str, Setting])
 def searching(table: Table, metric: str, k: int, attribute: str | None = None) -> str:
     """The nearest of one vector ($1), among the rows whose attribute has a value ($2)."""
     row = quoted(table.row) if table.rows is None else f"{quoted(table.row)}::text"
-    distance = f"{quoted(table.vector)} {OPERATORS[metric]} $1::{table.kind}"
-    where = "" if attribute is None else f" WHERE {quoted(table.columns[attribute])} = $2"
+    distance = f"{table.vectors} {OPERATORS[metric]} $1::{table.kind}"
+    where = table.conditions(*([] if attribute is None else [f"{quoted(table.columns[attribute])} = $2"]))
     return f"SELECT {row}, {distance} FROM {table.quoted}{where} ORDER BY 2 LIMIT {k}"
