@@ -264,6 +264,29 @@ def test_no_module_takes_the_place_of_a_public_name() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_pandas_strings_need_no_pyarrow() -> None:
+    """pandas 3 has strings of its own, and says that it can be read as Arrow, for which it needs pyarrow."""
+    code = """
+import sys
+from importlib.machinery import PathFinder
+class WithoutArrow(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name == "pyarrow" else super().find_spec(name, path, target)
+sys.meta_path[:] = [WithoutArrow if finder is PathFinder else finder for finder in sys.meta_path]
+import karat, pandas as pd
+gold = pd.DataFrame({"query_id": ["q", "q", "r"], "item_id": ["a", "b", "a"], "grade": [1, 0, 1]})
+run = pd.DataFrame({"query_id": ["q", "q", "r"], "item_id": ["b", "a", None], "score": [2.0, 1.0, None]})
+for text in (str, object, pd.StringDtype("python"), "category"):
+    given = run.astype({"query_id": text, "item_id": text})
+    print(karat.evaluate(gold, given, "rr", missing="skip")["rr"].tolist())
+whole = pd.DataFrame({"query_id": pd.array([1, 1], "Int64"), "item_id": [7, 8], "score": pd.array([1, 2], "Float64")})
+print(karat.evaluate({"1": {"7": 1}}, whole, "rr")["rr"].tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split("\n")[:-1] == ["[0.5, 0.0]"] * 4 + ["[0.5]"], done.stderr
+
+
 # --- what is refused ----------------------------------------------------------------------------------------------
 
 

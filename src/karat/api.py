@@ -16,7 +16,7 @@ from karat.formats.attributes import check_attributes, read_attributes
 from karat.formats.source import Source
 from karat.gates import Gate, check_targets
 from karat.gold.labels import read_gold
-from karat.intake import as_gold, as_ranking
+from karat.intake import as_gold, as_ranking, frame_of
 from karat.judging import DuplicateRule
 from karat.lists import Background
 from karat.measure import Measure, Value
@@ -173,7 +173,8 @@ def _cuts(given: Any, by: str | None, of: str) -> Cuts:
     if isinstance(given, str | Path):
         table, id_column = read_attributes(str(given), kind)
     else:
-        table, id_column = check_attributes(pl.DataFrame(given), kind, f"attributes of {of}")
+        frame = pl.DataFrame(given) if isinstance(given, Mapping) else frame_of(given)
+        table, id_column = check_attributes(frame, kind, f"attributes of {of}")
     return Cuts(table, id_column, of, parse_attributes(by) if by else None, f"attributes of {of}")
 
 

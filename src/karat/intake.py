@@ -19,6 +19,7 @@ __all__ = [
     "as_ids",
     "as_ranking",
     "finite_numbers",
+    "frame_of",
     "gold_from_frame",
     "ordered_gold",
     "ranking_from_frame",
@@ -247,15 +248,33 @@ def _renamed(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
 
 
 def frame_of(given: Any) -> pl.DataFrame:
+    """Return a frame of any library as a Polars frame."""
     if isinstance(given, pl.DataFrame):
         return given
     if isinstance(given, pl.LazyFrame):
         return given.collect()
+    if type(given).__module__.split(".")[0] == "pandas" and hasattr(given, "columns"):
+        return _frame_of_pandas(given)
     if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
         return pl.DataFrame(given)
-    if hasattr(given, "to_dict") and hasattr(given, "columns"):  # pandas without pyarrow
-        return pl.DataFrame({str(name): given[name].to_numpy() for name in given.columns})
     raise DataError(f"found an object of type {type(given).__name__}", expected=_KINDS_OF_INPUT)
+
+
+def _frame_of_pandas(given: Any) -> pl.DataFrame:
+    """Columns of a pandas frame, which offers Arrow but needs pyarrow for it, a large library that may be missing."""
+    try:
+        return pl.DataFrame(given)
+    except ImportError:
+        columns = {str(name): given[name] for name in given.columns}
+        return pl.DataFrame([_column_of_pandas(name, column) for name, column in columns.items()])
+
+
+def _column_of_pandas(name: str, column: Any) -> pl.Series:
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+        return pl.Series(name, column.to_numpy(), nan_to_null=True)
+    missing = column.isna().to_list()
+    values = [None if lacks else value for value, lacks in zip(column.to_list(), missing, strict=True)]
+    return pl.Series(name, values, strict=False)
 
 
 def _frame_of_mapping(given: Mapping[Any, Any], value: str, values_of_list: Any) -> pl.DataFrame:
