@@ -3,14 +3,15 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import reduce
+from functools import partial, reduce
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from karat.errors import UnknownName, UsageError
 
-__all__ = ["function_at", "is_function_name", "looked_for_here", "thing_at"]
+__all__ = ["code_digest", "function_at", "is_function_name", "looked_for_here", "thing_at"]
 
 
 def is_function_name(spelling: str) -> bool:
@@ -45,6 +46,22 @@ def thing_at(spelling: str) -> Any:
     except AttributeError as error:
         names = [name for name in vars(holder) if not name.startswith("_")]
         raise UnknownName("function", name, names, where=module) from error
+
+
+def code_digest(spelling: str, function: Callable[..., Any]) -> str | None:
+    """Return a digest of the code of a function that was imported; None where its modules have no file.
+
+    It covers the module that ``module:function`` names and the one that defines the function, not what these import.
+    """
+    while isinstance(function, partial):
+        function = function.func
+    modules = (spelling.partition(":")[0], getattr(function, "__module__", None))
+    files = {getattr(sys.modules.get(name or ""), "__file__", None) for name in modules}
+    digest = sha256()
+    paths = sorted(Path(file) for file in files if file and Path(file).is_file())
+    for path in paths:
+        digest.update(sha256(path.read_bytes()).digest())
+    return digest.hexdigest() if paths else None
 
 
 @contextmanager

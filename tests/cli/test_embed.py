@@ -1,6 +1,8 @@
 """karat embed: texts to vectors and vectors to variants; interrupted, repeated, refused; what every option does."""
 
+import importlib
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +192,41 @@ def test_a_run_that_was_interrupted_goes_on(karat: Karat) -> None:
     Path("stop.txt").unlink()
     done(karat("embed", *given))
     assert calls() == TITLES[6:]
+
+
+EDITED = """
+from pathlib import Path
+
+def encode(texts):
+    if Path("stop.txt").exists() and "title 6" in "".join(texts):
+        raise RuntimeError("stopped")
+    return [[{value}, float(len(text))] for text in texts]
+{version}
+"""
+
+
+@pytest.mark.parametrize("version", ["", "encode.version = 3"])
+def test_a_function_that_was_edited_starts_anew(karat: Karat, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """Resumed after an edit, one file held vectors of two models; a declared version may be forgotten to be raised."""
+    given = [*MADE, "--model", "edited_for_cli:encode", "--batch-size", "2"]
+
+    def write(value: str) -> None:
+        put("edited_for_cli.py", EDITED.format(value=value, version=version))
+        monkeypatch.delitem(sys.modules, "edited_for_cli", raising=False)
+        importlib.invalidate_caches()
+
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    put("stop.txt", "")
+    write("1.0")
+    assert "6 of 10 texts are kept" in karat("embed", *given).err
+    Path("stop.txt").unlink()
+    write("2.0")
+    assert "Going on" not in done(karat("embed", *given)).err
+    assert {row[0] for row in read_vectors("v.npz").values.tolist()} == {2.0}
+    assert "is there already" in done(karat("embed", *given)).err
+    if not version:
+        write("3.0")
+        check_failure(karat("embed", *given), 2, "v.npz", "version of the model")
 
 
 # --- variants -------------------------------------------------------------------------------------------------------

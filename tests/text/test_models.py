@@ -37,7 +37,8 @@ def test_a_function_of_the_current_folder(here: Path) -> None:
     )
     (here / "models_beside_it.py").write_text("TWO = 2.0\n")
     model = find_model("models_of_one:Model.encode")
-    assert (model.name, model.version, model.dimensions) == ("models_of_one:Model.encode", None, None)
+    assert (model.name, model.dimensions) == ("models_of_one:Model.encode", None)
+    assert model.version, "a digest of the module, where the function declares none"
     found = model.embed(["a", "bcd"])
     assert found.dtype == np.float32 and found.tolist() == [[1, 2], [3, 2]]
     assert find_model("models_of_one:versioned").version == "3"

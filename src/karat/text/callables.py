@@ -5,20 +5,24 @@ from typing import Any
 
 import numpy as np
 
-from karat.functions import function_at
+from karat.functions import code_digest, function_at
 from karat.text.models import Embedder, Singles
 
 __all__ = ["CallableModel", "find_callable"]
 
+_SHORT = 16
+
 
 class CallableModel:
-    """A function as a model. Two of one name are told apart by an attribute ``version``, where the function has one."""
+    """A function as a model. Its version is its attribute ``version``, or else a digest of its module's file."""
 
     def __init__(self, name: str, function: Callable[[list[str]], Any]) -> None:
         self.name = name
         self.function = function
-        given = getattr(function, "version", None)
-        self.version: str | None = None if given is None else str(given)
+        self.code = code_digest(name, function)
+        """A digest of the file of its module: vectors of an edited function must not be mixed with earlier ones."""
+        declared = getattr(function, "version", None)
+        self.version: str | None = self.code and self.code[:_SHORT] if declared is None else str(declared)
         self.dimensions: int | None = None
 
     def embed(self, texts: list[str]) -> Singles:

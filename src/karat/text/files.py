@@ -10,6 +10,7 @@ import numpy as np
 from karat.errors import UsageError
 from karat.formats.vectors.metadata import fingerprint, read_metadata, time_now
 from karat.formats.vectors.writing import check_output, write_vectors
+from karat.text.callables import CallableModel
 from karat.text.corpus import Corpus
 from karat.text.embed import BATCH_SIZE, embed
 from karat.text.kept import folder_beside, keeping
@@ -70,7 +71,8 @@ def embed_into(
 ) -> Made:
     """The corpus' vectors as a file; one that is there already is left as it is, or refused where it is another.
 
-    Finished batches are kept beside the output until it is written, so that an interrupted call can be gone on with.
+    Finished batches are kept beside the output until it is written, so that an interrupted call can be resumed. Those
+    of another model or corpus, or of a function whose module was edited since, are dropped.
     """
     record = {
         "model": model.name,
@@ -86,6 +88,8 @@ def embed_into(
     if found is not None:
         return Made(output, found, anew=False)
     settings = {name: record[name] for name in ("model", "model_version", "corpus_sha256")}
+    if isinstance(model, CallableModel):
+        settings["code"] = model.code  # also where its declared version stayed the same
     with keeping(folder_beside(output), settings) as rows:
         vectors = embed(corpus, model, batch_size=batch_size, rows=rows, progress=progress)
         return _written(output, choices.applied(vectors), record, dtype)
