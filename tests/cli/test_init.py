@@ -57,6 +57,19 @@ def test_a_plan_for_a_sample_runs_as_it_is(karat: Karat, sample: str) -> None:
     check_width(ran.out.replace("…", ""))
 
 
+def test_a_space_whose_name_tells_no_aspect_is_asked_for(karat: Karat) -> None:
+    put_sample("movies")
+    with np.load("vectors.npz") as held:
+        arrays = {"ids": held["ids"], "DenseVibe": held["vibe"], "mystery": held["content"]}
+    np.savez("vectors.npz", **arrays)
+    outcome = karat("init")
+    assert outcome.code == 0
+    assert len(outcome.warnings) == 1 and "mystery" in outcome.warnings[0] and "DenseVibe" not in outcome.warnings[0]
+    systems = plan_of()["systems"]
+    assert systems["DenseVibe"]["gold"] == "vibes" and "gold" not in systems["mystery"]
+    check_failure(karat("run"), 2, "systems.mystery", "several aspects", "overall")
+
+
 def test_runs_and_labels(karat: Karat) -> None:
     put_gold("labels.qrels")
     put_run("bm25.trec", RANKS)

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.errors import DataError, UnknownName
-from karat.plan.drafting import ALIASES, KINDS, draft, kind_for
+from karat.errors import DataError, UnknownName, UsageError
+from karat.plan.drafting import ALIASES, KINDS, aspect_for, draft, kind_for
 from karat.plan.execution import Outcome, run_plan
 from karat.plan.looking import Found, look
 from karat.plan.reading import Checked, read_plan
@@ -147,6 +147,49 @@ class TestSpaces:
             assert means(outcome, ours)["hits@5"] == means(shown, theirs)["hits@5"]
         assert means(outcome, "random")["rr@10"] == means(shown, "random")["rr@10"]
         assert any(part.name.startswith("cluster=") for part in outcome.report.slices)
+
+    @pytest.mark.parametrize(
+        "names",
+        [
+            ("DenseAnchor", "DenseContent", "DenseVibe"),
+            ("denseanchor", "densecontent", "densevibe"),
+            ("ANCHOR", "PLOT", "Vibes-v2"),
+            ("dense_overall", "movie_content_emb", "vibeVectors"),
+        ],
+    )
+    def test_aspects_are_matched_without_case_and_by_words(self, tmp_path: Path, names: tuple[str, str, str]) -> None:
+        """With the names of the movies protocol, every space was compared with the overall lists."""
+        shutil.copy(SAMPLE / "gold.json", tmp_path)
+        with np.load(SAMPLE / "vectors.npz") as held:
+            arrays = dict(zip(names, (held[key] for key in ("anchor", "content", "vibe")), strict=True))
+            put(tmp_path, vectors__npz={"ids": held["ids"], **arrays})
+        outcome = run(tmp_path, "spaces")
+        assert list(outcome.report.golds.values()) == ["overall", "content", "vibes", "overall", "overall"]
+        assert not any("aspect" in warning for warning in outcome.report.warnings)
+
+    @pytest.mark.parametrize("name", ["first", "ContentVibe", "similar", "v"])
+    def test_a_name_that_tells_no_aspect_leaves_the_key_to_be_set(self, tmp_path: Path, name: str) -> None:
+        shutil.copy(SAMPLE / "gold.json", tmp_path)
+        with np.load(SAMPLE / "vectors.npz") as held:
+            put(tmp_path, vectors__npz={"ids": held["ids"], "anchor": held["anchor"], name: held["vibe"]})
+        _, plan = drafted(tmp_path, "spaces")
+        assert plan.plan.systems[name].gold is None and plan.plan.systems["anchor"].gold == "overall"
+        assert '"overall", "content", "vibes"' in (tmp_path / "drafted.toml").read_text()
+        with pytest.raises(UsageError, match=f"systems.{name}.*several aspects"):
+            run_plan(plan)
+
+    def test_words_that_all_aspects_have_tell_nothing(self) -> None:
+        aspects = ["plot_similarity", "mood_similarity"]
+        assert aspect_for("similarity", aspects) is None
+        assert aspect_for("Moods", aspects) == "mood_similarity" and aspect_for("content", aspects) == "plot_similarity"
+
+    def test_aspects_that_no_system_uses_are_warned_of(self, tmp_path: Path) -> None:
+        for name in ("gold.json", "vectors.npz"):
+            shutil.copy(SAMPLE / name, tmp_path)
+        system = '[systems.one]\nkind = "vectors"\npath = "vectors.npz:anchor"\ngold = "overall"\n'
+        put(tmp_path, karat__toml=f'measures = ["rr@5"]\n[gold]\nkind = "ordered"\npath = "gold.json"\n{system}')
+        outcome = run_plan(read_plan(tmp_path / "karat.toml"))
+        assert any("content, vibes" in warning and "no system" in warning for warning in outcome.report.warnings)
 
 
 class TestReference:

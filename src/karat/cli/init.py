@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from karat.cli.common import QuietOption, exists, say
+from karat.cli.common import QuietOption, exists, say, warn
 from karat.cli.run_plan import PLAN_FILE
 from karat.errors import UsageError
 
@@ -37,7 +37,7 @@ def init_command(
     """Write a commented plan, filled in with the gold, runs, vectors and tables of its folder."""
     from karat.cli.schema import schema_text
     from karat.formats.atomic import make_folder, writing_files
-    from karat.plan.drafting import SCHEMA_FILE, draft, kind_for
+    from karat.plan.drafting import ALIASES, SCHEMA_FILE, draft, kind_for
     from karat.plan.looking import look
     from karat.plan.reading import read_plan
 
@@ -49,11 +49,16 @@ def init_command(
     text = draft(chosen, found, output.parent.resolve().name)
     with writing_files({output: text, output.parent / SCHEMA_FILE: schema_text()}):
         pass
-    read_plan(output)
+    systems = read_plan(output).plan.systems
     say(f"Wrote {output} ({chosen}) and {output.parent / SCHEMA_FILE}", quiet=quiet)
     named = [*found.golds, *found.ordered, *found.logs, *(found.catalogues if found.logs else ()), *found.runs]
     named += [*found.vectors, *found.query_vectors, *found.annotated, *found.tables]
     named = list(dict.fromkeys(named))
+    aspects = next(iter(found.ordered.values()), [])
+    unset = [name for name, system in systems.items() if system.gold is None]
+    if len(aspects) > 1 and ALIASES.get(chosen, chosen) == "spaces" and unset:
+        are = f"the gold has the aspects {', '.join(aspects)}, and no name tells which one is for {', '.join(unset)}"
+        warn([f"{are}: set the key gold of each in {output}"], quiet=quiet)
     if found.anything:
         say(f"Found {', '.join(named[:6])}{' …' if len(named) > 6 else ''}", quiet=quiet)
         say(f"Next: look it over, then karat run{'' if output == Path(PLAN_FILE) else f' {output}'}", quiet=quiet)

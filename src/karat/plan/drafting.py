@@ -1,15 +1,16 @@
 """A commented plan to start from, filled in with what lies in the folder."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from json import dumps
 from pathlib import Path
 
 from karat.errors import UnknownName
 from karat.plan.looking import Found
 from karat.registry import Registry
+from karat.text.words import singular
 
-__all__ = ["KINDS", "draft", "key_of", "kind_for", "name_of", "register", "text_of", "top"]
+__all__ = ["KINDS", "aspect_for", "draft", "key_of", "kind_for", "name_of", "register", "text_of", "top"]
 
 Draft = Callable[[Found], list[str]]
 KINDS: Registry[tuple[str, Draft]] = Registry("kind of plan", home="karat.plan.drafts", group="karat.plan.drafts")
@@ -21,6 +22,8 @@ ALIASES = {
     "driving": "keywords",
     "movielens": "recommenders",
 }
+_SAME_ASPECT = {"anchor": "overall", "plot": "content"}
+"""Words of the movies protocol: DenseAnchor is evaluated against the overall lists, and content is the plot."""
 SCHEMA_FILE = "karat.schema.json"
 
 
@@ -123,3 +126,31 @@ def name_of(path: str, taken: set[str]) -> str:
         name += "-2"
     taken.add(name)
     return name
+
+
+def aspect_for(name: str, aspects: Sequence[str]) -> str | None:
+    """Return the aspect of a gold that a name tells of; None where it tells of none, or of several.
+
+    Names are compared by their words, without case and plurals: DenseVibe tells of the aspect vibes. A name that is
+    written as one word, such as densevibe, tells of an aspect that it contains.
+    """
+    if len(aspects) == 1:
+        return aspects[0]
+    words = {one: _words(one) for one in aspects}
+    shared = set.intersection(*words.values())  # such as similarity in plot_similarity and mood_similarity
+    own, whole = _words(name), "".join(character for character in name.casefold() if character.isalpha())
+    same = [one for one in aspects if (words[one] - shared) & own]
+    if not same:
+        spellings = {one: {word for word in _spellings(words[one] - shared) if len(word) > 2} for one in aspects}
+        same = [one for one in aspects if any(word in whole for word in spellings[one])]
+    return same[0] if len(same) == 1 else None
+
+
+def _words(name: str) -> set[str]:
+    """The words of a name in one form each: DenseAnchors is dense and overall."""
+    parts = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name))
+    return {_SAME_ASPECT.get(word, word) for word in (singular(part.casefold()) for part in parts)}
+
+
+def _spellings(words: set[str]) -> set[str]:
+    return words | {other for other, word in _SAME_ASPECT.items() if word in words}

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from karat.gold.reference import measures_for
-from karat.plan.drafting import key_of, name_of, register, text_of, top
+from karat.plan.drafting import aspect_for, key_of, name_of, register, text_of, top
 from karat.plan.looking import Found
 
 __all__: list[str] = []
@@ -25,19 +25,20 @@ def _runs(found: Found) -> list[str]:
 
 @register("spaces", "Embedding spaces of one set of items, fused, against ordered lists.")
 def _spaces(found: Found) -> list[str]:
-    gold, aspects = next(iter(found.ordered.items()), ("gold.json", ["overall"]))
+    gold, aspects = next(iter(found.ordered.items()), ("gold.json", ["overall", "content", "vibes"]))
+    overall = aspect_for("overall", aspects)
     taken = {"combined", "random"}
     spaces = {name_of(path, taken): path for path in found.vectors or ["vectors.npz:anchor", "vectors.npz:content"]}
     lines = top(["ndcg(gain=exp)", "hits", "rr"], [5, 10], next(iter(spaces)), found, ["karat.json", "scores.csv"])
     lines += ["", "[gold]", 'kind = "ordered"', f"path = {text_of(gold)}", f"# its aspects: {', '.join(aspects)}"]
     for name, path in spaces.items():
-        aspect = next((one for one in aspects if one.rstrip("s") in name or name.rstrip("s") in one), aspects[0])
+        aspect = aspect_for(name, aspects) or aspect_for(path, aspects)
         lines += [
             "",
             f"[systems.{key_of(name)}]",
             'kind = "vectors"',
             f"path = {text_of(path)}",
-            f"gold = {text_of(aspect)}",
+            _gold(aspect, aspects),
         ]
         lines += ['# metric = "cosine"        # or ip, l2'] if name == next(iter(spaces)) else []
     if len(spaces) > 1:
@@ -54,10 +55,17 @@ def _spaces(found: Found) -> list[str]:
         lines += [
             "c = 60",
             "# depth = 50               # only so many of each list count",
-            f"gold = {text_of(aspects[0])}",
+            _gold(overall, aspects),
         ]
     lines += ["", "[systems.random]          # the exact expectation of a random order", 'kind = "random"']
-    return [*lines, f"gold = {text_of(aspects[0])}"]
+    return [*lines, _gold(overall, aspects)]
+
+
+def _gold(aspect: str | None, aspects: list[str]) -> str:
+    """The key gold of a system; left out where no name tells which aspect it is, so that the run asks for it."""
+    if aspect is not None:
+        return f"gold = {text_of(aspect)}"
+    return f"# gold = …                # the lists to compare with: {', '.join(map(text_of, aspects))}"
 
 
 @register("reference", "Candidate models against a reference model's neighbours.")

@@ -1,7 +1,7 @@
 """A checked plan → Report and verdicts."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,7 +23,7 @@ from karat.saved import Saved
 from karat.slices import Cuts, parse_attributes
 from karat.targets import Target
 from karat.types import Gold, Ranking
-from karat.wording import of_users, told_once
+from karat.wording import count, named, of_users, told_once
 
 __all__ = ["Outcome", "rankings_of", "run_plan", "timestamp"]
 
@@ -128,12 +128,21 @@ def _completed(report: Report, work: Work) -> Report:
             *report.warnings,
             *checked.notes,
             *work.loaded.notes,
+            *_unused_aspects(work, aspects.values()),
             *plan.gold.cautions(checked.asked),
             *work.notes,
             *notes_of(work.all_spaces),
         ),
         provenance=_provenance(checked),
     )
+
+
+def _unused_aspects(work: Work, used: Collection[str]) -> Iterator[str]:
+    """Warn about aspects of the gold that no system is evaluated against: a wrong ``gold`` may be the reason."""
+    unused = [name for name in work.loaded.golds if name not in used] if used else []
+    if unused:
+        are = count(len(unused), "aspect of the gold is", "aspects of the gold are")
+        yield f"{are} used by no system: {named(unused)} (a system's key gold names its aspect)"
 
 
 def rankings_of(checked: Checked, system: str, steps: Steps | None = None) -> tuple[Gold, dict[str, Ranking], bool]:
