@@ -12,6 +12,7 @@ import pytest
 
 from karat.cli import embed
 from karat.formats.vectors import read_vectors
+from karat.text.queries import read_queries
 
 from .conftest import Karat
 from .support import Outcome, check_failure, put
@@ -227,6 +228,28 @@ def test_a_function_that_was_edited_starts_anew(karat: Karat, monkeypatch: pytes
     if not version:
         write("3.0")
         check_failure(karat("embed", *given), 2, "v.npz", "version of the model")
+
+
+@pytest.mark.parametrize("name", ["query_id", "qid", "query"])
+def test_queries_are_embedded_by_their_own_ids(karat: Karat, name: str) -> None:
+    """A table of queries, as every other command reads it, was refused: none holds ids."""
+    put("queries.jsonl", "\n".join(json.dumps({name: f"q{n}", "text": title}) for n, title in enumerate(TITLES)))
+    done(karat("embed", "queries.jsonl", "--text", "text", "--model", "models_for_cli:counted", "-o", "q.npz"))
+    assert read_vectors("q.npz").ids.to_list() == [f"q{n}" for n in range(10)]
+
+
+def test_queries_that_have_no_ids(karat: Karat) -> None:
+    put("queries.csv", "query\nred dress\nboots\n")
+    outcome = karat("embed", "queries.csv", "--text", "query", "--model", "models_for_cli:counted", "-o", "q.npz")
+    check_failure(outcome, 3, "queries.csv", "none holds ids", "--id")
+
+
+def test_queries_of_a_plain_text_file(karat: Karat) -> None:
+    put("queries.txt", "# version: 1\nsummer dress\nq2\tboots\n")
+    done(karat("embed", "queries.txt", "--model", "models_for_cli:counted", "-o", "q.npz"))
+    found = read_vectors("q.npz")
+    assert found.ids.to_list() == read_queries("queries.txt")["id"].to_list()
+    assert found.values[:, 0].tolist() == [12.0, 5.0]
 
 
 # --- variants -------------------------------------------------------------------------------------------------------

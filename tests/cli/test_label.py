@@ -71,6 +71,15 @@ def test_labels_are_written_and_counted(karat: Karat) -> None:
     assert "Nothing relevant (grade 2 or 3) for q3 (Marlo)" in outcome.out
 
 
+def test_a_catalogue_by_id_and_queries_of_a_plain_text_file(karat: Karat) -> None:
+    """Both were dead ends: the catalogue was one product without an id, the ids were numbers of lines."""
+    keyed = {one["asin"]: {name: value for name, value in one.items() if name != "asin"} for one in ITEMS}
+    put("items.json", json.dumps(keyed))
+    put("queries.txt", "\n".join(f"{one['id']}\t{one['text']}" for one in QUERIES))
+    done(karat("label", "items.json", "queries.txt", "-o", "labels.jsonl"))
+    assert written("labels.jsonl") == GRADES
+
+
 def test_what_comes_next_works(karat: Karat) -> None:
     done(karat("label", *GIVEN, "-o", "labels.jsonl"))
     put("best.trec", "q1 Q0 A1 1 3 t\nq2 Q0 A2 1 3 t\nq2 Q0 A3 2 2 t\nq3 Q0 A1 1 3 t\n")

@@ -23,6 +23,19 @@ def test_pin_then_check(karat: Karat) -> None:
     assert Path("queries.pins.json").read_bytes() == before
 
 
+def test_a_plain_text_file_with_a_version(karat: Karat) -> None:
+    put("queries.txt", "# version: 3\nsummer dress\nred boots\n")
+    assert karat("pin", "queries.txt").code == 0
+    put("queries.txt", "# version: 3\nred boots\n\nsummer dress\n")
+    assert karat("pin", "queries.txt", "--check").code == 0, "lines that moved are the same queries"
+    put("queries.txt", "# version: 3\nred boots\nsummer dresses\n")
+    check_failure(
+        karat("pin", "queries.txt", "--check"), 3, "version 3", "added: summer-dresses", "removed: summer-dress"
+    )
+    put("queries.txt", "red boots\n")
+    check_failure(karat("pin", "queries.txt"), 3, "have no version", "# version: 1")
+
+
 def test_json(karat: Karat) -> None:
     put("queries.csv", QUERIES)
     outcome = karat("pin", "queries.csv", "--json", "-q")

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from karat.errors import DataError, KaratError
-from karat.formats.attributes import read_attributes
+from karat.formats.attributes import read_attributes, read_column
 from tests.formats.support import COMPRESS, put
 
 ROWS = [
@@ -147,3 +147,28 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "picture.csv").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")
     with pytest.raises(DataError, match=r"picture\.csv: found bytes that are no text; expected CSV, TSV or JSONL"):
         read_attributes(str(tmp_path / "picture.csv"), "item")
+
+
+def test_queries_a_line_each(tmp_path: Path) -> None:
+    """A .txt that other commands read as queries has their types and texts for slices and tables, too."""
+    path = tmp_path / "queries.txt"
+    path.write_text("# type: brand\nq1\tLevi's jeans\nq2\thoodie, red\tcategory\n", encoding="utf-8")
+    table, id_column = read_attributes(str(path), "query")
+    assert id_column == "id" and table.rows() == [("q1", "Levi's jeans", "brand"), ("q2", "hoodie, red", "category")]
+    assert read_column(f"{path}:text", "query", "texts") == {"q1": "Levi's jeans", "q2": "hoodie, red"}
+
+
+def test_a_table_called_txt_stays_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "types.txt"
+    path.write_text("query,type\nq1,brand\n", encoding="utf-8")
+    assert read_rows(path) == [{"query": "q1", "type": "brand"}]
+
+
+def test_records_by_id(tmp_path: Path) -> None:
+    path = tmp_path / "items.json"
+    path.write_text('{"a": {"title": "Dress", "price": 3},\n "b": {"title": "Boots", "id": "b"}}', encoding="utf-8")
+    table, id_column = read_attributes(str(path), "item")
+    assert id_column == "id" and table.select("id", "title", "price").rows() == [
+        ("a", "Dress", 3),
+        ("b", "Boots", None),
+    ]

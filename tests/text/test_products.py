@@ -324,3 +324,23 @@ def test_faults_name_their_place(name: str, content: str, fragments: list[str], 
         read_catalogue(put(tmp_path / name, content))
     for fragment in (name, *fragments):
         assert fragment in str(found.value)
+
+
+def test_products_by_id(tmp_path: Path) -> None:
+    """{id: product} was taken for one product without an id."""
+    content = '{"p1": {"title": "Red Dress", "brand": "Marlo"}, "p2": {"title": "Boots", "id": "p2"}}'
+    found = read_catalogue(put(tmp_path / "items.json", content))
+    assert found.frame.select("id", "title", "brand").rows() == [("p1", "Red Dress", "Marlo"), ("p2", "Boots", None)]
+    assert read_corpus(str(tmp_path / "items.json"), ["title"]).ids.to_list() == ["p1", "p2"]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ('{"p1": {"title": "Dress"}, "p1": {"title": "Boots"}}', "duplicate id 'p1'"),
+        ('{"p1": {"title": "Dress", "id": "p2"}}', "under the key 'p1' has the id 'p2'"),
+    ],
+)
+def test_products_by_id_that_are_refused(tmp_path: Path, content: str, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        read_catalogue(put(tmp_path / "items.json", content))

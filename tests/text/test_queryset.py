@@ -136,7 +136,7 @@ class TestVersions:
     [
         (
             [{"id": "a", "text": "x"}, {"id": "a", "text": "y"}],
-            r"l:2: the query 'a' stands at .*l:1 already",
+            r"l:2: duplicate query 'a', which is at .*l:1 already",
         ),
         ([{"id": "a", "text": "x"}, {"id": "b", "text": " "}], r"q.jsonl:2: the query 'b' has no text"),
         ([{"id": "a", "color": "red"}], "none holds texts; expected id and text"),
@@ -273,3 +273,66 @@ class TestPins:
 def test_nothing_is_pinned_without_pins(tmp_path: Path) -> None:
     assert check_pins(read_query_set(put(ROWS, tmp_path / "queries.jsonl"))) == "new"
     assert not pins_beside(str(tmp_path / "queries.jsonl")).exists()
+
+
+# --- plain text -----------------------------------------------------------------------------------------------------
+
+LINES = """# The queries of the fashion search.
+# version: 2026-11
+
+# type: category
+summer dress
+  ankle   boots
+
+# type: brand
+b1\tLevi's jeans
+b2\t#1 dad shirt\tjoke
+# type:
+Öl für 007
+"""
+
+
+def lines(folder: Path, text: str, name: str = "queries.txt") -> Path:
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder / name
+
+
+def test_a_query_on_each_line(tmp_path: Path) -> None:
+    found = read_query_set(lines(tmp_path, LINES))
+    assert found.texts.to_list() == ["summer dress", "ankle   boots", "Levi's jeans", "#1 dad shirt", "Öl für 007"]
+    assert found.types.to_list() == ["category", "category", "brand", "joke", ""]
+    assert found.ids.to_list()[2:4] == ["b1", "b2"] and found.version == "2026-11"
+    assert pin(found) == "new" and check_pins(read_query_set(tmp_path / "queries.txt")) == "pinned"
+
+
+def test_ids_are_of_the_text_and_not_of_the_line(tmp_path: Path) -> None:
+    """Ids were numbers of lines: a line put in before others gave the labels of each query to the next."""
+    texts = ["summer dress", "ankle boots", "夏のドレス", "summer  dress!"]
+    before = read_queries(lines(tmp_path, "\n".join(texts)))
+    after = read_queries(lines(tmp_path, "\n".join(["# more", "hoodie", *reversed(texts), ""])))
+    ids = dict(zip(before["text"], before["id"], strict=True))
+    assert ids.items() <= dict(zip(after["text"], after["id"], strict=True)).items()
+    assert len(set(ids.values())) == 4 and all(" " not in name for name in ids.values())
+    assert ids["summer dress"].startswith("summer-dress-")
+    spaced = read_queries(lines(tmp_path, "  summer   dress \n"))
+    assert spaced["id"].to_list() == [ids["summer dress"]], "blanks are of no account"
+
+
+def test_a_table_with_a_header_may_be_called_txt(tmp_path: Path) -> None:
+    found = read_queries(lines(tmp_path, "query_id\ttext\nq1\tsummer dress\n"))
+    assert found.select("id", "text").rows() == [("q1", "summer dress")]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a\tb\tc\td\n", "queries.txt:1: found 4 columns"),
+        ("red\nq1\t\tbrand\n", "queries.txt:2: found an empty id or text"),
+        ("# version: 1\nred\n# version: 2\nblue\n", "queries.txt:3: found version 2, after version 1"),
+        ("red dress\nblue\nred  dress\n", "queries.txt:3: duplicate query 'red-dress-.*queries.txt:1"),
+        ("q1\tred\nq1\tblue\n", "queries.txt:2: duplicate query 'q1'"),
+    ],
+)
+def test_lines_that_are_refused(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        read_query_set(lines(tmp_path, text))

@@ -25,6 +25,7 @@ _EPILOG = (
     "  karat embed papers.parquet --text title,abstract --model wordllama -o papers.npz\n\n"
     "  karat embed papers.jsonl --text abstract --model models/all-MiniLM-L6-v2 -o minilm.npz\n\n"
     "  karat embed papers.csv --text title --model mymodels:encode -o mine.npz\n\n"
+    "  karat embed queries.txt --model wordllama -o queries.npz\n\n"
     "  karat embed items.jsonl --chunking title+bullets/300+50 --model wordllama -o chunks.npz\n\n"
     "  karat embed --from papers.npz --truncate 128 --dtype int8 -o papers-128-int8.npz\n\n"
     "A model is wordllama, the folder of a sentence-transformers model, or module:function (a list of texts in, a row "
@@ -55,7 +56,7 @@ def embed_command(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The .npz to write.")],
     corpus: Annotated[
         str | None,
-        typer.Argument(metavar="[CORPUS]", help="A table of texts: .jsonl, .json, .csv, .tsv or .parquet."),
+        typer.Argument(metavar="[CORPUS]", help="Texts: .jsonl, .json, .csv, .tsv, .parquet, or .txt (queries)."),
     ] = None,
     text: Annotated[
         str | None, typer.Option("--text", metavar="COLUMNS", help="The columns of text, split by commas.")
@@ -100,6 +101,10 @@ def embed_command(
     """Turn texts into vectors, or vectors into smaller ones, with a record of how they were made."""
     if text is not None and chunking is not None:
         raise UsageError("--text and --chunking were given", expected="one of them")
+    if corpus is not None and text is None and chunking is None:
+        from karat.formats.source import plain_suffix
+
+        text = "text" if plain_suffix(corpus) == ".txt" else None  # of a .txt with a query on each line
     named = "--text" if chunking is None else "--chunking"
     _check_combination(corpus, source, {named: text or chunking, "--model": model, "--id": id_column}, ids)
     check_folder(output)

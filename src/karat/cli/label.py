@@ -25,7 +25,9 @@ _EPILOG = (
     "learned from the catalogue's own fields. A field counts where an item has it; where not, its title, bullets and "
     "description are looked at. Each label says which rule and which matches gave it. Products have id, title, brand, "
     "category, color, material, audience, price, bullets and description, or the fields of a shop's export: asin, "
-    "store, categories, features, details. Queries have an id, a text and perhaps a type; of a .txt each line is one."
+    "store, categories, features, details; a .json may also be {id: product}. Queries have an id, a text and perhaps a "
+    "type. In a .txt each line is a query: TEXT, ID<TAB>TEXT or ID<TAB>TEXT<TAB>TYPE; without an id, it is made of the "
+    "text. There, # type: brand is the type of the lines below, and # version: 3 the version of the set."
 )
 _SHOWN = 10
 

@@ -1,6 +1,9 @@
-"""Tables of attributes of queries or items: an id column, and columns of any kind."""
+"""Tables of attributes of queries or items: an id column, and columns of any kind; and query sets as plain text."""
 
+import re
+import unicodedata
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import polars as pl
@@ -8,11 +11,16 @@ import polars as pl
 from karat.columns import find_id_column
 from karat.errors import DataError, UnknownName, UsageError
 from karat.formats import delimited
-from karat.formats.source import Source
+from karat.formats.nested import records_by_id
+from karat.formats.source import Source, plain_suffix
 
-__all__ = ["check_attributes", "read_attributes", "read_column"]
+__all__ = ["check_attributes", "is_query_lines", "query_lines", "read_attributes", "read_column"]
 
 _EXPECTED = "CSV, TSV or JSONL with a header or keys, or Parquet"
+_HEADING = re.compile(r"#+\s*(type|version)\s*:\s*(.*)", re.IGNORECASE)
+_LINE = "a text, ID<TAB>TEXT or ID<TAB>TEXT<TAB>TYPE"
+_HEADER_IDS = ("id", "_id", "query_id", "qid", "q_id", "topic_id")
+_LONGEST_SLUG, _DIGEST = 24, 8
 _EXAMPLES = {"item": "items.csv:title", "query": "queries.jsonl:text"}
 
 
@@ -20,6 +28,8 @@ def read_attributes(
     given: str, kind: str, *, id_column: str | None = None, as_written: bool = False, ids_alone: bool = False
 ) -> tuple[pl.DataFrame, str]:
     """A CSV, TSV, JSONL or Parquet table, and the name of its column of ids; ``kind`` is ``query`` or ``item``.
+
+    A .json may be {id: {column: value}}. Queries may be a .txt with one per line (``query_lines``).
 
     ``id_column`` says which it is, where its name does not. ``as_written``: what a CSV holds stays text. ``ids_alone``:
     there need be no attributes.
@@ -29,7 +39,7 @@ def read_attributes(
         frame = _read(source, kind, id_column, as_written)
     except OSError as error:
         raise source.damaged(error) from error
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, TypeError) as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"cannot be read as a table: {reason}", where=source.name, expected=_EXPECTED) from error
     return check_attributes(frame, kind, source.name, id_column, ids_alone=ids_alone)
@@ -79,9 +89,15 @@ def _read(source: Source, kind: str, id_column: str | None, as_written: bool) ->
     if "\0" in source.head:
         raise DataError("found bytes that are no text", where=source.name, expected=_EXPECTED)
     first = next(iter(source.head_lines), "").lstrip()
+    if kind == "query" and plain_suffix(source.name) == ".txt" and not _has_header(first):
+        frame = pl.DataFrame([fields for _, fields in query_lines(source)], infer_schema_length=None)
+        return frame.select(name for name in frame.columns if name == "id" or frame[name].count())
     if first.startswith("["):
         return pl.read_json(source.text().encode(), infer_schema_length=None)
     if first.startswith("{"):
+        keyed = records_by_id(source) if plain_suffix(source.name) == ".json" else None
+        if keyed is not None:
+            return pl.DataFrame(keyed, infer_schema_length=None)
         return pl.read_ndjson(source.text().encode(), infer_schema_length=None)
     return _read_delimited(source, first, kind, id_column, as_written)
 
@@ -107,3 +123,68 @@ def _read_delimited(source: Source, header: str, kind: str, id_column: str | Non
     except pl.exceptions.PolarsError as error:
         raise delimited.misfit(source, separator, []) or delimited.unreadable(source, error) from error
     return frame.filter(~pl.all_horizontal(pl.all().is_null()))  # a blank line is no row
+
+
+def _has_header(first: str) -> bool:
+    """Whether the first line of a .txt names the columns of a table."""
+    names = [name.strip() for name in delimited.cells_of(first, max(delimited.SEPARATORS, key=first.count))]
+    try:
+        return len(names) > 1 and not first.startswith("#") and bool(find_id_column(names, "query", ""))
+    except DataError:
+        return False
+
+
+def is_query_lines(source: Source) -> bool:
+    """Return whether this is a .txt of queries, one per line, and not a table with a header under that name."""
+    if plain_suffix(source.name) != ".txt":
+        return False
+    first = next(iter(source.head_lines), "")
+    cells = {cell.strip().lower() for cell in delimited.cells_of(first, max(delimited.SEPARATORS, key=first.count))}
+    return first.lstrip().startswith("#") or len(cells) < 2 or cells.isdisjoint(_HEADER_IDS)
+
+
+def query_lines(source: Source) -> list[tuple[int, dict[str, str | None]]]:
+    """Read a query set from plain text: the number of each line, and its ``id``, ``text``, ``type`` and ``version``.
+
+    A line is a text, ``ID<TAB>TEXT`` or ``ID<TAB>TEXT<TAB>TYPE``. Without an id, it is made of the text alone, so that
+    it stays the same when lines are added or moved. Blank lines and lines that begin with # do not count, but
+    ``# type: brand`` is the type of the lines below it, and ``# version: 3`` the version of the whole set.
+
+    Raises:
+        DataError: A line has an empty id or text or too many columns, or there are two versions.
+    """
+    found: list[tuple[int, dict[str, str | None]]] = []
+    kind: str | None = None
+    versions: dict[str, int] = {}
+    for number, line in enumerate(map(str.strip, source.lines()), start=1):
+        heading = _HEADING.fullmatch(line)
+        if heading is not None:
+            value = heading[2].strip() or None
+            if heading[1].lower() == "type":
+                kind = value
+            elif value is not None:
+                versions.setdefault(value, number)
+        elif line and not line.startswith("#"):
+            cells = [cell.strip() for cell in line.split("\t")]
+            if len(cells) > 3 or not all(cells[:2]):
+                named = f"found {len(cells)} columns" if len(cells) > 3 else "found an empty id or text"
+                raise DataError(named, where=f"{source.name}:{number}", expected=_LINE)
+            name, text = (_id_of_text(cells[0]), cells[0]) if len(cells) == 1 else cells[:2]
+            own = cells[2] if len(cells) == 3 and cells[2] else kind
+            found.append((number, {"id": name, "text": text, "type": own}))
+    if len(versions) > 1:
+        first, second = list(versions)[:2]
+        where = f"{source.name}:{versions[second]}"
+        raise DataError(
+            f"found version {second}, after version {first}", where=where, expected="one version of the set"
+        )
+    version = next(iter(versions), None)
+    return [(number, {**fields, "version": version}) for number, fields in found]
+
+
+def _id_of_text(text: str) -> str:
+    """An id without blanks: the beginning of the text, to be recognised by people, and a digest of all of it."""
+    same = " ".join(unicodedata.normalize("NFC", text).split())
+    letters = unicodedata.normalize("NFKD", same).encode("ascii", "ignore").decode().lower()
+    slug = "-".join(re.findall(r"[a-z0-9]+", letters))[:_LONGEST_SLUG].strip("-")
+    return f"{slug or 'q'}-{sha256(same.encode()).hexdigest()[:_DIGEST]}"

@@ -1,4 +1,4 @@
-"""JSON as pytrec_eval, ranx and BEIR write it: {query: {item: number}}; also {query: [items]} and records."""
+"""JSON as pytrec_eval, ranx and BEIR write it: {query: {item: number}}, {query: [items]} or records; {id: record}."""
 
 import json
 from collections import Counter
@@ -11,7 +11,7 @@ from karat.errors import DataError
 from karat.formats.jsonl import table_of
 from karat.formats.source import Source
 
-__all__ = ["read", "to_text"]
+__all__ = ["read", "records_by_id", "to_text"]
 
 _FEWEST_SCORES = 20
 
@@ -122,3 +122,34 @@ def to_text(frame: pl.DataFrame) -> str:
 
 def _quoted(name: Any) -> str:
     return json.dumps(str(name), ensure_ascii=False)
+
+
+def records_by_id(source: Source, tree: Any = None) -> list[dict[str, Any]] | None:
+    """Return the records of {id: {field: value}}, each with its key as the field ``id``; None of anything else.
+
+    Args:
+        source: A JSON file.
+        tree: Its content, where it was parsed before.
+
+    Raises:
+        DataError: A key occurs twice, or a record has another ``id`` than its key.
+    """
+    if tree is None:
+        try:
+            tree = json.loads(source.text())
+        except (ValueError, RecursionError):
+            return None
+    if not isinstance(tree, dict) or not tree or not all(isinstance(fields, dict) for fields in tree.values()):
+        return None
+    keys = [name for name, _ in json.loads(source.text(), object_pairs_hook=_Pairs)]
+    if len(keys) > len(tree):
+        twice = next(name for name in keys if keys.count(name) > 1)
+        raise DataError(f"duplicate id {twice!r}", where=source.name, expected="each id once")
+    for name, fields in tree.items():
+        if str(fields.get("id", name)) != name:
+            raise DataError(
+                f"the record under the key {name!r} has the id {fields['id']!r}",
+                where=source.name,
+                expected="the same id in both places, or a list of objects",
+            )
+    return [{**fields, "id": name} for name, fields in tree.items()]

@@ -8,6 +8,8 @@ import polars as pl
 
 from karat.columns import find_id_column
 from karat.errors import DataError, UnknownName, UsageError
+from karat.formats.attributes import is_query_lines, query_lines
+from karat.formats.nested import records_by_id
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors.checks import listed, names_of
 from karat.formats.vectors.ids import TABLES, read_table
@@ -43,7 +45,7 @@ class Corpus:
 def read_corpus(
     given: str, columns: Sequence[str], *, joint: str = "\n", id_column: str | None = None, empty: str = "error"
 ) -> Corpus:
-    """A .jsonl, .json (a list of objects), .csv, .tsv or .parquet table.
+    """A .jsonl, .json (a list of objects, or {id: object}), .csv, .tsv or .parquet table, or a .txt of queries.
 
     The cells, without blanks around them, are joined by ``joint``, those that are empty left out. ``empty`` says what
     becomes of rows without any text: ``error``, or ``skip`` to leave them out.
@@ -54,7 +56,7 @@ def read_corpus(
     frame = _table(source)
     if frame.is_empty():
         raise DataError("found no rows", where=source.name, expected="a text a row")
-    chosen = id_column or _found_id_column(frame.columns, source.name)
+    chosen = id_column or _found_id_column(frame.columns, columns, source.name)
     for name in (chosen, *columns):
         if name not in frame.columns:
             raise UnknownName("column", name, frame.columns, where=source.name)
@@ -68,26 +70,35 @@ def read_corpus(
     return _without_empty(Corpus(ids, texts, tuple(columns), joint, source.name), empty)
 
 
-def _found_id_column(names: list[str], where: str) -> str:
+def _found_id_column(names: Sequence[str], texts: Sequence[str], where: str) -> str:
+    """The column of the items' ids, or else of the queries': what is embedded may be either."""
     try:
         return find_id_column(names, "item", where)
     except DataError as error:
-        error.hint = "Name the column of ids with --id."
-        raise
+        try:
+            return find_id_column([name for name in names if name not in texts], "query", where)
+        except DataError:
+            error.hint = "Name the column of ids with --id."
+            raise error from None
 
 
 def _table(source: Source) -> pl.DataFrame:
     suffix = plain_suffix(source.name)
     if suffix in TABLES:
         return read_table(source, suffix)
+    if is_query_lines(source):
+        return pl.DataFrame([fields for _, fields in query_lines(source)], infer_schema_length=None)
     if suffix != ".json":
         raise UsageError(
             f"cannot tell from the name {source.name!r} how the texts are stored",
-            expected=f"a suffix among {', '.join((*TABLES, '.json'))}",
+            expected=f"a suffix among {', '.join((*TABLES, '.json', '.txt'))}",
         )
     try:
+        keyed = records_by_id(source)
+        if keyed is not None:
+            return pl.DataFrame(keyed, infer_schema_length=None)
         return pl.read_json(source.text().encode(), infer_schema_length=None)
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, TypeError) as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"cannot be read: {reason}", where=source.name, expected="a list of objects") from error
 

@@ -7,26 +7,32 @@ import polars as pl
 
 from karat.columns import find_id_column
 from karat.errors import DataError
-from karat.formats.source import Source, plain_suffix
+from karat.formats.attributes import is_query_lines, query_lines
+from karat.formats.source import Source
 from karat.text.product_fields import as_text
 from karat.text.records import Record, read_records
 
-__all__ = ["read_queries"]
+__all__ = ["query_records", "read_queries"]
 
 _TEXTS = ("text", "query_text", "query", "question", "title")
 _TYPES = ("type", "query_type", "kind")
 _VERSIONS = ("version", "query_set_version", "set_version")
 
 
-def read_queries(given: str | Path, *, needs_texts: bool = True) -> pl.DataFrame:
-    """``id``, ``text``, ``type``, ``category``, ``brand`` and ``version`` (null where not given) of each.
+def read_queries(given: str | Path, *, needs_texts: bool = True, repeats: bool = False) -> pl.DataFrame:
+    """Read ``id``, ``text``, ``type``, ``category``, ``brand`` and ``version`` (null where not given) of each query.
 
-    A table as .jsonl, .json, .csv, .tsv or .parquet. Where texts are not needed, one that is not there is empty.
+    Args:
+        given: A table as .jsonl, .json, .csv, .tsv or .parquet, or a .txt with a query on each line
+            (``karat.formats.attributes.query_lines``).
+        needs_texts: Whether a query without a text is an error; else its text is empty.
+        repeats: Whether a query may occur more than once, as in a list of texts whose ids do not matter.
 
-    Of a .txt, a query a line, ids are q1, q2, … by line; lines that begin with # and blank ones do not count.
+    Raises:
+        DataError: There are no queries, or one has no id or text, or the id of another.
     """
     source = Source.open(given)
-    records = _lines(source) if plain_suffix(source.name) == ".txt" else read_records(source)
+    records = query_records(source)
     if not records:
         raise DataError("found no queries", where=source.name, expected="a query a line")
     names = list(dict.fromkeys(name for one in records for name in one.fields))
@@ -40,20 +46,17 @@ def read_queries(given: str | Path, *, needs_texts: bool = True) -> pl.DataFrame
     first: dict[str, str] = {}
     for row, record in zip(rows, records, strict=True):
         earlier = first.setdefault(row["id"], record.place)
-        if earlier != record.place:
-            raise DataError(
-                f"the query {row['id']!r} stands at {earlier} already", where=record.place, expected="each id once"
-            )
+        if earlier != record.place and not repeats:
+            found = f"duplicate query {row['id']!r}, which is at {earlier} already"
+            raise DataError(found, where=record.place, expected="each query once")
     return pl.DataFrame(rows, schema=dict.fromkeys(("id", "text", "type", "category", "brand", "version"), pl.String))
 
 
-def _lines(source: Source) -> list[Record]:
-    lines = enumerate((line.strip() for line in source.lines()), start=1)
-    return [
-        Record(f"{source.name}:{number}", {"id": f"q{number}", "text": line})
-        for number, line in lines
-        if line and not line.startswith("#")
-    ]
+def query_records(source: Source) -> list[Record]:
+    """Read the records of a query set: those of a table, or of a .txt with a query on each line."""
+    if not is_query_lines(source):
+        return read_records(source)
+    return [Record(f"{source.name}:{number}", dict(fields)) for number, fields in query_lines(source)]
 
 
 def _row(record: Record, ids: str, texts: str, needs_text: bool) -> dict[str, Any]:

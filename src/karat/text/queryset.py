@@ -139,7 +139,7 @@ def pin(queries: QuerySet) -> Pinned:
         raise DataError(
             "the queries have no version",
             where=queries.source,
-            expected="a column version, with the same value in every row",
+            expected="a column version with the same value in every row, or in a .txt the line: # version: 1",
         )
     known = check_pins(queries)
     if known == "new":

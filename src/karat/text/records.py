@@ -12,6 +12,7 @@ import polars as pl
 
 from karat.errors import DataError
 from karat.formats.delimited import SEPARATORS, cells_of
+from karat.formats.nested import records_by_id
 from karat.formats.source import Source, plain_suffix
 
 __all__ = ["Record", "parsed", "read_records"]
@@ -32,7 +33,7 @@ class Record:
 
 
 def read_records(source: Source) -> list[Record]:
-    """A list of objects, an object that holds one, an object a line, a table with a header, or Parquet."""
+    """Read a list of objects, an object that holds one, {id: object}, an object a line, a table, or Parquet."""
     if source.is_parquet():
         found = _of_parquet(source)
     elif plain_suffix(source.name) in _DELIMITED or not source.head.lstrip().startswith(("{", "[")):
@@ -109,6 +110,7 @@ def _of_json(source: Source) -> list[Record]:
         return _of_lines(source, text, error)
     if isinstance(whole, dict):
         held = next((whole[name] for name in _LISTS if _is_list_of_objects(whole.get(name))), None)
+        held = records_by_id(source, whole) if held is None else held
         whole = [whole] if held is None else held
     return [_record(f"{source.name}, number {n}", one) for n, one in enumerate(whole, start=1)]
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from karat.errors import DataError
-from karat.formats.source import Source, plain_suffix
+from karat.formats.attributes import is_query_lines
+from karat.formats.source import Source
 from karat.text.queries import read_queries
 from karat.text.records import Record, parsed, read_records
 from karat.vocabulary import Vocabulary
@@ -33,7 +34,7 @@ def read_labelled(
 
     ``partly``: texts without any are left out, instead of being refused.
     """
-    if str(given) == "-" or plain_suffix(str(given)) == ".txt":
+    if str(given) == "-" or is_query_lines(Source.open(given)):
         raise DataError(f"no {KEYWORDS}", where=str(given), expected=f"a file of texts, each with {_EXPECTED}")
     queries, records = read_queries(given, needs_texts=False), read_records(Source.open(given))
     return [
