@@ -50,7 +50,7 @@ def test_as_an_error(karat: Karat) -> None:
         (
             {"query_id": "t1", "text": "x", "keywords": ["bike"]},
             3,
-            ["the query 't1' stands at", "expected each id once"],
+            ["duplicate query 't1'", "texts.jsonl:1", "expected each query once"],
         ),
         ({"text": "x", "keywords": ["bike"]}, 3, ["no query_id", "expected an id on every line"]),
     ],
@@ -82,6 +82,14 @@ def test_given_without_any_given(karat: Karat, name: str) -> None:
     put("texts.txt", "a car\n")
     outcome = run(karat, f'queries = "{name}"\nkeywords = "given"\n', ON_TEXTS)
     check_failure(outcome, 3, name, "no keywords", 'such as "keywords": [')
+
+
+def test_texts_of_a_plain_text_file(karat: Karat) -> None:
+    """A .txt was read as a table, whose first line was taken for the header."""
+    put("texts.txt", "t1\ta car\n# a comment\nt2\tcity\n")
+    outcome = run(karat, 'queries = "texts.txt"\n', ON_TEXTS)
+    assert outcome.code == 0, outcome.err
+    assert "2 queries, 1 system" in outcome.out
 
 
 def test_a_text_that_maps_to_nothing(karat: Karat) -> None:

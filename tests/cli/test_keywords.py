@@ -93,6 +93,13 @@ def test_many_texts_are_shown_in_brief(karat: Karat) -> None:
     check_width(outcome.out)
 
 
+def test_a_text_that_occurs_twice(karat: Karat) -> None:
+    """Of texts alone, without ids, it is no fault."""
+    put("texts.txt", "bus\nnight\nbus\n")
+    form = json.loads(done(karat("keywords", "--file", "texts.txt", *GIVEN, "--method", "exact", "--json")).out)
+    assert [one["text"] for one in form["methods"]["exact"]["texts"]] == ["bus", "night", "bus"]
+
+
 def test_json(karat: Karat) -> None:
     form = json.loads(done(karat("keywords", "bus", "zzz", *GIVEN, "--method", "exact", "--json")).out)
     assert form["schema"] == "karat.keywords/1" and form["vocabulary"]["source"] == "clips.csv"
@@ -136,9 +143,29 @@ def test_checked_within_a_group_and_as_json(karat: Karat) -> None:
     assert whole["groups"]["relation"]["precision"] is None
 
 
-def test_all_methods_that_are_installed_are_checked(karat: Karat) -> None:
+def test_the_methods_that_are_checked_by_default(karat: Karat) -> None:
+    """keybert maps as embedding does, unless MMR chooses the keywords that it looks at."""
     form = json.loads(done(karat("keywords", "--check", "queries.jsonl", *GIVEN, "--json")).out)["quality"]
-    assert list(form) == ["exact", "embedding", *(["keybert"] if find_spec("keybert") else [])]
+    assert list(form) == ["exact", "embedding"]
+
+
+@pytest.mark.skipif(find_spec("keybert") is None, reason="keybert is not installed")
+def test_keybert_is_embedding_unless_there_is_a_diversity(karat: Karat) -> None:
+    methods = ["--method", "embedding", "--method", "keybert"]
+    form = json.loads(done(karat("keywords", "cyclist entering ego lane", *GIVEN, *methods, "--json")).out)["methods"]
+    one, other = (
+        [{**mapped, "method": ""} for mapped in form[name]["texts"][0]["mapped"]] for name in ("embedding", "keybert")
+    )
+    assert one == other and one
+    chosen = json.loads(done(karat("keywords", "bus", *GIVEN, "--diversity", "0.2", "--json")).out)["methods"]
+    assert list(chosen) == ["keybert"]
+    every = json.loads(done(karat("keywords", "--check", "queries.jsonl", *GIVEN, "--diversity", "1", "--json")).out)
+    assert list(every["quality"]) == ["exact", "embedding", "keybert"]
+
+
+def test_a_diversity_without_keybert_is_refused(karat: Karat) -> None:
+    outcome = karat("keywords", "bus", *GIVEN, "--method", "exact", "--diversity", "0.2")
+    assert outcome.code == 2 and "--diversity" in outcome.err
 
 
 @pytest.mark.skipif(not (SAMPLE / "queries.jsonl").exists(), reason="the sample is not there")

@@ -98,6 +98,7 @@ def test_a_column_without_a_keyword_is_no_group_where_none_is_named(karat: Karat
         ('match = "at-least-two"\n', 7, "gold.match", ["'at-least-two'"]),
         (f'{GIVEN}mapping.method = "exakt"\n', 8, "gold.mapping", ["unknown method 'exakt'", "Did you mean exact?"]),
         (f'{GIVEN}mapping.check = ["keyburt"]\n', 8, "gold.mapping", ["unknown method 'keyburt'", "mean keybert?"]),
+        (f'{GIVEN}mapping.diversity = 0.2\n', 8, "gold.mapping", ["diversity", "keybert", "exact"]),
         ('mapping.threshold = 1.5\n', 7, "gold.mapping.threshold", ["found 1.5", "less than or equal to 1"]),
         ('mapping.threshold = -0.5\n', 7, "gold.mapping.threshold", ["found -0.5", "greater than or equal to 0"]),
         ('keywords = "given"\n', 7, "gold.keywords", ["is for texts, but queries names no file of them"]),

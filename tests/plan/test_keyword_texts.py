@@ -1,5 +1,6 @@
 """Texts that ask for keywords: given with them, or mapped, and told when there are none."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,18 @@ class TestKeywordsOfTexts:
         assert (told["method"], told["model"], told["threshold"]) == ("embedding", "wordllama", 1.0)
         assert asked(outcome)["t3"] == {"van", "city"}
         assert all(one["method"] == "embedding" for each in told["queries"].values() for one in each["mapped"])
+
+    @pytest.mark.skipif(find_spec("keybert") is None, reason="keybert is not installed")
+    def test_diversity(self, folder: Path) -> None:
+        """It is for keybert alone, also where another method maps and keybert is only checked."""
+        mapping = 'gold.mapping = { method = "keybert", threshold = 1.0, diversity = 0.2 }\n'
+        outcome = ran(folder, WITH_TEXTS, 'gold.keywords = "mapped"\n', mapping, system=ON_TEXTS)
+        assert outcome.report.asked["mapping"]["diversity"] == 0.2
+        assert asked(outcome)["t3"] == {"van", "city"}
+        check = 'gold.mapping.check = ["keybert"]\ngold.mapping.diversity = 0.2\n'
+        checked = ran(folder, MAPPED, check, system=ON_TEXTS)
+        assert list(checked.report.asked["quality"]) == ["exact", "keybert"]
+        assert "diversity" not in checked.report.asked["mapping"]
 
     def test_a_lower_threshold_finds_more(self, folder: Path) -> None:
         def found(threshold: str) -> int:

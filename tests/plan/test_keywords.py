@@ -34,7 +34,7 @@ def test_every_key_is_tried_here() -> None:
     tried = {"kind", "path", "id", "groups", "select", "separator", "no_value", "match", "queries", "keywords"}
     tried |= {"mapping", "without_keywords", "sample", "seed", "show"}
     assert set(KeywordsGold.model_fields) == tried
-    assert set(MappingTable.model_fields) == {"method", "model", "threshold", "synonyms", "check"}
+    assert set(MappingTable.model_fields) == {"method", "model", "threshold", "synonyms", "diversity", "check"}
 
 
 class TestAnnotations:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.errors import DataError, MissingExtra
+from karat.errors import DataError, MissingExtra, UsageError
 from karat.text.keywords import Extraction, Mapper, Settings, make_mapper, map_texts, with_nearest
 from karat.text.models import Embedder, find_model
 from karat.vocabulary import Vocabulary
@@ -143,7 +143,7 @@ def parts(name: str) -> set[str]:
 
 
 def slow(text: str, threshold: float) -> dict[str, str]:
-    """Algorithm 1 in plain Python: keyword → n-gram."""
+    """Algorithm 1 in plain Python, literal matches first: keyword → n-gram."""
     words = text.split()
     names_ = [keyword.name for keyword in SPEC.keywords]
     near = []
@@ -154,10 +154,10 @@ def slow(text: str, threshold: float) -> dict[str, str]:
             best = max(range(len(names_)), key=lambda place: (scores[place], -place))
             shared = sum(ngram in parts(name) for name in names_) > 1
             if (scores[best] > threshold or ngram in names_) and not shared:
-                near.append((-scores[best], start - end, start, best, end))
+                near.append((ngram not in names_, -scores[best], start - end, start, best, end))
     taken: set[int] = set()
     found: dict[str, str] = {}
-    for _, _, start, best, end in sorted(near):
+    for _, _, _, start, best, end in sorted(near):
         if taken.isdisjoint(range(start, end)):
             taken |= set(range(start, end))
             found.setdefault(names_[best], " ".join(words[start:end]))
@@ -210,12 +210,94 @@ def slow_choice(text: str, count: int, diversity: float) -> set[str]:
 @needs_keybert
 @pytest.mark.parametrize("diversity", [0.0, 0.2, 0.7])
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_keybert_chooses_among_the_whole_vocabulary(diversity: float, count: int) -> None:
+def test_with_a_diversity_mmr_chooses_among_the_whole_vocabulary(diversity: float, count: int) -> None:
+    """Literal matches apart, which always count."""
     for text in (*TEXTS[:8], "cyclist entering ego lane"):
         found = one(text, "keybert", threshold=0.0, diversity=diversity, chosen=count)
         everyone = {*found.keywords, *(lost.mapped.keyword for lost in found.dropped)}
-        assert {keyword.name for keyword in everyone} <= slow_choice(text, count, diversity)
-        assert everyone
+        literal = {keyword.name for keyword in SPEC.keywords if keyword.name in text}
+        assert {keyword.name for keyword in everyone} - literal <= slow_choice(text, count, diversity)
+        assert literal <= set(names(found))
+
+
+OFFSIDE = """
+from hashlib import sha256
+
+def near_a_wrong_keyword(texts):
+    return [_vector("turning right" if "turning" in text else text) for text in texts]
+
+def _vector(text):
+    return [byte - 127.5 for byte in sha256(text.encode()).digest()]
+"""
+MANY = Vocabulary.of({"ego": ["turning left", "turning right"], "scene": [f"scene{number}" for number in range(40)]})
+
+
+@pytest.fixture
+def offside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A model for which every phrase with turning is *turning right*, and others are like nothing else."""
+    (tmp_path / "offside_model.py").write_text(OFFSIDE)
+    monkeypatch.chdir(tmp_path)
+    return "offside_model:near_a_wrong_keyword"
+
+
+@pytest.mark.parametrize(
+    ("method", "diversity"),
+    [("embedding", None), *(pytest.param("keybert", level, marks=needs_keybert) for level in (None, 0.2))],
+)
+def test_no_literal_match_is_lost_or_inverted(method: str, diversity: float | None, offside: str) -> None:
+    """KeyBERT's MMR kept 12 keywords of the whole text, and dropped literal matches that were not among them."""
+    texts = [", ".join(["turning left", *(f"scene{(row + 7 * step) % 40}" for step in range(4))]) for row in range(40)]
+    found = map_texts(texts, MANY, Settings(method, offside, diversity=diversity))
+    assert [", ".join(names(extraction)) for extraction in found] == texts
+    assert all(mapped.score == 1 for extraction in found for mapped in extraction.mapped)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_words_of_a_literal_match_mean_no_other_keyword(method: str, offside: str) -> None:
+    """Also where the longer n-gram around them scores 1 with another keyword."""
+    (found,) = map_texts(["van turning left"], MANY, Settings(method, offside))
+    assert [(mapped.keyword.name, mapped.ngram) for mapped in found.mapped] == [("turning left", "turning left")]
+    reasons = {lost.mapped.ngram: lost.reason for lost in found.dropped}
+    assert set(reasons) >= {"turning", "van turning", "van turning left"}
+    assert all("'turning left'" in reasons[ngram] for ngram in ("van turning", "van turning left"))
+
+
+@needs_keybert
+def test_the_scores_of_ngrams_are_those_of_keybert() -> None:
+    """KeyBERT.extract(n-gram, V) of Algorithm 1: a vectorizer that finds every keyword in every n-gram."""
+    from keybert import KeyBERT
+    from keybert.backend import BaseEmbedder
+    from scipy.sparse import csr_matrix
+
+    listed = [keyword.name for keyword in SPEC.keywords]
+
+    class WholeVocabulary:
+        def fit(self, documents: list[str]) -> "WholeVocabulary":
+            return self
+
+        def get_feature_names_out(self) -> np.ndarray:
+            return np.array(listed)
+
+        def transform(self, documents: list[str]) -> object:
+            return csr_matrix(np.ones((len(documents), len(listed))))
+
+    class Backend(BaseEmbedder):  # type: ignore[misc, unused-ignore]
+        def embed(self, documents: list[str], verbose: bool = False) -> np.ndarray:
+            return model().embed(list(documents))
+
+    bert = KeyBERT(model=Backend())
+    for text in ("cyclist entering ego lane", "truck turning left on highway", *TEXTS[:5]):
+        found = one(text, "keybert", threshold=0.3)
+        compared = [mapped for mapped in found.mapped if mapped.score < 1]
+        assert compared
+        for mapped in compared:
+            (best,) = bert.extract_keywords([mapped.ngram], vectorizer=WholeVocabulary(), top_n=1)
+            assert best == (mapped.keyword.name, pytest.approx(mapped.score, abs=1e-4))
+
+
+def test_a_diversity_is_for_keybert_alone() -> None:
+    with pytest.raises(UsageError, match="diversity"):
+        Settings("embedding", diversity=0.2)
 
 
 @needs_keybert

@@ -26,11 +26,13 @@ _EPILOG = (
     "  karat keywords --file queries.txt --vocabulary clips.csv --method exact --synonyms synonyms.toml\n\n"
     "  karat keywords --check queries.jsonl --vocabulary clips.csv --synonyms synonyms.toml\n\n"
     "The vocabulary is a table of annotations: a row an item, columns whose cells hold keywords, several of them split "
-    "by --separator. Every n-gram of one to three words means the keyword that it comes nearest to, if that is nearer "
-    "than the threshold; of n-grams that overlap the nearer one stands, and what was dropped is told. Methods: exact "
-    "finds names and synonyms as they stand in the text; embedding compares n-grams and keywords as vectors of a "
-    "model; keybert has KeyBERT choose among the vocabulary first. Without --method it is embedding where its model is "
-    "installed, else exact; --check tries all that are installed. Synonyms are TOML:\n\n"
+    "by --separator. Names and synonyms that occur in the text always count. Every other n-gram of one to three words "
+    "means the keyword of the whole vocabulary with the highest score, if that is above the threshold; of n-grams that "
+    "overlap the one with the higher score is kept, and dropped ones are shown with the reason. Methods: exact finds "
+    "names and synonyms alone; embedding also compares n-grams and keywords as vectors of a model; keybert does the "
+    "same by KeyBERT's embedder, and with --diversity compares only with keywords that its MMR chooses for the text. "
+    "The default method is embedding where its model is installed, else exact; --check measures both, and keybert "
+    "where --diversity is given. Synonyms are TOML:\n\n"
     '  ignored = ["video", "show me"]\n\n'
     "  [synonyms]\n\n"
     '  bicyclist = ["cyclist", "someone on a bike"]\n\n'
@@ -73,7 +75,15 @@ def keywords_command(
     ] = "wordllama",
     threshold: Annotated[
         float | None,
-        typer.Option("--threshold", help="An n-gram has to come nearer than this; usually 0.5.", show_default=False),
+        typer.Option("--threshold", help="The score that an n-gram must exceed (default 0.5).", show_default=False),
+    ] = None,
+    diversity: Annotated[
+        float | None,
+        typer.Option(
+            "--diversity",
+            help="Method keybert: let MMR choose keywords for each text, 0 by similarity to 1 by difference.",
+            show_default=False,
+        ),
     ] = None,
     synonyms: Annotated[
         str | None, typer.Option("--synonyms", metavar="FILE", help="Phrases that mean keywords (TOML).")
@@ -97,8 +107,13 @@ def keywords_command(
     annotations = read_annotations(vocabulary, columns, id_column=id_column, separator=separator)
     warn(annotations.notes, quiet=quiet)
     known = annotations.vocabulary
-    methods = method or _usual_methods(model, every=check is not None, quiet=quiet)
-    settings = [Settings(one, model, threshold, synonyms) for one in dict.fromkeys(methods)]
+    methods = method or _default_methods(model, every=check is not None, mmr=diversity is not None, quiet=quiet)
+    if diversity is not None and "keybert" not in methods:
+        raise UsageError(f"--diversity without the method keybert: {', '.join(methods)}", expected="--method keybert")
+    settings = [
+        Settings(one, model, threshold, synonyms, diversity=diversity if one == "keybert" else None)
+        for one in dict.fromkeys(methods)
+    ]
     if check is not None:
         _check(check, known, settings, select, separator, as_json=as_json, quiet=quiet)
     else:
@@ -110,20 +125,22 @@ def _texts_of(file: str | None) -> list[str]:
         return []
     from karat.text.queries import read_queries
 
-    return read_queries(file)["text"].to_list()
+    return read_queries(file, repeats=True)["text"].to_list()
 
 
-def _usual_methods(model: str, *, every: bool, quiet: bool) -> list[str]:
-    """What is installed: of all methods, or the one that is usual."""
+def _default_methods(model: str, *, every: bool, mmr: bool, quiet: bool) -> list[str]:
+    """Return the methods to use where none was named; keybert is one of them only with MMR.
+
+    Without MMR, keybert maps as embedding does.
+    """
     from importlib.util import find_spec
 
-    has_model = model != "wordllama" or find_spec("wordllama") is not None
-    if not has_model:
+    if model == "wordllama" and find_spec("wordllama") is None:
         say("Only exact matches: pip install 'karat[text]' brings a model for others", quiet=quiet)
         return ["exact"]
     if not every:
-        return ["embedding"]
-    return ["exact", "embedding", *(["keybert"] if find_spec("keybert") else [])]
+        return ["keybert" if mmr else "embedding"]
+    return ["exact", "embedding", *(["keybert"] if mmr else [])]
 
 
 def _mapped(

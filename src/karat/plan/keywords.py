@@ -118,6 +118,8 @@ class KeywordsGold(GoldTable):
         for method in (self.mapping.method, *self.mapping.check):
             if MAPPERS.find(method) is None:
                 yield "mapping", str(UnknownName("method", method, MAPPERS.names()))
+        if self.mapping.diversity is not None and "keybert" not in (self.mapping.method, *self.mapping.check):
+            yield "mapping", f"diversity is for the method keybert, but the method is {self.mapping.method}"
         if self.groups is not None:
             for name in self.select:
                 if name not in self.groups:

@@ -14,8 +14,7 @@ from karat.plan.tables import Folder, Table
 from karat.text.keywords import Extraction, Settings, make_mapper, map_texts
 from karat.text.keywords.labelled import KEYWORDS, read_labelled
 from karat.text.keywords.measuring import within
-from karat.text.queries import read_queries
-from karat.text.records import read_records
+from karat.text.queries import query_records, read_queries
 from karat.vocabulary import Vocabulary
 from karat.wording import count, named
 
@@ -30,9 +29,12 @@ class MappingTable(Table):
     method: str = Field("exact", description="exact, embedding or keybert.")
     model: str = Field("wordllama", description="The model of the methods embedding and keybert.")
     threshold: Annotated[float, Field(ge=0, le=1)] | None = Field(
-        None, description="How alike an n-gram and a keyword must be; unset: what is usual for the method."
+        None, description="The score that an n-gram must exceed; unset: the method's default."
     )
     synonyms: str | None = Field(None, description="A TOML file of phrases that mean a keyword.")
+    diversity: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None, description="Let KeyBERT's MMR choose keywords for each text, 0 by similarity to 1 by difference."
+    )
     check: list[str] = Field(
         [], description="Further methods whose quality is measured against given keywords, where they are installed."
     )
@@ -44,6 +46,7 @@ class MappingTable(Table):
             model=self.model,
             threshold=self.threshold if method == self.method else None,
             synonyms=None if self.synonyms is None else folder.path(self.synonyms),
+            diversity=self.diversity if method == "keybert" else None,
         )
 
 
@@ -67,7 +70,7 @@ def given_texts(
 
     ``partly``: only those that have any.
     """
-    if not needed and not any(KEYWORDS in one.fields for one in read_records(Source.open(path))):
+    if not needed and not any(KEYWORDS in one.fields for one in query_records(Source.open(path))):
         return None
     labelled = read_labelled(path, vocabulary, separator=separator, partly=partly)
     ids, texts = [one.id for one in labelled], [one.text for one in labelled]
@@ -152,5 +155,6 @@ def _told(settings: Settings, threshold: float, ids: Sequence[str], found: Seque
         "method": settings.method,
         "model": None if settings.method == "exact" else settings.model,
         "threshold": threshold,
+        **({} if settings.diversity is None else {"diversity": settings.diversity}),
         "queries": {name: one.as_json() for name, one in sorted(zip(ids, found, strict=True), key=itemgetter(0))},
     }

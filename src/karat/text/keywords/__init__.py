@@ -101,13 +101,16 @@ class Settings:
     method: str = "exact"
     model: str = "wordllama"
     threshold: float | None = None
-    """An n-gram has to come nearer than this; None is what is usual for the method. What stands literally counts."""
+    """The score that an n-gram must exceed; None is the method's default. Literal matches always count."""
     synonyms: str | Path | None = None
     ngrams: tuple[int, int] = (1, 3)
-    diversity: float = 0.2
-    """Of the keywords that KeyBERT chooses: 0 is by similarity alone, 1 by difference alone."""
+    diversity: float | None = None
+    """Let KeyBERT's MMR choose keywords for each text first, from 0 (by similarity alone) to 1 (by difference alone).
+
+    None is Algorithm 1 of the driving protocol: each n-gram is compared with the whole vocabulary.
+    """
     chosen: int = 12
-    """How many spellings of keywords KeyBERT chooses for a text before the threshold is looked at."""
+    """The number of spellings that MMR chooses for a text, where there is a diversity."""
 
     def __post_init__(self) -> None:
         low, high = self.ngrams
@@ -116,7 +119,10 @@ class Settings:
             raise UsageError(found, where="keywords", expected=f"something like 1 to 3, at most {_MOST_WORDS}")
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise UsageError(f"a threshold of {self.threshold:g}", where="keywords", expected="0 to 1")
-        if not 0 <= self.diversity <= 1:
+        if self.diversity is not None and self.method != "keybert":
+            found = f"a diversity for the method {self.method}"
+            raise UsageError(found, where="keywords", expected="the method keybert, whose MMR it is for")
+        if self.diversity is not None and not 0 <= self.diversity <= 1:
             raise UsageError(f"a diversity of {self.diversity:g}", where="keywords", expected="0 to 1")
         if self.chosen < 1:
             raise UsageError(f"{self.chosen} keywords to choose", where="keywords", expected="1 or more")
@@ -137,6 +143,8 @@ class Candidate:
     """Other keywords that the same words came near to, though less."""
     sharing: tuple[int, ...] = ()
     """Keywords that have these words in common, so that they mean none of them."""
+    literal: bool = False
+    """The words are a name or a synonym of the keyword, so that no comparison of vectors may take them away."""
 
 
 class Mapper(Protocol):

@@ -1,4 +1,7 @@
-"""By embeddings: each n-gram means the keyword that it comes nearest to, if that is near enough."""
+"""Embedding method: each n-gram means the keyword with the highest cosine, if that is above the threshold.
+
+This is Algorithm 1 of the driving protocol: an argmax over the whole vocabulary for every n-gram.
+"""
 
 from collections.abc import Sequence
 
@@ -12,45 +15,46 @@ from karat.vocabulary import Vocabulary
 
 __all__ = ["Embedding"]
 
-_USUAL_THRESHOLD = 0.5
+_DEFAULT_THRESHOLD = 0.5
 _LOOKED_AT = 8
-"""Spellings nearest to an n-gram: the first is its keyword, the next of another keyword is who was beaten."""
+"""Spellings nearest to an n-gram: the first is its keyword, the next of another keyword is the one that it beat."""
 
 
 @MAPPERS.register("embedding")
 class Embedding:
-    """What stands in a text literally has score 1, whatever its length; other n-grams are compared."""
+    """Names and synonyms that occur literally have score 1, whatever their length; other n-grams are compared."""
 
     about = "n-grams and keywords as vectors of a model, by their cosine"
 
     def __init__(self, vocabulary: Vocabulary, settings: Settings) -> None:
-        self.threshold = _USUAL_THRESHOLD if settings.threshold is None else settings.threshold
+        self.threshold = _DEFAULT_THRESHOLD if settings.threshold is None else settings.threshold
         self._near = Near(vocabulary, settings)
         self.notes = self._near.spellings.notes
 
     def candidates(self, texts: Sequence[str], progress: Progress = no_progress) -> list[list[Candidate]]:
         read = [self._near.read(text) for text in texts]
-        ngrams = self._near.ngrams(read, progress)
-        found = self._nearest(ngrams)
-        return [[*one.literal, *self._compared(one, ngrams, found, self.threshold)] for one in read]
-
-    def _nearest(self, ngrams: Ngrams) -> Neighbours:
-        found = nearest(ngrams.vectors, self._near.known[1], _LOOKED_AT)
-        return Neighbours(found.items, np.round(found.scores, DIGITS))
-
-    def _compared(self, one: Read, ngrams: Ngrams, found: Neighbours, threshold: float) -> list[Candidate]:
-        literal = {(candidate.start, candidate.end) for candidate in one.literal}
-        compared = []
-        for span in one.spans:
-            row = ngrams.row_of.get(one.words.phrase(*span))
-            if row is None or span in literal or found.scores[row, 0] <= threshold:
-                continue
-            near = found.items[row] != NOBODY
-            columns, scores = found.items[row, near].tolist(), found.scores[row, near].tolist()
-            compared.append(self._near.candidate(one.words, span, columns, scores, threshold))
-        return compared
+        compared = self._compared(texts, read, self.threshold, progress)
+        return [[*one.literal, *others] for one, others in zip(read, compared, strict=True)]
 
     def nearest(self, text: str, count: int) -> list[Candidate]:
-        one = self._near.read(text)
-        ngrams = self._near.ngrams([one])
-        return best_first(self._compared(one, ngrams, self._nearest(ngrams), ANY), count)
+        (found,) = self._compared([text], [self._near.read(text)], ANY, no_progress)
+        return best_first(found, count)
+
+    def _compared(
+        self, texts: Sequence[str], read: Sequence[Read], threshold: float, progress: Progress
+    ) -> list[list[Candidate]]:
+        """Return, for each text, its n-grams that are not literal and score above the threshold."""
+        ngrams = self._near.ngrams(read, progress)
+        scored = nearest(ngrams.vectors, self._near.known[1], _LOOKED_AT)
+        scored = Neighbours(scored.items, np.round(scored.scores, DIGITS))
+        return [self._above(one, ngrams, scored, threshold) for one in read]
+
+    def _above(self, one: Read, ngrams: Ngrams, scored: Neighbours, threshold: float) -> list[Candidate]:
+        found = []
+        for span in self._near.open_spans(one, ngrams):
+            row = ngrams.row_of[one.words.phrase(*span)]
+            if scored.scores[row, 0] > threshold:
+                near = scored.items[row] != NOBODY
+                columns, scores = scored.items[row, near].tolist(), scored.scores[row, near].tolist()
+                found.append(self._near.candidate(one.words, span, columns, scores, threshold))
+        return found

@@ -95,6 +95,11 @@ class Near:
         directed = np.flatnonzero(vectors.any(axis=1))
         return Ngrams({phrases[place]: row for row, place in enumerate(directed.tolist())}, vectors[directed])
 
+    def open_spans(self, one: Read, ngrams: Ngrams) -> list[Span]:
+        """Return the n-grams of a text that have to be compared: those with a direction that are not literal."""
+        literal = {(candidate.start, candidate.end) for candidate in one.literal}
+        return [span for span in one.spans if span not in literal and one.words.phrase(*span) in ngrams.row_of]
+
     def candidate(
         self, words: Words, span: Span, columns: Sequence[int], scores: Sequence[float], threshold: float
     ) -> Candidate:

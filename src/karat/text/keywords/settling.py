@@ -14,7 +14,8 @@ _NAMED = 3
 def settle(
     text: str, candidates: Sequence[Candidate], vocabulary: Vocabulary, method: str, groups: Sequence[str] | None = None
 ) -> Extraction:
-    """Best first: the higher score, then the longer n-gram, then the earlier, then the vocabulary's order.
+    """Keep candidates best first: literal matches, then the higher score, the longer n-gram, the earlier n-gram, the
+    vocabulary's order.
 
     A candidate whose words are taken, in part or whole, is dropped; so is one whose keyword is there already, though
     its words are taken then; so is a part that several keywords share. Of what is left, keywords of groups that are not
@@ -77,8 +78,8 @@ def best_first(candidates: Iterable[Candidate], count: int) -> list[Candidate]:
     return list(found.values())[:count]
 
 
-def _order(one: Candidate) -> tuple[float, int, int, int]:
-    return -one.score, one.start - one.end, one.start, one.number
+def _order(one: Candidate) -> tuple[bool, float, int, int, int]:
+    return not one.literal, -one.score, one.start - one.end, one.start, one.number
 
 
 def _shared(one: Candidate, vocabulary: Vocabulary) -> str:
@@ -93,6 +94,8 @@ def _overlapping(one: Candidate, winner: Candidate, vocabulary: Vocabulary) -> s
         return f"found by {winner.ngram!r} ({winner.score:.2f}), which it overlaps"
     if winner.score > one.score:
         how = f"comes nearer to {name} ({winner.score:.2f})"
+    elif winner.literal and not one.literal:
+        how = f"is a literal match of {name}"
     elif winner.end - winner.start > one.end - one.start:
         how = f"is longer, and means {name}"
     elif winner.start < one.start:

@@ -57,8 +57,10 @@ class Spellings:
             if same:
                 shown, own = words.phrase(start, end), words.compared[start:end]
                 as_written = sorted(same, key=lambda one: one.phrase != own)
-                first, *others = (Candidate(start, end, one.number, 1.0, shown, one.shown) for one in as_written)
-                yield Candidate(start, end, first.number, 1.0, shown, first.spelling, tuple(others))
+                first, *others = (
+                    Candidate(start, end, one.number, 1.0, shown, one.shown, literal=True) for one in as_written
+                )
+                yield Candidate(start, end, first.number, 1.0, shown, first.spelling, tuple(others), literal=True)
 
     @cached_property
     def _owners(self) -> dict[Phrase, dict[int, None]]:
