@@ -1,6 +1,8 @@
 """Which format a file is in: its content first, its suffix where the content leaves it open, --format above both."""
 
 import io
+import pickle
+import subprocess
 import sys
 from pathlib import Path
 
@@ -320,3 +322,15 @@ def test_a_file_of_vectors_whose_name_looks_like_a_pattern(tmp_path: Path) -> No
 def test_another_encoding_is_an_error_and_no_run(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match="UTF-16"):
         holds_vectors(put(tmp_path, name, '{"a": [0.5, 1.0]}'.encode("utf-16")))
+
+
+@pytest.mark.parametrize("name", ["run.pkl", "run.trec", "run"])
+def test_a_pickled_run_is_refused_with_the_line_that_converts_it(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(pickle.dumps({"q": {"a": 1.5}}))
+    with pytest.raises(DataError, match="pickled") as caught:
+        read(path, "run")
+    line = str(caught.value.hint)
+    command = line[line.index('python -c "') + len('python -c "') : line.rindex('"')]
+    subprocess.run([sys.executable, "-c", command], check=True, timeout=60)
+    assert read(tmp_path / "run.json", "run").rows() == [("q", "a", 1.5)]

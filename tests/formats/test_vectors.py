@@ -3,6 +3,8 @@
 import io
 import json
 import pickle
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -261,7 +263,7 @@ BROKEN: list[tuple[str, str | bytes, str]] = [
     ("array.npz", NPY, "NumPy's format"),
     ("crc.npz", NPZ.replace(ARRAY.tobytes(), bytes(24)), "CRC"),
     ("text.npz", zip_of("a.txt", b"hello"), "a.txt is no array"),
-    ("hollow.npz", zip_of("a.npy", b""), "no array"),
+    ("hollow.npz", zip_of("a.npy", b""), "NumPy's format"),
     ("none.npz", npz(), "found 0 arrays"),
     ("ids_only.npz", npz(ids=np.array(IDS)), "found 0 arrays"),
     ("header.npy", by_header("{'descr': '<f4', 'shape': (3, 2)"), "NumPy's format"),
@@ -293,3 +295,84 @@ def test_what_is_not_there_or_of_no_known_kind(tmp_path: Path) -> None:
     assert "folder" in str(refused(tmp_path))
     error = refused(put(tmp_path, "v.bin", NPY))
     assert isinstance(error, UsageError) and all(suffix in str(error.expected) for suffix in VECTOR_SUFFIXES)
+
+
+# --- inputs that have to be converted, or to be chosen from -------------------------------------------------------
+
+
+def converts(error: KaratError, folder: Path) -> None:
+    """Run the line that the error gives, which the owner of the file may run."""
+    line = str(error.hint)
+    command = line[line.index('python -c "') + len('python -c "') : line.rindex('"')]
+    subprocess.run([sys.executable, "-c", command], cwd=folder, check=True, timeout=120)
+
+
+def test_an_array_for_each_id(tmp_path: Path) -> None:
+    """np.savez(path, **{id: vector}) was refused: three arrays that may be vectors."""
+    path = put(tmp_path, "v.npz", npz(**dict(zip(IDS, ARRAY, strict=True))))
+    holds(read_vectors(path), np.float32)
+
+
+def test_arrays_for_ids_must_be_of_one_length_and_have_names(tmp_path: Path) -> None:
+    path = put(tmp_path, "v.npz", npz(x=ARRAY[0], y=ARRAY[1], z=ARRAY[2, :1]))
+    assert "unequal length: z of other than 2 numbers" in str(refused(path))
+    buffer = io.BytesIO()
+    np.savez(buffer, *ARRAY)
+    assert "3 arrays without a name" in str(refused(put(tmp_path, "w.npz", buffer.getvalue())))
+
+
+@pytest.mark.parametrize("name", ["movie_ids", "item_id", "movieIds", "IDS_id", "id"])
+def test_ids_under_another_name(tmp_path: Path, name: str) -> None:
+    """np.savez(path, movie_ids=…, embeddings=…) was refused: two arrays that may be vectors."""
+    path = put(tmp_path, "v.npz", npz(**{name: np.array(IDS), "embeddings": ARRAY}))
+    holds(read_vectors(path), np.float32)
+    holds(read_vectors(f"{path}:embeddings"), np.float32)
+
+
+def test_centroids_are_no_ids(tmp_path: Path) -> None:
+    path = put(tmp_path, "v.npz", npz(centroids=ARRAY, embeddings=ARRAY))
+    assert "centroids, embeddings" in str(refused(path))
+
+
+@pytest.mark.parametrize("name", ["v.npz", "v.npy", "v.ids.npy"])
+def test_object_arrays_are_refused_with_the_line_that_converts_them(tmp_path: Path, name: str) -> None:
+    ids, rows = np.array(IDS, dtype=object), np.empty(3, dtype=object)
+    rows[:] = list(ARRAY)
+    content = {"v.npz": npz(vectors=ARRAY, movie_ids=ids), "v.npy": npy(rows), "v.ids.npy": npy(ids)}
+    path = put(tmp_path, name, content[name])
+    if name == "v.ids.npy":
+        path = put(tmp_path, "v.npy", npy(ARRAY))
+    error = refused(path)
+    assert isinstance(error, DataError) and "pickled" in str(error)
+    converts(error, tmp_path)
+    holds(read_vectors(path), np.float32, ["0", "1", "2"] if name == "v.npy" else IDS)
+
+
+@pytest.mark.parametrize("name", ["v.pkl", "v.pickle", "v.bin", "v"])
+def test_pickles_are_refused_with_the_line_that_converts_them(tmp_path: Path, name: str) -> None:
+    path = put(tmp_path, name, pickle.dumps(dict(zip(IDS, ARRAY, strict=True))))
+    error = refused(path)
+    assert isinstance(error, DataError) and "pickled" in str(error)
+    converts(error, tmp_path)
+    holds(read_vectors(tmp_path / "v.npz"), np.float32)
+
+
+@pytest.mark.parametrize("name", ["v.pt", "v.pth", "pytorch_model.bin"])
+def test_tensors_of_torch_are_refused_with_the_line_that_converts_them(tmp_path: Path, name: str) -> None:
+    error = refused(put(tmp_path, name, zip_of("archive/data.pkl", pickle.dumps({}))))
+    assert isinstance(error, DataError) and "weights_only=True" in str(error.hint)
+
+
+def test_spaces_within_each_id(tmp_path: Path) -> None:
+    """{id: {space: vector}} was read as spaces that are called by the ids."""
+    tree = {name: {"title": row, "plot": [7.0, 7.0]} for name, row in zip(IDS, ROWS, strict=True)}
+    path = put(tmp_path, "v.json", json.dumps(tree))
+    error = refused(path)
+    assert "2 spaces that may be vectors: title, plot" in str(error) and f"{path}:title" in str(error.hint)
+    holds(read_vectors(f"{path}:title"), np.float64)
+    assert "title, plot" in str(refused(f"{path}:nothing"))
+    only = put(tmp_path, "only.json", json.dumps({name: {"title": row} for name, row in zip(IDS, ROWS, strict=True)}))
+    holds(read_vectors(only), np.float64)
+    del tree["y"]["title"]
+    put(tmp_path, "v.json", json.dumps(tree))
+    assert "no vector of the space 'title' for y" in str(refused(f"{path}:title"))

@@ -89,6 +89,7 @@ def read(given: str | Path | Source, kind: str, form: str | None = None) -> pl.D
     source = given if isinstance(given, Source) else Source.open(given)
     if form is not None and form not in _READERS:
         raise UnknownName("format", form, FORMATS)
+    source.refuse_pickle(kind)
     _refuse_reports(source, kind)
     frame = _READERS[form or format_of(source)](source, kind)
     if frame.is_empty():

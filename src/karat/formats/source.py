@@ -1,6 +1,8 @@
 """What is to be read: a path, or standard input; compressed or not."""
 
+import io
 import sys
+import zipfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +19,10 @@ COMPRESSIONS: dict[str, Packing] = {".gz": "gzip", ".zst": "zstd"}
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _OTHER_PACKINGS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
 _OTHER_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_PICKLE_SUFFIXES = {
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle"),
+    **dict.fromkeys((".pt", ".pth"), "torch"),
+}
 _HEAD_BYTES = 1 << 16
 _HEAD_LINES = 50
 
@@ -132,6 +138,51 @@ class Source:
 
     def is_parquet(self) -> bool:
         return self._start(4) == b"PAR1"
+
+    @cached_property
+    def pickle_kind(self) -> str | None:
+        """``pickle`` or ``torch`` for files that hold pickled objects, by their content or suffix; else None."""
+        start = self._start(4)
+        if start == b"PK\x03\x04":
+            try:
+                held = self.path if self.path is not None and self.held is None else io.BytesIO(self.content)
+                with zipfile.ZipFile(held) as archive:
+                    if any(name.endswith("data.pkl") for name in archive.namelist()):
+                        return "torch"
+            except (zipfile.BadZipFile, OSError):
+                pass
+        elif start[:1] == b"\x80" and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+            return _PICKLE_SUFFIXES.get(plain_suffix(self.name), "pickle")
+        return _PICKLE_SUFFIXES.get(plain_suffix(self.name))
+
+    def refuse_pickle(self, kind: str) -> None:
+        """Refuse pickled objects, with the line that converts them; ``kind`` is ``vectors``, ``gold`` or ``run``."""
+        if self.pickle_kind is None:
+            return
+        path = Path(self.name)
+        load = {
+            "torch": f"import torch; d = torch.load({self.name!r}, weights_only=True)",
+            "pickle": f"import pickle; d = pickle.load(open({self.name!r}, 'rb'))",
+        }[self.pickle_kind]
+        matrix = ""
+        target = str(path.with_suffix({"vectors": ".npz"}.get(kind, ".json")))
+        if kind != "vectors":
+            shape, save = "{query: {item: number}}", f"import json; json.dump(d, open({target!r}, 'w'), default=float)"
+        else:
+            plain = ".detach().float().cpu().numpy()" if self.pickle_kind == "torch" else ""
+            stack = "torch" if self.pickle_kind == "torch" else "np"
+            vectors = f"{stack}.stack(list(d.values())){plain}"
+            shape = "{id: vector}"
+            matrix = f" If it is a matrix, end with np.save({str(path.with_suffix('.npy'))!r}, d{plain})."
+            save = f"import numpy as np; np.savez({target!r}, ids=np.array(list(d), dtype=str), vectors={vectors})"
+        raise DataError(
+            "the file holds pickled Python objects, which can run code when they are opened",
+            where=self.name,
+            expected="vectors in .npz, .npy, .safetensors, .parquet or .json"
+            if kind == "vectors"
+            else f"a {kind} as TREC, JSON, JSONL, CSV or Parquet",
+            hint=f'If you trust the file and it is a dict {shape}, convert it: python -c "{load}; {save}".{matrix}',
+        )
 
     def damaged(self, error: Exception) -> DataError:
         kind = self.compression or "data"

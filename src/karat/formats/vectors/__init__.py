@@ -37,6 +37,7 @@ def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None
     """
     path, key = split_off_key(str(given))
     source = Source.open(path)
+    source.refuse_pickle("vectors")
     reader = _READERS.get(plain_suffix(path))
     if reader is None:
         raise UsageError(

@@ -1,6 +1,8 @@
 """NumPy's own files: one array in .npy, several by name in .npz. Pickles are never opened."""
 
 import io
+import re
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
@@ -11,7 +13,8 @@ from numpy.typing import NDArray
 
 from karat.errors import DataError, KaratError
 from karat.formats.source import Source
-from karat.formats.vectors.checks import Raw, the_only_one
+from karat.formats.vectors.checks import Raw, check_lengths, the_only_one
+from karat.formats.vectors.headers import array_header
 from karat.formats.vectors.metadata import METADATA_NAME, VALUES_NAME, parse_metadata
 from karat.types import Matrix
 from karat.variants import DTYPES, Codes, decode
@@ -19,13 +22,32 @@ from karat.variants import DTYPES, Codes, decode
 __all__ = ["ID_NAMES", "ids_of", "load", "read_npy", "read_npz"]
 
 ID_NAMES = ("ids", "id", "item_ids", "item_id", "names", "keys")
-_ARCHIVES, _PICKLE = (b"PK\x03\x04", b"PK\x05\x06"), b"\x80"
+_LIKE_IDS = re.compile(r"(^|_)ids?$|[a-z]I[dD]s?$")
+"""movie_ids, item_id and movieIds, but not centroids."""
+_WITHOUT_NAME = re.compile(r"arr_[0-9]+$")
+_ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
 
 
-def load(source: Source) -> Any:
-    """The array of an .npy file, or an error that says why there is none."""
+def load(source: Source, holds: str = "vectors") -> Any:
+    """Return the array of an .npy file of ``vectors`` or ``ids``, or raise an error that says why there is none."""
+    source.refuse_pickle("vectors")
     with _opened(source) as file:
+        _, dtype = array_header(file)
+        if dtype.hasobject:
+            plain = "a.astype(str)" if holds == "ids" else "np.stack(list(a.ravel())).astype('float32')"
+            loaded, saved = f"a = np.load({source.name!r}, allow_pickle=True)", f"np.save({source.name!r}, {plain})"
+            raise _objects(source.name, f"{loaded}; {saved}")
+        file.seek(0)
         return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def _objects(where: str, conversion: str) -> DataError:
+    return DataError(
+        "holds pickled Python objects (dtype object), which can run code when they are opened",
+        where=where,
+        expected="numbers, or strings of NumPy's own type",
+        hint=f'If you trust the file, convert it: python -c "import numpy as np; {conversion}"',
+    )
 
 
 @contextmanager
@@ -33,22 +55,13 @@ def _opened(source: Source) -> Iterator[BinaryIO]:
     """The file while NumPy reads it, and an error that says why it cannot."""
     held = source.path is None or source.held is not None
     with io.BytesIO(source.content) if held or source.path is None else source.path.open("rb") as file:
-        start = file.read(2)
-        file.seek(0)
         try:
             yield file
         except KaratError:
             raise
         except Exception as error:  # a header goes through Python's tokenizer, and what that raises is anybody's guess
-            pickled = start.startswith(_PICKLE) or "pickle" in str(error)
-            raise DataError(
-                "holds pickled Python objects, which can run code when opened: refused"
-                if pickled
-                else f"cannot be read as NumPy's format: {error}",
-                where=source.name,
-                expected="plain numbers",
-                hint="Save it again with np.save(path, np.stack(vectors).astype('float32'))." if pickled else None,
-            ) from error
+            found = f"cannot be read as NumPy's format: {error}"
+            raise DataError(found, where=source.name, expected="plain numbers") from error
 
 
 def read_npy(source: Source, key: str | None) -> Raw:
@@ -59,7 +72,10 @@ def read_npy(source: Source, key: str | None) -> Raw:
 
 
 def read_npz(source: Source, key: str | None) -> Raw:
-    """Arrays by name, one of which may be the ids; those of one array among several are called ``{array}_ids``."""
+    """Read arrays by name: one of them the ids, or a vector for each id as ``np.savez(path, **{id: vector})`` writes.
+
+    The ids of one array among several are called ``{array}_ids``.
+    """
     with _opened(source) as file:
         if file.read(4) not in _ARCHIVES:
             raise ValueError("no archive of arrays")
@@ -67,10 +83,17 @@ def read_npz(source: Source, key: str | None) -> Raw:
         with np.load(file, allow_pickle=False) as held:
             members = held.zip.namelist()
             names = [name.removesuffix(".npy") for name in members if name.endswith(".npy")] or list(held.files)
+            if key is None and len(names) > 1 and _are_single_vectors(held.zip, names):
+                return _by_id(names, [held[name] for name in names], source.name)
             id_name = next((name for name in (f"{key}_ids", *ID_NAMES) if name in names and name != key), None)
+            like_ids = [name for name in names if _LIKE_IDS.search(name) and name != key]
+            if id_name is None and len(like_ids) == 1:
+                id_name = like_ids[0]
             arrays = [name for name in names if name != id_name and not _are_ids_of(name, names)]
             chosen = the_only_one(arrays, key, "array", source.name)
             id_name = f"{chosen}_ids" if f"{chosen}_ids" in names else id_name
+            for name in filter(None, (chosen, id_name)):
+                _refuse_objects(held.zip, name, source.name, "ids" if name == id_name else "vectors")
             values, ids = held[chosen], None if id_name is None else held[id_name]
             record = held.zip.read(METADATA_NAME) if METADATA_NAME in members and chosen == VALUES_NAME else None
     if not isinstance(values, np.ndarray):
@@ -78,6 +101,37 @@ def read_npz(source: Source, key: str | None) -> Raw:
     if record is not None:
         values = _decoded(values, parse_metadata(record, source.name), source.name)
     return Raw(values, None if ids is None else ids_of(ids, f"{source.name}:{id_name}"))
+
+
+def _header(archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    with archive.open(f"{name}.npy") as file:
+        return array_header(file)
+
+
+def _are_single_vectors(archive: zipfile.ZipFile, names: list[str]) -> bool:
+    """Whether every array is one row of numbers."""
+    return all(len(shape) == 1 and dtype.kind in "fiu" for shape, dtype in (_header(archive, name) for name in names))
+
+
+def _by_id(names: list[str], vectors: list[NDArray[Any]], where: str) -> Raw:
+    if all(map(_WITHOUT_NAME.match, names)):
+        raise DataError(
+            f"found {len(names):,} arrays without a name, one vector each",
+            where=where,
+            expected="ids",
+            hint="Save them with np.savez(path, ids=ids, vectors=np.stack(vectors)).",
+        )
+    ids = pl.Series("id", names, dtype=pl.String)
+    check_lengths(np.array([len(one) for one in vectors]), ids, where)
+    return Raw(np.stack(vectors), ids)
+
+
+def _refuse_objects(archive: zipfile.ZipFile, name: str, path: str, holds: str) -> None:
+    if f"{name}.npy" in archive.namelist() and _header(archive, name)[1].hasobject:
+        array = f"a[{name!r}]"
+        plain = f"{array}.astype(str)" if holds == "ids" else f"np.stack(list({array}.ravel())).astype('float32')"
+        loaded, saved = f"a = dict(np.load({path!r}, allow_pickle=True))", f"np.savez({path!r}, **a)"
+        raise _objects(f"{path}:{name}", f"{loaded}; {array} = {plain}; {saved}")
 
 
 def _are_ids_of(name: str, names: list[str]) -> bool:

@@ -10,9 +10,10 @@ from karat.blocks import cut_rows
 from karat.errors import DataError
 from karat.types import Matrix, Vectors
 
-__all__ = ["Raw", "as_floats", "checked", "listed", "names_of", "the_only_one"]
+__all__ = ["Raw", "as_floats", "check_lengths", "checked", "listed", "names_of", "the_only_one"]
 
 _LISTED = 5
+_CHOICES_LISTED = 20
 _ROWS_AT_ONCE = 1 << 14
 
 
@@ -24,18 +25,21 @@ class Raw:
     ids: pl.Series | None = None
 
 
-def listed(names: pl.Series | list[str]) -> str:
+def listed(names: pl.Series | list[str], most: int = _LISTED) -> str:
     """The first few, and how many more there are."""
-    more = f" … ({len(names):,} in all)" if len(names) > _LISTED else ""
-    return ", ".join(map(str, names[:_LISTED])) + more
+    more = f" … ({len(names):,} in all)" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
 
 
 def the_only_one(names: list[str], key: str | None, what: str, where: str) -> str:
     """The one that the key names, or the only one there is."""
     if key is not None and key not in names:
-        raise DataError(f"no {what} is called {key!r}", where=where, expected=f"one of {', '.join(names) or 'none'}")
+        expected = f"one of {listed(names, _CHOICES_LISTED)}" if names else "none"
+        raise DataError(f"no {what} is called {key!r}", where=where, expected=expected)
     if key is None and len(names) != 1:
-        found = f"found {len(names)} {what}s that may be vectors" + (f": {', '.join(names)}" if names else "")
+        found = f"found {len(names)} {what}s that may be vectors" + (
+            f": {listed(names, _CHOICES_LISTED)}" if names else ""
+        )
         hint = f"Name one: {where}:{names[0]}" if names else None
         raise DataError(found, where=where, expected="one", hint=hint)
     return names[0] if key is None else key
@@ -90,3 +94,17 @@ def names_of(ids: pl.Series, where: str) -> pl.Series:
         row = int((names.is_null() | (names == "")).arg_max() or 0)
         raise DataError(f"row {row + 1:,} has no id", where=where, expected="an id in every row")
     return names
+
+
+def check_lengths(lengths: NDArray[np.integer], ids: pl.Series, where: str) -> int:
+    """The length that most have; an error that names those of another."""
+    found, counts = np.unique(lengths, return_counts=True)
+    usual = int(found[counts.argmax()]) if len(found) else 0
+    if len(found) > 1:
+        odd = ids.filter(pl.Series(lengths != usual))
+        raise DataError(
+            f"vectors of unequal length: {listed(odd)} of other than {usual:,} numbers",
+            where=where,
+            expected="one length for all",
+        )
+    return usual

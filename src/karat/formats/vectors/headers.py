@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,7 @@ import polars as pl
 from karat.errors import DataError, KaratError, UsageError
 from karat.formats.source import plain_suffix
 
-__all__ = ["Header", "read_headers", "reading"]
+__all__ = ["Header", "array_header", "read_headers", "reading"]
 
 _TENSOR_TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "uint8"}
 
@@ -77,11 +77,12 @@ def _npz_headers(path: Path) -> list[Header]:
 
 
 def _matrix(key: str | None, file: Any) -> list[Header]:
-    shape, dtype = _array_header(file)
+    shape, dtype = array_header(file)
     return [Header(key, shape[0], shape[1], str(dtype))] if len(shape) == 2 and dtype.kind in "fiu" else []
 
 
-def _array_header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def array_header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return the shape and type of an array in NumPy's format; the numbers are not read."""
     readers = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
     major, _ = np.lib.format.read_magic(file)
     if major not in readers:

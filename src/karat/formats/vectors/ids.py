@@ -38,7 +38,7 @@ def read_ids(given: str) -> pl.Series:
     if column is not None:
         raise UsageError(f"{path} has no columns", hint=f"Leave :{column} away.")
     if suffix == ".npy":
-        return ids_of(load(source), path)
+        return ids_of(load(source, "ids"), path)
     if suffix == ".json":
         return ids_of_json(source.text(), path)
     return source.lines().rename("id")

@@ -10,7 +10,8 @@ from karat.formats.source import Source, plain_suffix
 
 __all__ = ["holds_vectors"]
 
-_ALWAYS = (".npy", ".npz", ".safetensors")
+_ALWAYS = (".npy", ".npz", ".safetensors", ".pt", ".pth", ".pkl", ".pickle", ".joblib")
+"""Of pickles too: they are refused as vectors, which they mostly are where either is possible."""
 _FEWEST_NUMBERS = 2
 
 

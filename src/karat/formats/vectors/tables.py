@@ -10,7 +10,7 @@ import polars as pl
 from karat.columns import find_id_column
 from karat.errors import DataError
 from karat.formats.source import Source
-from karat.formats.vectors.checks import Raw, listed, the_only_one
+from karat.formats.vectors.checks import Raw, check_lengths, listed, the_only_one
 
 __all__ = ["read_json", "read_jsonl", "read_parquet"]
 
@@ -72,19 +72,36 @@ _OBJECTS = '{"id": …, "vector": [numbers]} for each vector'
 
 
 def read_json(source: Source, key: str | None) -> Raw:
-    """{id: [numbers]}, or a list of objects with an id and a vector; {name: {id: [numbers]}} with a key."""
+    """Read {id: [numbers]}, or a list of objects with an id and a vector.
+
+    With several spaces, {space: {id: [numbers]}} or {id: {space: [numbers]}}, the key names one.
+    """
     try:
         tree: Any = json.loads(source.text(), object_pairs_hook=_once(source.name))
     except (ValueError, RecursionError) as error:
         raise DataError(f"not JSON: {error}", where=source.name, expected="{id: [numbers]}") from error
     if isinstance(tree, dict) and tree and all(isinstance(value, dict) for value in tree.values()):
-        tree = tree[the_only_one(list(tree), key, "space", source.name)]
-        key = None
+        tree, key = _space(tree, key, source.name), None
     if isinstance(tree, dict) and key is None:
         return _from_lists(list(tree), list(tree.values()), source.name)
     if isinstance(tree, list) and tree and all(isinstance(one, dict) for one in tree):
         return _from_objects(tree, key, source.name)
     raise DataError(f"found {type(tree).__name__}", where=source.name, expected="{id: [numbers]}, or " + _OBJECTS)
+
+
+def _space(tree: dict[str, dict[str, Any]], key: str | None, where: str) -> dict[str, Any]:
+    """Return {id: [numbers]} of one space. Where every id has the same few spaces, the spaces are the inner names."""
+    inner = list(dict.fromkeys(name for value in tree.values() for name in value))
+    alike = all(len(value) == len(inner) for value in tree.values())
+    if key in tree or not (key in inner or (alike and len(inner) < len(tree))):
+        return tree[the_only_one(list(tree), key, "space", where)]
+    chosen = the_only_one(inner, key, "space", where)
+    lacking = [id_ for id_, value in tree.items() if chosen not in value]
+    if lacking:
+        raise DataError(
+            f"no vector of the space {chosen!r} for {listed(lacking)}", where=where, expected="one for each id"
+        )
+    return {id_: value[chosen] for id_, value in tree.items()}
 
 
 def _from_objects(tree: list[Any], key: str | None, where: str) -> Raw:
@@ -125,22 +142,8 @@ def _from_frame(frame: pl.DataFrame, id_column: str, chosen: str, where: str) ->
     if isinstance(column.dtype, pl.Array):
         return Raw(column.to_numpy(), ids)
     lengths = column.list.len()
-    usual = _check_lengths(lengths.to_numpy(), ids, where)
+    usual = check_lengths(lengths.to_numpy(), ids, where)
     return Raw(column.list.to_array(usual).to_numpy(), ids)
-
-
-def _check_lengths(lengths: Any, ids: pl.Series, where: str) -> int:
-    """The length that most have; an error that names those of another."""
-    found, counts = np.unique(lengths, return_counts=True)
-    usual = int(found[counts.argmax()]) if len(found) else 0
-    if len(found) > 1:
-        odd = ids.filter(pl.Series(lengths != usual))
-        raise DataError(
-            f"vectors of unequal length: {listed(odd)} of other than {usual:,} numbers",
-            where=where,
-            expected="one length for all",
-        )
-    return usual
 
 
 def _from_lists(ids: list[Any], vectors: list[Any], where: str) -> Raw:
@@ -157,5 +160,5 @@ def _from_lists(ids: list[Any], vectors: list[Any], where: str) -> Raw:
     if not all(not_lists):
         bad = names.filter(~pl.Series(not_lists, dtype=pl.Boolean))
         raise DataError(f"no list of numbers for {listed(bad)}", where=where, expected="{id: [numbers]}")
-    usual = _check_lengths(np.array([len(one) for one in wide], dtype=np.int64), names, where)
+    usual = check_lengths(np.array([len(one) for one in wide], dtype=np.int64), names, where)
     return Raw(np.array(wide, dtype=np.float64).reshape(len(wide), usual), names)
