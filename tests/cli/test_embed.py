@@ -250,6 +250,9 @@ def test_queries_of_a_plain_text_file(karat: Karat) -> None:
     found = read_vectors("q.npz")
     assert found.ids.to_list() == read_queries("queries.txt")["id"].to_list()
     assert found.values[:, 0].tolist() == [12.0, 5.0]
+    put("table.txt", "query_id\ttext\nq1\tsummer dress\n")
+    done(karat("embed", "table.txt", "--model", "models_for_cli:counted", "-o", "t.npz"))
+    assert read_vectors("t.npz").ids.to_list() == ["q1"], "a table with a header may be called .txt, too"
 
 
 # --- variants -------------------------------------------------------------------------------------------------------

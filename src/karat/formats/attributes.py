@@ -151,7 +151,7 @@ def query_lines(source: Source) -> list[tuple[int, dict[str, str | None]]]:
     ``# type: brand`` is the type of the lines below it, and ``# version: 3`` the version of the whole set.
 
     Raises:
-        DataError: A line has an empty id or text or too many columns, or there are two versions.
+        DataError: There is no query, a line has an empty id or text or too many columns, or there are two versions.
     """
     found: list[tuple[int, dict[str, str | None]]] = []
     kind: str | None = None
@@ -172,6 +172,8 @@ def query_lines(source: Source) -> list[tuple[int, dict[str, str | None]]]:
             name, text = (_id_of_text(cells[0]), cells[0]) if len(cells) == 1 else cells[:2]
             own = cells[2] if len(cells) == 3 and cells[2] else kind
             found.append((number, {"id": name, "text": text, "type": own}))
+    if not found:
+        raise DataError("found no queries", where=source.name, expected="a query on each line")
     if len(versions) > 1:
         first, second = list(versions)[:2]
         where = f"{source.name}:{versions[second]}"

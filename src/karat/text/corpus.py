@@ -84,9 +84,9 @@ def _found_id_column(names: Sequence[str], texts: Sequence[str], where: str) -> 
 
 def _table(source: Source) -> pl.DataFrame:
     suffix = plain_suffix(source.name)
-    if suffix in TABLES:
+    if suffix in TABLES or (suffix == ".txt" and not is_query_lines(source)):
         return read_table(source, suffix)
-    if is_query_lines(source):
+    if suffix == ".txt":
         return pl.DataFrame([fields for _, fields in query_lines(source)], infer_schema_length=None)
     if suffix != ".json":
         raise UsageError(

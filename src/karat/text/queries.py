@@ -33,8 +33,6 @@ def read_queries(given: str | Path, *, needs_texts: bool = True, repeats: bool =
     """
     source = Source.open(given)
     records = query_records(source)
-    if not records:
-        raise DataError("found no queries", where=source.name, expected="a query a line")
     names = list(dict.fromkeys(name for one in records for name in one.fields))
     ids = find_id_column(names, "query", source.name)
     texts = next((name for name in _TEXTS if name in names and name != ids), None)
