@@ -165,6 +165,7 @@ def _embedded(
 ) -> "Made":
     from karat.text.chunks import in_chunks, tokens_of
     from karat.text.files import embed_into
+    from karat.text.kept import folder_beside
     from karat.text.models import find_model
 
     found = find_model(model)
@@ -175,10 +176,15 @@ def _embedded(
         warn([f"{len(corpus.skipped):,} {rows} without text {were} left out"], quiet=quiet)
     gc.enable()  # a command has it off, for its short life; this one may be long, and runs the code of others
     finished: list[int] = []
+    journal = folder_beside(output)
+    interrupted = journal.is_dir()
 
     def report(done: int, of: int) -> None:
         if done and not finished:
             say(f"Going on from {done:,} of {of:,} texts", quiet=quiet)
+        elif interrupted and not finished:
+            why = "another model, another version of its code, another corpus, or less than a batch"
+            say(f"Starting anew: the vectors kept in {journal} are of {why}", quiet=quiet)
         finished.append(done)
         tell("Embedding", done, of)
 
