@@ -79,8 +79,8 @@ class TestNames:
     @pytest.mark.parametrize(
         ("name", "meant"),
         [
-            ("Recall@5", "recall(over=k,rel=1,self=drop,empty=zero)@5"),
-            ("recall@5", "recall(over=k,rel=1,self=drop,empty=zero)@5"),
+            ("Recall@5", "recall(over=k,rel=1,self=drop)@5"),
+            ("recall@5", "recall(over=k,rel=1,self=drop)@5"),
             ("Precision@5", "precision(over=relevant,rel=1,self=drop)@5"),
             ("precision@5", "precision(over=relevant,rel=1,self=drop)@5"),
             ("MAP", "ap(rel=1,self=drop)"),
@@ -94,7 +94,7 @@ class TestNames:
             ("hit_rate@5", "hit_rate(rel=1,self=drop)@5"),
             ("rbp", "rbp(rel=1,self=drop)"),
             ("rbp(gain=linear)", "rbp(gain=linear,self=drop)"),
-            ("recall(over=relevant)@5", "recall(rel=1,self=drop,empty=zero)@5"),
+            ("recall(over=relevant)@5", "recall(rel=1,self=drop)@5"),
             ("Precision", "precision(over=relevant,rel=1,self=drop)"),
         ],
     )
@@ -172,7 +172,7 @@ def test_the_usual_names_give_the_same_to_the_last_digit(case: tuple[Golds, List
     golds, lists = case
     for k in CUTS:
         ours = karat.evaluate(golds, lists, [f"Recall@{k}", f"Precision@{k}"], dialect="alfa")
-        usual = [f"precision(rel=1,self=drop,empty=zero)@{k}", f"recall(rel=1,self=drop)@{k}"]
+        usual = [f"precision(rel=1,self=drop)@{k}", f"recall(rel=1,self=drop)@{k}"]
         theirs = karat.evaluate(golds, lists, usual)
         for label, other in zip(ours.labels, theirs.labels, strict=True):
             assert_same(per_query(ours, label), per_query(theirs, other), label)

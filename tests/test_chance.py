@@ -249,8 +249,8 @@ def test_candidates_by_query() -> None:
 
 def test_nothing_relevant() -> None:
     gold = {"a": {"x": 0}, "b": {"x": 1}}
-    assert np.isnan(expected(gold, 2, "rr")[:, 0]).tolist() == [True, False]
-    assert expected(gold, 2, "rr(empty=zero)", "hit_count@1").tolist() == [[0, 0], [0.75, 0.5]]
+    assert np.isnan(expected(gold, 2, "ap", "rr(empty=skip)")).tolist() == [[True, True], [False, False]]
+    assert expected(gold, 2, "rr", "ap(empty=zero)", "hit_count@1").tolist() == [[0, 0, 0], [0.75, 0.75, 0.5]]
     with pytest.raises(karat.DataError, match=r"random, rr\(empty=error\): query 'a' has nothing relevant"):
         expected(gold, 2, "rr(empty=error)")
 

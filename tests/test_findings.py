@@ -46,3 +46,14 @@ def test_nothing_is_told_where_nothing_is_wrong() -> None:
     assert [line.partition(" in the gold")[0] for line in found.told(MEASURES)] == [
         "1 query has nothing relevant of grade 2 or better"
     ]
+
+
+def test_says_which_measures_leave_out_a_query_with_nothing_relevant_and_which_count_it_0() -> None:
+    """Precision was left out for such queries like recall, although its formula needs no relevant item."""
+    labels = ("ndcg@5", "recall@5", "recall(over=k)@5", "precision@5", "rr")
+    measures = [Measure.parse(label) for label in labels]
+    found = Evaluation(gold_from_frame(GOLD), ranking_from_frame(RUN)).findings(measures)
+    (told,) = (line for line in found.told(measures) if "nothing relevant" in line)
+    left_out, _, zero = told.partition(";")
+    assert "6 queries" in left_out and "left out for ndcg, recall@5 (" in left_out
+    assert "scored 0 for recall(over=k)@5, precision, rr (" in zero

@@ -60,6 +60,8 @@ def test_canonical_spelling(given: str, canonical: str) -> None:
 TREC = "rel=1,ties=id-desc,scores=single,empty=zero,missing=skip"
 IR = "rel=1,ties=id-desc,scores=single,empty=zero"
 RANX = "rel=1,ties=order,empty=zero"
+# The default of precision, rr and the like is empty=zero, so that it is not part of the spelling.
+TREC_DEFINED, IR_DEFINED, RANX_DEFINED = (one.replace(",empty=zero", "") for one in (TREC, IR, RANX))
 
 
 @pytest.mark.parametrize(
@@ -67,29 +69,62 @@ RANX = "rel=1,ties=order,empty=zero"
     [
         ("ndcg_cut_10", f"ndcg({TREC})@10"),
         ("map_cut_100", f"ap({TREC})@100"),
-        ("recip_rank", f"rr({TREC})"),
-        ("P_10", f"precision({TREC})@10"),
-        ("success_5", f"hit_rate({TREC})@5"),
+        ("recip_rank", f"rr({TREC_DEFINED})"),
+        ("P_10", f"precision({TREC_DEFINED})@10"),
+        ("success_5", f"hit_rate({TREC_DEFINED})@5"),
         ("recall_100", f"recall({TREC})@100"),
         ("Rprec", f"r_precision({TREC})"),
-        ("set_P", f"precision(over=retrieved,{TREC})"),
+        ("set_P", f"precision(over=retrieved,{TREC_DEFINED})"),
         ("relative_P_10", f"recall(over=min,{TREC})@10"),
         ("iprec_at_recall_0.10", f"iprec(at=0.1,{TREC})"),
         ("nDCG@10", f"ndcg({IR})@10"),
         ("nDCG(dcg='exp-log2')@10", "ndcg(gain=exp,rel=1,ties=id-desc,empty=zero)@10"),
         ("AP@100", f"ap({IR})@100"),
         ("AP(rel=2)@100", f"ap({IR.replace('rel=1', 'rel=2')})@100"),
-        ("RR", f"rr({IR})"),
-        ("RR@10", "rr(rel=1,empty=zero)@10"),
+        ("RR", f"rr({IR_DEFINED})"),
+        ("RR@10", "rr(rel=1)@10"),
         ("R@100", f"recall({IR})@100"),
         ("ndcg_burges@10", f"ndcg(gain=exp,{RANX})@10"),
-        ("rbp.95", f"rbp(p=0.95,gain=linear,{RANX})"),
+        ("rbp.95", f"rbp(p=0.95,gain=linear,{RANX_DEFINED})"),
         ("map@100-l2", f"ap({RANX.replace('rel=1', 'rel=2')})@100"),
     ],
 )
 def test_names_of_other_tools_keep_their_conventions(alias: str, means: str) -> None:
     asked = resolve(alias)
     assert (asked.label, str(asked.measure)) == (alias, means)
+
+
+@pytest.mark.parametrize(
+    ("measure", "mean", "skipped"),
+    [
+        ("precision@2", 0.25, 0.5),
+        ("precision(over=retrieved)@2", 0.25, 0.5),
+        ("precision(over=relevant)@2", 1.0, 1.0),
+        ("recall@2", 1.0, 1.0),
+        ("recall(over=k)@2", 0.25, 0.5),
+        ("recall(over=min)@2", 1.0, 1.0),
+        ("rr", 0.5, 1.0),
+        ("ndcg", 1.0, 1.0),
+    ],
+)
+def test_only_measures_over_the_relevant_leave_out_a_query_with_nothing_relevant(
+    measure: str, mean: float, skipped: float
+) -> None:
+    """Precision of such a query is 0; it was left out, so that the mean over users was too high."""
+    gold, run = {"q": {"a": 1.0}, "r": {"a": 0.0}}, {"q": ["a", "b"], "r": ["a", "b"]}
+    assert list(karat.evaluate(gold, run, measure).mean().values()) == [mean]
+    assert list(karat.evaluate(gold, run, measure, empty="skip").mean().values()) == [skipped]
+    by_spelling = Measure.parse(measure).having({"empty": "skip"})
+    assert Measure.parse(str(by_spelling)) == by_spelling
+    assert list(karat.evaluate(gold, run, [str(by_spelling)]).mean().values()) == [skipped]
+
+
+def test_an_option_of_the_call_holds_whatever_the_divisor() -> None:
+    """The default of ``empty`` depends on ``over``; a value that equals one default is not lost under the other."""
+    assert str(resolve("precision(over=relevant)@5", None, {"empty": "zero"}).measure) == (
+        "precision(over=relevant,empty=zero)@5"
+    )
+    assert str(resolve("recall(over=k)@5", None, {"empty": "skip"}).measure) == "recall(over=k,empty=skip)@5"
 
 
 def test_hits_is_recall_save_under_ranx() -> None:

@@ -145,7 +145,7 @@ def _applied(spelled: Spelled, dialect: Dialect | None, overrides: Options) -> M
         if name in known
     }
     if dialect is None:
-        return Measure(spelled.name, spelled.k).having(overrides).having(spelled.options)
+        return Measure(spelled.name, spelled.k).having({**overrides, **spelled.options})
     return dialect.apply(spelled, overrides)
 
 
@@ -267,7 +267,7 @@ for _dialect in (
         "the driving protocol: recall over k and precision over the relevant, each the other's usual name; the query's "
         "own item dropped, relevant from grade 1 (NDCG: above 0), recall 0 where nothing is",
         {"rel": 1.0, "self": "drop"},
-        {"recall": {"over": "k", "empty": "zero"}, "precision": {"over": "relevant"}},
+        {"recall": {"over": "k"}, "precision": {"over": "relevant"}},
         refine=_refine_alfa,
         read=names_at_k(ALFA),
     ),

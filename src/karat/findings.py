@@ -89,18 +89,15 @@ class Findings:
         yield from self._cuts_told()
 
     def _empty_told(self, measures: Sequence[Measure]) -> Iterable[str]:
-        """Where measures treat them differently, by the metrics' names."""
-        levels: dict[tuple[int, str], list[float | None]] = {}
-        for rel, policy in dict.fromkeys((cast(float | None, one["rel"]), str(one["empty"])) for one in measures):
+        """Warn of queries with nothing relevant; where measures treat them differently, with the metrics' names."""
+        levels: dict[int, list[float | None]] = {}
+        for rel in dict.fromkeys(cast(float | None, one["rel"]) for one in measures):
             if self.empty[rel]:
-                levels.setdefault((self.empty[rel], policy), []).append(rel)
-        several = len({policy for _, policy in levels}) > 1
-        for (empty, policy), rels in levels.items():
+                levels.setdefault(self.empty[rel], []).append(rel)
+        for empty, rels in levels.items():
             level = "" if rels[0] is None else f" of grade {rels[0]:g} or better"
-            scored = "left out (empty=zero scores 0)" if policy == "skip" else "scored 0 (empty=skip leaves out)"
-            names = dict.fromkeys(one.name for one in measures if one["rel"] in rels and str(one["empty"]) == policy)
-            whose = f", for {', '.join(names)}" if several else ""
-            yield f"{count(empty, 'query has', 'queries have')} nothing relevant{level} in the gold: {scored}{whose}"
+            scored = _empty_scored([one for one in measures if one["rel"] in rels])
+            yield f"{count(empty, 'query has', 'queries have')} nothing relevant{level} in the gold: {scored}"
 
     def _cuts_told(self) -> Iterable[str]:
         shares = {}
@@ -114,6 +111,23 @@ class Findings:
         if tied:
             at = ", ".join(f"{count(number, 'query', 'queries')} at {k}" for k, number in tied.items())
             yield f"the cut-off falls within equal scores, so the tie rule decides what counts: {at}"
+
+
+def _empty_scored(measures: Sequence[Measure]) -> str:
+    """Say for which measures queries with nothing relevant are left out, and for which they count 0."""
+    by_policy: dict[str, list[Measure]] = {}
+    for one in measures:
+        by_policy.setdefault(str(one["empty"]), []).append(one)
+    said = []
+    for policy, those in by_policy.items():
+        others = {one.name for one in measures if one not in those}
+        names = dict.fromkeys(str(one) if one.name in others else one.name for one in those)
+        whose = f" for {', '.join(names)}" if len(by_policy) > 1 else ""
+        left_out = policy == "skip"
+        said.append(
+            f"left out{whose} (empty=zero scores 0)" if left_out else f"scored 0{whose} (empty=skip leaves out)"
+        )
+    return "; ".join(said)
 
 
 def _missing_told(measures: Sequence[Measure]) -> str:

@@ -7,7 +7,7 @@ Only what differs from the metric's default is printed, in the order in which th
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isinf
 from typing import Any, Literal
@@ -75,7 +75,12 @@ COMMON_OPTIONS = (
     Option("ties", "equal scores stand by id ascending, by id descending, or as given", ("id", "id-desc", "order")),
     Option("scores", "scores are compared as 64-bit numbers, or as 32-bit ones", ("double", "single")),
     Option("self", "an item whose id is the query's: kept in the ranking, or dropped from it", ("keep", "drop")),
-    Option("empty", "a query with nothing relevant: left out, 0, or an error", ("skip", "zero", "error")),
+    Option(
+        "empty",
+        "a query with nothing relevant: left out, 0, or an error; the default is skip where the formula divides by the "
+        "number of relevant items, and zero where it does not",
+        ("skip", "zero", "error"),
+    ),
     Option("missing", "a gold query that the ranking lacks: 0, left out, or an error", ("zero", "skip", "error")),
 )  # fmt: skip
 
@@ -102,7 +107,10 @@ class Metric:
     cut: Cut = "optional"
     aggregate: Aggregate = "mean"
     needs_relevant: bool = True
-    """Undefined for a query with nothing relevant."""
+    """Depends on which items are relevant, so that the option ``empty`` applies."""
+    zero_when_empty: bool | tuple[str, ...] = False
+    """Whether the formula gives 0 for a query with nothing relevant, since it does not divide by the number of relevant
+    items; a tuple lists the values of the option ``over`` for which it does."""
     lower_is_better: bool = False
     needs_places: bool = False
     """Compares with the order of the gold, not only with its grades."""
@@ -120,7 +128,23 @@ class Metric:
         common: Iterable[Option] = COMMON_OPTIONS if self.needs_relevant else COMMON_OPTIONS[1:]
         if self.of_lists and not self.needs_relevant:
             common = (_OF_LISTS.get(option.name, option) for option in common if option.name != "empty")
-        return self.options + tuple(option for option in common if option.name not in own)
+        found = self.options + tuple(option for option in common if option.name not in own)
+        return tuple(self._default_first(option) if option.name == "empty" else option for option in found)
+
+    def _default_first(self, empty: Option) -> Option:
+        default = self.empty_default({})
+        return replace(empty, choices=(default, *(choice for choice in empty.choices if choice != default)))
+
+    def empty_default(self, given: Mapping[str, Value]) -> str:
+        """Return the default of the option ``empty`` under the metric's other options."""
+        if isinstance(self.zero_when_empty, bool):
+            return "zero" if self.zero_when_empty else "skip"
+        default = next(option.usual for option in self.options if option.name == "over")
+        return "zero" if given.get("over", default) in self.zero_when_empty else "skip"
+
+    def default(self, option: Option, given: Mapping[str, Value]) -> Value:
+        """Return the default of an option, given the values of the others."""
+        return self.empty_default(given) if option.name == "empty" else option.usual
 
     def option(self, name: str, where: str) -> Option:
         for option in self.all_options:
@@ -140,6 +164,7 @@ def metric(
     cut: Cut = "optional",
     aggregate: Aggregate = "mean",
     needs_relevant: bool | None = None,
+    zero_when_empty: bool | tuple[str, ...] = False,
     lower_is_better: bool = False,
     needs_places: bool = False,
     of_lists: bool = False,
@@ -169,6 +194,7 @@ def metric(
                 *(
                     aggregate,
                     not of_lists if needs_relevant is None else needs_relevant,
+                    zero_when_empty,
                     lower_is_better,
                     needs_places,
                     of_lists,
@@ -212,7 +238,8 @@ class Measure:
         found = METRICS.get(self.name)
         object.__setattr__(self, "metric", found)
         given = dict(self.options)
-        kept = tuple((o.name, given[o.name]) for o in found.all_options if given.get(o.name, o.usual) != o.usual)
+        defaults = {option.name: found.default(option, given) for option in found.all_options}
+        kept = tuple((name, given[name]) for name, default in defaults.items() if given.get(name, default) != default)
         object.__setattr__(self, "options", kept)
         self._check_cut()
 
@@ -231,7 +258,8 @@ class Measure:
         for option, value in self.options:
             if option == name:
                 return value
-        return next((o.usual for o in self.metric.all_options if o.name == name), None)
+        given = dict(self.options)
+        return next((self.metric.default(o, given) for o in self.metric.all_options if o.name == name), None)
 
     def having(self, changes: Mapping[str, Value]) -> "Measure":
         """The same measure with other conventions; those that the metric does not know are passed over."""

@@ -88,7 +88,7 @@ def test_files(karat: Karat) -> None:
     assert [row["usual_name"] for row in rows] == ["precision@5", "recall@5", ""]
     measures = json.loads(Path("x.json").read_text("utf-8"))["systems"]["run"]["measures"]
     assert list(measures) == ["Recall@5", "Precision@5", "NDCG@5"]
-    assert measures["Recall@5"]["convention"] == "recall(over=k,rel=1,self=drop,empty=zero)@5"
+    assert measures["Recall@5"]["convention"] == "recall(over=k,rel=1,self=drop)@5"
     assert [one.get("usual_name") for one in measures.values()] == ["precision@5", "recall@5", None]
 
 

@@ -179,7 +179,7 @@ def test_missing_error_names_the_query(karat: Karat) -> None:
     assert outcome.err.startswith("error: half.trec, rr(missing=error): query 'q2' is missing from the ranking")
 
 
-@pytest.mark.parametrize(("option", "mean", "n"), [([], 1.0, 2), (["--empty", "zero"], 2 / 3, 3)])
+@pytest.mark.parametrize(("option", "mean", "n"), [([], 2 / 3, 3), (["--empty", "skip"], 1.0, 2)])
 def test_empty(karat: Karat, option: list[str], mean: float, n: int) -> None:
     put("g.qrels", GOLD + "q3 0 d1 0\n")
     put("r.trec", RUN + "q3 Q0 d1 1 1 t\n")

@@ -150,8 +150,6 @@ def serendipity(
 ) -> float:
     held, shown = world.gold[user], world.lists.get(user, [])[:k]
     wanted = {item for item, grade in held.items() if grade >= rel}
-    if not wanted:
-        return nan
     total = 0.0
     for rank, item in enumerate(shown, 1):
         if item not in wanted:

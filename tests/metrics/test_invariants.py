@@ -125,21 +125,29 @@ def test_the_gold_itself_scores_one(name: str) -> None:
     assert karat.evaluate(gold, {"q": ["a", "b", "c"]}, [name]).mean()[name] == pytest.approx(1.0, rel=1e-12)
 
 
+DEFINED_WITHOUT_RELEVANT = {"precision", "hit_rate", "hit_count", "rr", "dcg", "err", "rbp"}
+"""Metrics whose formula gives 0 where nothing is relevant: they do not divide by the number of relevant items."""
+
+
 @every_metric
 def test_a_query_with_nothing_relevant(metric: Metric) -> None:
     gold = {"q": {"a": 0.0}, "r": {"a": 1.0}}
     measure = measure_of(metric)
     ranking = {"q": ["a"], "r": ["a"]}
-    skipped = karat.evaluate(gold, ranking, [measure])
+    found = karat.evaluate(gold, ranking, [measure])
     if metric.needs_relevant:
+        skip = measure.having({"empty": "skip"})
+        skipped = karat.evaluate(gold, ranking, [skip])
         assert math.isnan(skipped.values[0, 0])
-        assert skipped.summary(str(measure)).undefined == 1
+        assert skipped.summary(str(skip)).undefined == 1
+        default = measure.having({"empty": "zero" if metric.name in DEFINED_WITHOUT_RELEVANT else "skip"})
+        assert default == measure
         zero = measure.having({"empty": "zero"})
         assert karat.evaluate(gold, ranking, [zero]).values[0, 0] == 0
         with pytest.raises(karat.DataError, match="nothing relevant"):
             karat.evaluate(gold, ranking, [measure.having({"empty": "error"})])
     else:
-        assert not np.isnan(skipped.values).any()
+        assert not np.isnan(found.values).any()
 
 
 @every_metric

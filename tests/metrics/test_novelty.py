@@ -65,7 +65,8 @@ class TestByHand:
         world = shown("d", "c", gold={"d": 3, "c": 5})
         assert world.figure("serendipity@2") == 0.5
         assert world.figure("serendipity(rel=4)@2") == 0.0
-        assert isnan(shown("d", gold={"d": 3}).figure("serendipity(rel=4)@2"))
+        assert shown("d", gold={"d": 3}).figure("serendipity(rel=4)@2") == 0.0
+        assert isnan(shown("d", gold={"d": 3}).figure("serendipity(rel=4,empty=skip)@2"))
 
     def test_short_lists_are_divided_by_k_or_by_what_there_is(self) -> None:
         world = shown("d", gold={"d": 1})

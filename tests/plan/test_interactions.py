@@ -27,7 +27,7 @@ from . import carried_out, checked, put
 _MADE = slow.made(11, users=20, items=25, rows=420, cold=6)
 _CUTS = slow.cut_offs(_MADE.rows)
 WORLD = replace(_MADE, t1=_CUTS[0], t2=_CUTS[1], catalogue="seen")
-MEASURES = 'measures = ["ndcg@5", "precision(rel=4,empty=zero)@5"]\n'
+MEASURES = 'measures = ["ndcg@5", "precision(rel=4)@5"]\n'
 POPULARITY = 'systems.popularity = { kind = "recommender", model = "popularity" }\n'
 OWN = 'systems.own = { kind = "recommender", model = "scores", params = { path = "own.csv" } }\n'
 
@@ -55,7 +55,7 @@ def check(outcome: Outcome, world: slow.World, system: str, lists: Mapping[str, 
     scores = outcome.report.systems[system]
     assert scores.queries.to_list() == world.users
     assert [list(top)[:5] for top in outcome.report.top[system]] == [lists[user][:5] for user in world.users]
-    for label, of in (("ndcg@5", slow.ndcg), ("precision(rel=4,empty=zero)@5", slow.precision)):
+    for label, of in (("ndcg@5", slow.ndcg), ("precision(rel=4)@5", slow.precision)):
         wanted = [of(lists[user], world.truth[user], 5) for user in world.users]
         np.testing.assert_allclose(scores[label], np.array(wanted, dtype=float), rtol=1e-12)
 
@@ -184,7 +184,7 @@ class TestSystems:
             n = min(n, len(world.truth[user]) + 3) if "candidates" in keys else n
             shown = min(5, n)
             wanted.append(len(slow.liked(world.truth[user])) / n * shown / 5)
-        found = outcome.report.systems["r"]["precision(rel=4,empty=zero)@5"]
+        found = outcome.report.systems["r"]["precision(rel=4)@5"]
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
         assert outcome.report.estimates["r"]["ndcg@5"].ci is None
 

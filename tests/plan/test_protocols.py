@@ -223,7 +223,7 @@ class TestMovielens:
     PLAN = """
         gold = { kind = "interactions", path = "ratings.csv" }
         systems.popularity = { kind = "recommender", model = "popularity" }
-        measures = ["ndcg@10", "precision(rel=4,empty=zero)@10", "recall(rel=4)@10"]
+        measures = ["ndcg@10", "precision(rel=4)@10", "recall(rel=4)@10"]
         slices = "users.csv:lively"
         item_slices = "movies.csv:tier"
     """
@@ -237,7 +237,7 @@ class TestMovielens:
         hits = len(liked & set(listed[:k]))
         return {
             "ndcg@10": dcg / sum(rating / log2(place + 1) for place, rating in enumerate(best, 1)),
-            "precision(rel=4,empty=zero)@10": hits / k,
+            "precision(rel=4)@10": hits / k,
             "recall(rel=4)@10": hits / len(liked) if liked else None,
         }
 

@@ -163,7 +163,7 @@ class TestBothNames:
         assert cutoff_tables(alfa)[0][1][0] == ["k", "Recall = precision", "Precision = recall", "NDCG"]
         print_cutoffs(alfa)
         shown = capsys.readouterr().out
-        assert "\nRecall = precision: recall(over=k,rel=1,self=drop,empty=zero)\n" in shown
+        assert "\nRecall = precision: recall(over=k,rel=1,self=drop)\n" in shown
         assert shown.endswith("\nAfter =: what the measure is usually called\n")
 
     def test_csv(self, alfa: Report) -> None:

@@ -41,17 +41,14 @@ def gain(grades: Sequence[int]) -> float:
 
 
 def quality(found: Sequence[str], grades: Mapping[str, int]) -> dict[str, float]:
-    """Of one query; NaN where its gold has nothing to find."""
+    """Of one query; NaN where the formula divides by what the gold has to find, and that is nothing."""
     first = [grades.get(item, 0) for item in found[:K]]
     best = gain(sorted(grades.values(), reverse=True)[:K])
     relevant = sum(grade >= RELEVANT_FROM for grade in grades.values())
     hits = [place for place, grade in enumerate(first) if grade >= RELEVANT_FROM]
-    if not relevant:
-        nothing = dict.fromkeys(("recall(rel=2)@10", "precision(rel=2)@10", "rr(rel=2)@10"), math.nan)
-        return {"ndcg(gain=exp)@10": gain(first) / best if best else math.nan} | nothing
     return {
-        "ndcg(gain=exp)@10": gain(first) / best,
-        "recall(rel=2)@10": len(hits) / relevant,
+        "ndcg(gain=exp)@10": gain(first) / best if best else math.nan,
+        "recall(rel=2)@10": len(hits) / relevant if relevant else math.nan,
         "precision(rel=2)@10": len(hits) / K,
         "rr(rel=2)@10": 1 / (hits[0] + 1) if hits else 0.0,
     }

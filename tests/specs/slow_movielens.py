@@ -236,14 +236,16 @@ def recall(shown: Sequence[str], held: Mapping[str, float], k: int) -> float | N
     return len(liked(held) & set(shown[:k])) / len(liked(held)) if liked(held) else None
 
 
-def hit_rate(shown: Sequence[str], held: Mapping[str, float], k: int) -> float | None:
-    return float(bool(liked(held) & set(shown[:k]))) if liked(held) else None
+def hit_rate(shown: Sequence[str], held: Mapping[str, float], k: int) -> float:
+    """Also of a user who liked nothing, as precision."""
+    return float(bool(liked(held) & set(shown[:k])))
 
 
-def reciprocal_rank(shown: Sequence[str], held: Mapping[str, float], k: int) -> float | None:
+def reciprocal_rank(shown: Sequence[str], held: Mapping[str, float], k: int) -> float:
+    """Also of a user who liked nothing, as precision."""
     wanted = liked(held)
     places = [place for place, item in enumerate(shown[:k], 1) if item in wanted]
-    return (1 / places[0] if places else 0.0) if wanted else None
+    return 1 / places[0] if places else 0.0
 
 
 def average_precision(shown: Sequence[str], held: Mapping[str, float], k: int) -> float | None:
@@ -257,7 +259,7 @@ def average_precision(shown: Sequence[str], held: Mapping[str, float], k: int) -
 
 ACCURACY = {
     "ndcg": ndcg,
-    "precision(rel=4,empty=zero)": precision,
+    "precision(rel=4)": precision,
     "recall(rel=4)": recall,
     "hit_rate(rel=4)": hit_rate,
     "rr(rel=4)": reciprocal_rank,
@@ -294,7 +296,7 @@ def diversity(world: World, user: str, shown: Sequence[str], k: int) -> float | 
     return mean([1 - len(a & b) / math.sqrt(len(a) * len(b)) for a, b in combinations(sets, 2)])
 
 
-def serendipity(world: World, user: str, shown: Sequence[str], k: int) -> float | None:
+def serendipity(world: World, user: str, shown: Sequence[str], k: int) -> float:
     """Hits that are not among the k most popular candidates."""
     wanted = liked(world.truth[user])
     mine, held = world.history.get(user, {}), world.truth[user]
@@ -302,7 +304,7 @@ def serendipity(world: World, user: str, shown: Sequence[str], k: int) -> float 
     for item in world.popular:
         if len(usual) < k and (item not in mine or item in held):
             usual.append(item)
-    return len(wanted & set(shown[:k]) - set(usual)) / k if wanted else None
+    return len(wanted & set(shown[:k]) - set(usual)) / k
 
 
 def mixture(world: World, items: Sequence[str]) -> dict[str, float]:

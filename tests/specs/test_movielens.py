@@ -141,7 +141,7 @@ class TestByHand:
         ideal = 4 + 2 / log2(3)
         assert found["ndcg@5"]["new"] == pytest.approx((2 + 4 / log2(5)) / ideal, rel=1e-15)
         assert found["ndcg@5"]["u0"] == pytest.approx((5 + 3 / log2(4)) / (5 + 3 / log2(3)), rel=1e-15)
-        assert [found["precision(rel=4,empty=zero)@5"][user] for user in ("new", "u0", "u7")] == [1 / 5, 1 / 5, 1 / 5]
+        assert [found["precision(rel=4)@5"][user] for user in ("new", "u0", "u7")] == [1 / 5, 1 / 5, 1 / 5]
         assert [found["rr(rel=4)@5"][user] for user in ("new", "u0", "u7")] == [1 / 4, 1, 1 / 2]
         assert found["mean_popularity@5"]["u0"] == pytest.approx((5 / 9 + 4 / 9) / 4)
         assert found["diversity@5"]["u0"] == pytest.approx((1 - 1 / 2**0.5 + 1 + 1) / 3)

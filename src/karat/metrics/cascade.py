@@ -14,7 +14,7 @@ _FEW_ROWS = 32
 _MAX = Option("max", "highest grade of the scale (otherwise the highest in the gold)", low=0.0, from_gold=True)
 
 
-@metric("err", _MAX, REL)
+@metric("err", _MAX, REL, zero_when_empty=True)
 def err(judged: Judged, k: int | None, *, max: float | None = None, rel: float | None = None) -> Floats:
     """Expected reciprocal rank at which the reader is satisfied.
 
@@ -60,6 +60,7 @@ def _products_above(factors: Floats, starts: Ints) -> Floats:
         "gain", "an item counts 1, its grade, or its share of the query's best grade", ("binary", "linear", "share")
     ),
     REL,
+    zero_when_empty=True,
 )
 def rbp(judged: Judged, k: int | None, *, p: float = 0.8, gain: str = "binary", rel: float | None = None) -> Floats:
     """Rank-biased precision.

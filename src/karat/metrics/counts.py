@@ -110,7 +110,7 @@ def num_rel_ret(judged: Judged, k: int | None, *, rel: float | None = None) -> F
     return hits_of(judged, k, rel)
 
 
-@metric("hit_count", REL, needs_relevant=False)
+@metric("hit_count", REL, zero_when_empty=True)
 def hit_count(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
     """Number of relevant items in the top k, averaged over queries.
 

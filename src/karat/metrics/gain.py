@@ -33,7 +33,7 @@ _DISCOUNT = Option(
 )
 
 
-@metric("dcg", _GAIN, _DISCOUNT, REL, _TIES)
+@metric("dcg", _GAIN, _DISCOUNT, REL, _TIES, zero_when_empty=True)
 def dcg(
     judged: Judged,
     k: int | None,

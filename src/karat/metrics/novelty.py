@@ -4,7 +4,7 @@ import numpy as np
 
 from karat.judged import Judged
 from karat.measure import Option, metric
-from karat.metrics.common import REL, cut_or_depth, divide, relevant, relevant_count, within
+from karat.metrics.common import REL, cut_or_depth, divide, relevant, within
 from karat.metrics.shown import lists_of, mean_shown
 from karat.types import Bools, Floats, Ints, gathered
 
@@ -73,6 +73,7 @@ def novelty(judged: Judged, k: int | None, *, unseen: str = "rarest") -> Floats:
     REL,
     of_lists=True,
     needs_relevant=True,
+    zero_when_empty=True,
 )
 def serendipity(
     judged: Judged, k: int | None, *, against: str = "popularity", over: str = "k", rel: float | None = None
@@ -83,7 +84,7 @@ def serendipity(
     training, without those that the user took then, equal ones by id; against=places: Σ over hits of
     max(0, place by popularity − rank) / |catalogue| / k, items that as many users took sharing a place 1, 2, 3 …, and
     those that nobody took standing behind all. over=retrieved divides by min(k, retrieved); without a cut-off, k is
-    the number retrieved. Undefined for a user with nothing relevant.
+    the number retrieved.
 
     Source: Ge, Delgado-Battenfeld & Jannach, Beyond Accuracy (2010), with popularity as the primitive recommender;
     against=places,over=retrieved as in RecTools.
@@ -94,8 +95,7 @@ def serendipity(
     cut = cut_or_depth(judged, k)
     worth = _above_place(judged, codes, rank) if against == "places" else _unexpected(judged, row, codes, cut[row])
     found = np.bincount(row, worth, minlength=len(judged))
-    values = divide(found, np.minimum(cut, judged.depth) if over == "retrieved" else cut)
-    return np.where(relevant_count(judged, rel) > 0, values, np.nan)
+    return divide(found, np.minimum(cut, judged.depth) if over == "retrieved" else cut)
 
 
 def _above_place(judged: Judged, codes: Ints, rank: Ints) -> Floats:

@@ -10,7 +10,7 @@ from karat.types import Floats
 __all__ = ["rr"]
 
 
-@metric("rr", REL, aliases=("mrr",))
+@metric("rr", REL, aliases=("mrr",), zero_when_empty=True)
 def rr(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
     """Reciprocal rank of the first relevant item.
 

@@ -10,7 +10,12 @@ from karat.types import Floats
 __all__ = ["f1", "hit_rate", "precision", "r_precision", "recall", "set_ap"]
 
 
-@metric("precision", Option("over", "divisor", ("k", "relevant", "retrieved")), REL)
+@metric(
+    "precision",
+    Option("over", "divisor", ("k", "relevant", "retrieved")),
+    REL,
+    zero_when_empty=("k", "retrieved"),
+)
 def precision(judged: Judged, k: int | None, *, over: str = "k", rel: float | None = None) -> Floats:
     """Share of the top k that is relevant.
 
@@ -28,7 +33,7 @@ def precision(judged: Judged, k: int | None, *, over: str = "k", rel: float | No
     return divide(hits_of(judged, k, rel), divisor)
 
 
-@metric("recall", Option("over", "divisor", ("relevant", "k", "min")), REL, aliases=("hits",))
+@metric("recall", Option("over", "divisor", ("relevant", "k", "min")), REL, aliases=("hits",), zero_when_empty=("k",))
 def recall(judged: Judged, k: int | None, *, over: str = "relevant", rel: float | None = None) -> Floats:
     """Share of the relevant items that stand in the top k.
 
@@ -58,7 +63,7 @@ def f1(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
     return 2 * divide(precise * recalled, precise + recalled)
 
 
-@metric("hit_rate", REL, aliases=("success", "accuracy"))
+@metric("hit_rate", REL, aliases=("success", "accuracy"), zero_when_empty=True)
 def hit_rate(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
     """Whether anything relevant stands in the top k.
 
