@@ -19,6 +19,7 @@ from karat.statistics.intervals import Resampling
 
 QUICK = Resampling(resamples=300, seed=4)
 MEASURES = ["ndcg@10", "ap", "unjudged@5", "num_rel_ret", "gm_map"]
+BY_POSITION = ["ndcg@10", "ap", "gm_map"]
 Rows = list[tuple[str, str, float]]
 
 
@@ -165,11 +166,16 @@ class TestItemSlices:
         assert set(found) == set(members)
         for name, items in members.items():
             gold = frame_of([row for row in GOLD if row[1] in items], "grade")
-            by_hand = assessed(gold=gold, slices=[], item_slices=[])
             assert found[name].n == gold["query_id"].n_unique()
-            assert repr(found[name].estimates) == repr(by_hand.estimates), name
-            rows = [one.as_json() | {"p_holm": 0, "p_bh": 0} for one in by_hand.comparisons]
-            assert [one.as_json() | {"p_holm": 0, "p_bh": 0} for one in found[name].beside] == rows
+            inside = {of: frame_of([row for row in rows if row[1] in items], "score") for of, rows in SYSTEMS.items()}
+            for label in MEASURES:
+                ranked = inside if label in BY_POSITION else None
+                by_hand = assessed([label], gold, ranked, slices=[], item_slices=[])
+                for system, estimates in by_hand.estimates.items():
+                    assert repr(found[name].estimates[system][label]) == repr(estimates[label]), (name, label)
+                rows = [one.as_json() | {"p_holm": 0, "p_bh": 0} for one in by_hand.comparisons]
+                beside = [one for one in found[name].beside if one.measure == label]
+                assert [one.as_json() | {"p_holm": 0, "p_bh": 0} for one in beside] == rows
 
     def test_items_that_nobody_described_are_warned_of(self, whole: Report) -> None:
         assert any("items.csv: 2 of the gold's 30 ids are not here (d28 …)" in text for text in whole.warnings)
@@ -188,7 +194,7 @@ class TestItemSlices:
         cuts = [Cuts(table, "item_id", "items", None, "i.csv")]
         report = assessed(["rr"], gold, {"s": {"1": [8, 7], "2": [7]}}, None, slices=[], item_slices=cuts)
         assert {part.name: (part.n, part.estimates["s"]["rr"].mean) for part in report.slices} == {
-            "item.x=u": (2, 0.75),
+            "item.x=u": (2, 1.0),
             "item.x=v": (1, 1.0),
         }
 
@@ -239,10 +245,10 @@ class TestCautions:
 
     def test_undefined_everywhere_is_null(self) -> None:
         gold, run = {"q": {"a": 0}, "r": {"a": 0}}, {"q": ["a"], "r": ["a"]}
-        report = assessed(["rr"], gold, {"s": run, "t": run}, "s", slices=[], item_slices=[]).as_json(queries=True)
-        assert report["systems"]["s"]["measures"]["rr"]["mean"] is None
+        report = assessed(["ap"], gold, {"s": run, "t": run}, "s", slices=[], item_slices=[]).as_json(queries=True)
+        assert report["systems"]["s"]["measures"]["ap"]["mean"] is None
         assert report["comparisons"][0]["difference"] is None and report["comparisons"][0]["p"] is None
-        assert report["queries"]["scores"] == {"s": {"rr": [None, None]}, "t": {"rr": [None, None]}}
+        assert report["queries"]["scores"] == {"s": {"ap": [None, None]}, "t": {"ap": [None, None]}}
         json.dumps(report, allow_nan=False)
 
 
@@ -278,19 +284,18 @@ class TestSeveralGolds:
         report = assess(
             golds[order[0]],
             {name: partial(karat.as_ranking, self.RUNS[name]) for name in order},
-            resolve_all(["rr"]),
+            resolve_all(["recall@1"]),
             golds=golds,
             how=how,
             baseline="x" if how else None,
             item_slices=[cuts],
         )
         parts = {part.name: part for part in report.slices}
-        means = {
-            (group, name): found["rr"].mean for group, part in parts.items() for name, found in part.estimates.items()
-        }
+        found = {group: part.estimates for group, part in parts.items()}
+        means = {(group, name): of[name]["recall@1"].mean for group, of in found.items() for name in of}
         assert means == {
             ("item.kind=first", "x"): 1.0,
-            ("item.kind=third", "x"): pytest.approx((1 / 3 + 1) / 2),
-            ("item.kind=second", "y"): pytest.approx((1 + 1 / 2) / 2),
-            ("item.kind=third", "y"): pytest.approx((1 / 2 + 1) / 2),
+            ("item.kind=third", "x"): 0.5,
+            ("item.kind=second", "y"): 0.5,
+            ("item.kind=third", "y"): 0.5,
         }

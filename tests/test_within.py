@@ -3,6 +3,8 @@
 from typing import Any
 
 import numpy as np
+import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,8 +60,6 @@ def test_some_items_as_if_the_gold_had_no_others(
 @given(GOLD, st.sets(ITEMS, min_size=1))
 def test_slices_of_items_where_rows_of_the_gold_were_dropped(gold: dict[str, Any], items: set[str]) -> None:
     """Rows that stand twice are dropped when they are matched; then groups are judged apart."""
-    import polars as pl
-
     rows = [(query, item, grade) for query, of in gold.items() for item, grade in of.items()]
     frame = pl.DataFrame(rows + rows[:1], schema=["query_id", "item_id", "grade"], orient="row")
     table = pl.DataFrame({"id": list("abcdefgh"), "kind": ["in" if one in items else "out" for one in "abcdefgh"]})
@@ -73,3 +73,54 @@ def test_slices_of_items_where_rows_of_the_gold_were_dropped(gold: dict[str, Any
     assert [(one.name, one.n, str(one.estimates)) for one in twice.slices] == [
         (one.name, one.n, str(one.estimates)) for one in once.slices
     ]
+
+
+KINDS = {"a": "x", "b": "x", "c": "y", "d": "y", "e": "z", "f": None, "g": "x"}  # h is in no table
+CUTS = Cuts(
+    pl.DataFrame({"id": list(KINDS), "kind": list(KINDS.values())}), "id", "items", [(Attribute("kind"),)], "kinds"
+)
+BY_POSITION = ("ndcg@2", "ndcg(gain=exp)", "ap", "ap@3", "rr", "r_precision", "ndcg(ties=average)@3", "bpref")
+BY_SET = ("recall@2", "precision@2", "hit_rate@2", "f1@3", "set_ap", "judged@2")
+
+
+def kind_of(item: str) -> str:
+    return f"item.kind={KINDS.get(item) or '(none)'}"
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.dictionaries(st.sampled_from("pqrs"), st.dictionaries(ITEMS, st.integers(1, 3), min_size=1), min_size=1))
+def test_a_perfect_ranking_scores_1_in_every_category(gold: dict[str, dict[str, int]]) -> None:
+    """nDCG took the ideal of the category but ranks of the whole list, so that a perfect ranking scored far below 1."""
+    best = {query: sorted("abcdefgh", key=lambda item: (-of.get(item, 0), item)) for query, of in gold.items()}
+    measures = [one for one in BY_POSITION if "ties" not in one]
+    report = assess(
+        karat.as_gold(gold), {"m": lambda: karat.as_ranking(best)}, resolve_all(measures), item_slices=[CUTS]
+    )
+    for part in report.slices:
+        for label, estimate in part.estimates["m"].items():
+            assert estimate.mean == pytest.approx(1.0, abs=1e-12), (part.name, label)
+
+
+@settings(max_examples=25, deadline=None)
+@given(GOLD, RANKING)
+def test_a_category_ranks_as_if_only_its_items_had_been_retrieved(
+    gold: dict[str, Any], ranking: dict[str, Any]
+) -> None:
+    """Unjudged results of other categories are skipped too; measures of sets look at the top k of the whole list."""
+    whole = {**ranking, "none": {"a": 1.0}}
+    asked = resolve_all([*BY_POSITION, *BY_SET])
+    if not set(gold) & set(ranking):
+        return
+    report = assess(karat.as_gold(gold), {"m": lambda: karat.as_ranking(whole)}, asked, item_slices=[CUTS])
+    for part in report.slices:
+        kept = {query: {item: grade for item, grade in of.items() if kind_of(item) == part.name}
+                for query, of in gold.items()}  # fmt: skip
+        kept = {query: of for query, of in kept.items() if of}
+        inside = {query: {item: score for item, score in of.items() if kind_of(item) == part.name}
+                  for query, of in whole.items()}  # fmt: skip
+        for measures, ranked in ((BY_POSITION, inside), (BY_SET, whole)):
+            evaluation = Evaluation(karat.as_gold(kept), karat.as_ranking(ranked), may_be_apart=True)
+            expected = evaluation.scores(resolve_all(measures)).mean()
+            for label in measures:
+                found = part.estimates["m"][label].mean
+                np.testing.assert_equal(found, expected[label], err_msg=f"{part.name}, {label}")

@@ -18,7 +18,7 @@ from karat.judging import DuplicateRule
 from karat.lists import Background
 from karat.report import Report
 from karat.results import Scores
-from karat.slices import Cuts, Group
+from karat.slices import Cuts, Group, ItemGroups
 from karat.slicing import Crossings, Sliced
 from karat.statistics.comparison import compare_pairs, correct
 from karat.statistics.differences import Comparison
@@ -87,16 +87,22 @@ def assess(
     notes: list[str] = []
     groups = [group for cuts in slices for group in cuts.groups(gold.sorted_queries, notes)]
     different = {id(one): one for one in golds.values()}
-    restricted = {key: list(_restricted(one, item_slices, notes)) for key, one in different.items()}
+    restricted = {key: _item_groups(one, item_slices, notes) for key, one in different.items()}
     for some in restricted.values():
-        check_slice_names([group.name for group in (*groups, *(group for group, _ in some))])
-    item_groups = list({group.name: group for some in restricted.values() for group, _ in some}.values())
+        check_slice_names([*(group.name for group in groups), *some.names])
+    item_groups = list(
+        {
+            name: Group(name, some.notes[number], some.members[number])
+            for some in restricted.values()
+            for number, name in enumerate(some.names)
+        }.values()
+    )
     judged = _judged(golds, gold.sorted_queries, keep_top) if keep_top else {}
     systems = {}
     for name, load in rankings.items():
-        parts = {group.name: part for group, part in restricted[id(golds[name])]}
+        within = restricted[id(golds[name])]
         systems[name] = _score(
-            golds[name], load(), asked, parts, duplicates, baseline is not None, background, (keep_top, judged)
+            golds[name], load(), asked, within, duplicates, baseline is not None, background, (keep_top, judged)
         )
     progress("Resampling", 0, 1)
     scores = {name: system.scores for name, system in systems.items()}
@@ -191,22 +197,20 @@ def check_slice_names(names: Sequence[str]) -> None:
         )
 
 
-def _restricted(gold: Gold, item_slices: Sequence[Cuts], notes: list[str]) -> Iterator[tuple[Group, Bools]]:
-    """The rows of the gold that are of each group's items; a group none of whose items is judged is left out."""
+def _item_groups(gold: Gold, item_slices: Sequence[Cuts], notes: list[str]) -> ItemGroups:
+    """Return the groups of items; a group none of whose items is judged is left out."""
     if item_slices and gold.lookup is not None:
         raise UsageError("the gold is too large for slices of items", where=gold.source, hint="Ask fewer queries.")
-    if item_slices:
-        ids, place = gold.item_places
-        for group in (group for cuts in item_slices for group in cuts.groups(ids, notes)):
-            name = group.name if group.name.startswith("item=") else f"item.{group.name}"
-            yield replace(group, name=name), group.members[place]
+    groups = ItemGroups.of(gold.item_places[0] if item_slices else pl.Series(dtype=pl.String), item_slices)
+    notes += groups.warnings
+    return groups
 
 
 def _score(
     gold: Gold,
     ranking: Ranking | Chance,
     asked: Sequence[Asked],
-    restricted: Mapping[str, Bools],
+    groups: ItemGroups,
     duplicates: DuplicateRule,
     traced: bool,
     background: Background | None,
@@ -216,9 +220,13 @@ def _score(
     if isinstance(ranking, Chance):
         of_gold = [one for one in asked if not one.measure.metric.of_lists]
         of_items = {
-            group: _by_chance(gold.part(kept), ranking, of_gold, duplicates) for group, kept in restricted.items()
+            name: _by_chance(gold.part(groups.rows(number, gold.items)), ranking, of_gold, duplicates, within=True)
+            for number, name in enumerate(groups.names)
         }
         scores = _by_chance(gold, ranking, asked, duplicates)
+        if of_items and (ranked := [one.label for one in of_gold if one.measure.metric.by_position]):
+            unknown = f"{', '.join(ranked)}: undefined in slices of items, whose numbers of candidates are not known"
+            scores = replace(scores, warnings=(*scores.warnings, unknown))
         return _System(scores, {}, np.ones(len(scores.queries), dtype=bool), of_items, by_chance=True)
     evaluation = Evaluation(gold, ranking, duplicates=duplicates, background=background)
     of_gold = [one for one in asked if not one.measure.metric.of_lists]
@@ -226,7 +234,6 @@ def _score(
     if traced:
         traces = {one.label: Trace(evaluation.judged(one.measure), evaluation.bench.gold) for one in of_gold}
     scores = evaluation.scores(asked)
-    labels = [one.label for one in of_gold]
     keep_top, judged = kept
     first = None
     if keep_top:
@@ -236,18 +243,21 @@ def _score(
         traces,
         evaluation.bench.present,
         {
-            group: scores.only(labels)
-            if kept.all()
-            else against_part(evaluation, gold, ranking, kept, duplicates).scores(of_gold)
-            for group, kept in restricted.items()
+            name: against_part(evaluation, gold, ranking, groups, number, duplicates).scores(of_gold)
+            for number, name in enumerate(groups.names)
         },
         first,
     )
 
 
-def _by_chance(gold: Gold, chance: Chance, asked: Sequence[Asked], duplicates: DuplicateRule) -> Scores:
-    """Expectations; undefined where a measure's is not known."""
-    known = [one for one in asked if has_expectation(one.measure)]
+def _by_chance(
+    gold: Gold, chance: Chance, asked: Sequence[Asked], duplicates: DuplicateRule, *, within: bool = False
+) -> Scores:
+    """Return the expectations; undefined where a measure's is not known.
+
+    ``within`` a group of items those of measures by position are not: they depend on how many candidates it has.
+    """
+    known = [one for one in asked if has_expectation(one.measure) and not (within and one.measure.metric.by_position)]
     scores = expected_scores(gold, chance, known, duplicates=duplicates)
     values = np.full((len(scores.queries), len(asked)), np.nan)
     for place, one in enumerate(asked):

@@ -74,7 +74,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Slice:
-    """What was found in one group of queries, or with the gold restricted to one group of items."""
+    """What was found in one group of queries, or within one group of items."""
 
     name: str
     note: str
@@ -97,6 +97,7 @@ class Slice:
             "slice": self.name,
             "note": self.note,
             "of": self.of,
+            **({"positions": "within the slice"} if self.of == "items" else {}),
             "n": self.n,
             "systems": {
                 system: {"measures": {label: estimate.as_json() for label, estimate in measures.items()}}
@@ -151,7 +152,7 @@ def slice_of_items(
     signs: int | None = None,
     compared: Mapping[str, Scores] | None = None,
 ) -> Slice:
-    """Every system scored with the gold restricted to a group of items; p-values are not yet corrected."""
+    """Compare systems that were scored within a group of items; p-values are not yet corrected."""
     beside_it = systems if compared is None else compared
     estimates = estimates_of(systems, how)
     found: list[Comparison] = []

@@ -11,11 +11,12 @@ from karat.dialects import Asked, resolve
 from karat.errors import DataError, UsageError
 from karat.findings import Findings
 from karat.judged import Judged
-from karat.judging import Bench, DuplicateRule, TieRule
+from karat.judging import Bench, DuplicateRule, Places, TieRule
 from karat.lists import Background, Lists, checked_background
 from karat.measure import Measure, Value
 from karat.metrics.common import relevant_count
 from karat.results import Scores
+from karat.slices.cuts import ItemGroups
 from karat.types import Bools, Floats, Gold, Ranking
 from karat.wording import count
 
@@ -84,6 +85,7 @@ class Evaluation:
         self._notes = notes
         self._lists: dict[tuple[TieRule, str, str, int], Lists] = {}
         self._judgings: dict[tuple[TieRule, str, str, bool], Judged] = {}
+        self._places: dict[tuple[TieRule, str, str], tuple[pl.Series, Places]] = {}
         self._cut: tuple[object, int, Judged] | None = None
         """What the last cut of a gold was made from and where, and the cut."""
 
@@ -96,9 +98,23 @@ class Evaluation:
             self._judgings[key] = self.bench.judge(ties=rule, scores=key[1], self_matches=key[2], places=places)
         return self._judgings[key]
 
-    def within(self, kept: Bools) -> "Evaluation":
-        """Against some rows of the bench's gold only; queries that have none of them are left out."""
-        return _Within(self, kept)
+    def within(self, kept: Bools, groups: ItemGroups | None = None, number: int = 0) -> "Evaluation":
+        """Return the evaluation against some rows of the bench's gold; queries that have none of them are left out.
+
+        With ``groups``, whose ``number``-th has these rows' items, measures that depend on positions count these among
+        the group's items: all other results are skipped.
+        """
+        return _Within(self, kept, groups, number)
+
+    def places(self, measure: Measure, catalogue: pl.Series) -> Places:
+        """Return the rankings as places in the catalogue, ordered as the measure asks."""
+        rule = _tie_rule(measure)
+        key = (rule, str(measure["scores"]), str(measure["self"]))
+        held = self._places.get(key)
+        if held is None or held[0] is not catalogue:
+            held = catalogue, self.bench.places(catalogue, rule, scores=key[1], self_matches=key[2])
+            self._places[key] = held
+        return held[1]
 
     @property
     def queries(self) -> pl.Series:
@@ -182,21 +198,27 @@ def scores_under(
 
 
 def against_part(
-    evaluation: Evaluation, gold: Gold, ranking: Ranking, kept: Bools, duplicates: DuplicateRule
+    evaluation: Evaluation, gold: Gold, ranking: Ranking, groups: ItemGroups, number: int, duplicates: DuplicateRule
 ) -> Evaluation:
-    """Against some rows of the gold: from the judging of all of them, unless rows of it were dropped there."""
-    if len(evaluation.bench.gold.items) == kept.size:
-        return evaluation.within(kept)
-    return Evaluation(gold.part(kept), ranking, duplicates=duplicates, may_be_apart=True)
+    """Return the evaluation within one of the groups of items.
+
+    It is made from the judging of all items, unless duplicate rows of the gold were dropped there.
+    """
+    kept = groups.rows(number, gold.items)
+    if len(evaluation.bench.gold.items) != kept.size:
+        evaluation = Evaluation(gold.part(kept), ranking, duplicates=duplicates, may_be_apart=True)
+        kept = np.ones(len(evaluation.bench.gold.items), dtype=bool)
+    return evaluation.within(kept, groups, number)
 
 
 class _Within(Evaluation):
     """Judged once for the whole gold, and looked at for some of its items."""
 
-    def __init__(self, whole: Evaluation, kept: Bools) -> None:
+    def __init__(self, whole: Evaluation, kept: Bools, groups: ItemGroups | None, number: int) -> None:
         self._begin(whole.bench, whole.source, None)
         self._whole, self._kept = whole, kept
-        self._parts: dict[int, Judged] = {}
+        self._groups, self._number = groups, number
+        self._parts: dict[tuple[int, bool], Judged] = {}
 
     @property
     def queries(self) -> pl.Series:
@@ -207,10 +229,15 @@ class _Within(Evaluation):
         return gold.queries.filter(held).sort()
 
     def judged(self, measure: Measure) -> Judged:
-        judged = self._whole.judged(measure)
-        if id(judged) not in self._parts:
-            self._parts[id(judged)] = self.bench.within(judged, self._kept)
-        return self._parts[id(judged)]
+        judged, groups = self._whole.judged(measure), self._groups
+        skipping = measure.metric.by_position and groups is not None
+        key = (id(judged), skipping)
+        if key not in self._parts:
+            if skipping and groups is not None:
+                places = self._whole.places(measure, groups.items)
+                judged = places.skipping(judged, groups.members[self._number])
+            self._parts[key] = self.bench.within(judged, self._kept)
+        return self._parts[key]
 
     def warnings(self, measures: Sequence[Measure]) -> Iterable[str]:
         return ()

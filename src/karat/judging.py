@@ -4,12 +4,13 @@ Queries are matched by name once; ``matching`` finds the judged rows, ``ordering
 rows are worked out, and only groups of equal scores that hold one are sorted by id.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from karat.errors import DataError, UsageError
 from karat.judged import Judged, TieGroups
@@ -18,7 +19,7 @@ from karat.matching import DuplicateRule, Rows, keep_one_of_each, match_rows, wi
 from karat.ordering import Ordered, TieRule, order_rows
 from karat.types import ROW_NUMBER, Bools, Floats, Gold, Ints, Ranking, Runs, gathered, places_in, segments_within
 
-__all__ = ["Bench", "DuplicateRule", "TieRule", "judge"]
+__all__ = ["Bench", "DuplicateRule", "Places", "TieRule", "judge"]
 
 
 def judge(
@@ -38,6 +39,42 @@ def judge(
     """
     bench = Bench(gold, ranking, duplicates=duplicates)
     return bench.judge(ties=ties, scores=scores, self_matches=self_matches, places=places)
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The rankings of all queries, one after the other, as places in a catalogue."""
+
+    codes: NDArray[np.int32]
+    """By position, the item's place in the catalogue; −1 for an item that it lacks."""
+    first: Ints
+    """The position of the first item of each query."""
+
+    def skipping(self, judged: Judged, members: Bools) -> Judged:
+        """Return the judging with ranks counted among some items only, those of the catalogue that are ``members``.
+
+        The last of ``members`` is for items that the catalogue lacks. Judged items that are not among them are to be
+        dropped: their ranks mean nothing.
+        """
+        total = np.concatenate(([0], np.cumsum(members[self.codes])))
+
+        def above(row: Ints, rank: Ints) -> Ints:
+            """How many of the items stand above each rank."""
+            start = self.first[row]
+            found: Ints = total[start + rank - 1] - total[start]
+            return found
+
+        ties = judged.ties
+        first, last = above(ties.row, ties.first) + 1, above(ties.row, ties.last + 1)
+        tied = last > first
+        return replace(
+            judged,
+            rank=above(judged.row, judged.rank + 1),
+            tie_first=above(judged.row, judged.tie_first) + 1,
+            tie_last=above(judged.row, judged.tie_last + 1),
+            depth=above(np.arange(len(judged)), judged.depth + 1),
+            ties=TieGroups(ties.row[tied], first[tied], last[tied]),
+        )
 
 
 class Bench:
@@ -136,6 +173,19 @@ class Bench:
         codes = np.full((len(self.queries), k), -1, dtype=np.int64)
         codes[rows.query_of(held), rank[held]] = places_in(background.items, rows.items.gather(held).cast(pl.String))
         return Lists(codes, *background.histories(self.queries), background)
+
+    def places(
+        self, catalogue: pl.Series, ties: TieRule = "id", *, scores: str = "double", self_matches: str = "keep"
+    ) -> "Places":
+        """Return where in the ranking each item of the catalogue stands; these are strings, in ascending order."""
+        rows = self._rows if self_matches == "keep" else without_self_matches(self._rows, self.queries)
+        ranked = order_rows(rows.starts, rows.values, single=scores == "single")
+        positions = ranked.resolved(np.arange(len(rows.items)), ties, rows.items)
+        codes = np.empty(positions.size, dtype=np.int32)
+        codes[positions] = places_in(catalogue, rows.items.cast(pl.String))
+        first = np.zeros(len(self.queries), dtype=np.int64)
+        first[rows.queries] = rows.starts[:-1]
+        return Places(codes, first)
 
     def within(self, judged: Judged, kept: Bools) -> Judged:
         """A judging held against some rows of the gold only; queries that have none of them are left out."""

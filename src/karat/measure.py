@@ -111,6 +111,9 @@ class Metric:
     zero_when_empty: bool | tuple[str, ...] = False
     """Whether the formula gives 0 for a query with nothing relevant, since it does not divide by the number of relevant
     items; a tuple lists the values of the option ``over`` for which it does."""
+    by_position: bool = True
+    """Depends on where in the ranking items stand, and not only on which items are in the top k. In a slice of items
+    positions are then counted among the slice's items; otherwise the top k of the whole ranking counts."""
     lower_is_better: bool = False
     needs_places: bool = False
     """Compares with the order of the gold, not only with its grades."""
@@ -165,6 +168,7 @@ def metric(
     aggregate: Aggregate = "mean",
     needs_relevant: bool | None = None,
     zero_when_empty: bool | tuple[str, ...] = False,
+    by_position: bool = True,
     lower_is_better: bool = False,
     needs_places: bool = False,
     of_lists: bool = False,
@@ -181,26 +185,23 @@ def metric(
         METRICS.add(
             name,
             Metric(
-                *(
-                    name,
-                    title,
-                    parts.get("Formula", ""),
-                    parts.get("Source", ""),
-                    function,
-                    options,
-                    aliases,
-                    cut,
-                ),
-                *(
-                    aggregate,
-                    not of_lists if needs_relevant is None else needs_relevant,
-                    zero_when_empty,
-                    lower_is_better,
-                    needs_places,
-                    of_lists,
-                    whole,
-                    highest,
-                ),
+                name,
+                title,
+                parts.get("Formula", ""),
+                parts.get("Source", ""),
+                function,
+                options,
+                aliases=aliases,
+                cut=cut,
+                aggregate=aggregate,
+                needs_relevant=not of_lists if needs_relevant is None else needs_relevant,
+                zero_when_empty=zero_when_empty,
+                by_position=by_position,
+                lower_is_better=lower_is_better,
+                needs_places=needs_places,
+                of_lists=of_lists,
+                whole=whole,
+                highest=highest,
             ),
         )
         _OWN_NAMES.update(dict.fromkeys(aliases, name))

@@ -1,7 +1,9 @@
 """Every system in every slice: groups of queries, of items, and of both crossed; with intervals, or means alone.
 
-A slice of items restricts what counts as relevant; the ranking stays as it is. Crossed with a group of queries it is
-that slice over these queries: activity=low*item.popularity=tail.
+A slice of items restricts what counts as relevant. Measures that depend on positions (ndcg, ap, rr …) rank the items of
+the slice alone, so that the best ranking scores 1 in every slice; the others (recall, precision …) look at the top k of
+the whole ranking. Crossed with a group of queries it is that slice over these queries:
+activity=low*item.popularity=tail.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

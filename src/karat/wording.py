@@ -9,6 +9,7 @@ from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Bounds
 
 __all__ = [
+    "ITEM_SLICES",
     "aligned",
     "bounds_shown",
     "count",
@@ -24,6 +25,11 @@ __all__ = [
 ]
 
 NOTHING = "–"
+ITEM_SLICES = (
+    "slices of items: measures that depend on positions (ndcg, ap, rr …) rank the items of the slice alone; "
+    "the others (recall, precision …) look at the top k of the whole list"
+)
+"""What every report says beside slices of items."""
 _NAMED = 100
 _MANY = 3
 _USUAL_DECIMALS = 4

@@ -131,10 +131,10 @@ def test_markdown_lists_warnings_and_escapes(karat: Karat) -> None:
 def test_per_query_scores(karat: Karat, name: str) -> None:
     put("other.trec", "q1 Q0 d2 1 3 t\nq1 Q0 d1 2 2 t\n")
     put("more.qrels", GOLD + "q3 0 d1 0\n")
-    karat("evaluate", "more.qrels", "run.trec", "other.trec", "-m", "rr,ndcg@10", "--per-query", name)
+    karat("evaluate", "more.qrels", "run.trec", "other.trec", "-m", "rr(empty=skip),ndcg@10", "--per-query", name)
     readers = {".csv": pl.read_csv, ".jsonl": pl.read_ndjson, ".parquet": pl.read_parquet, ".gz": pl.read_csv}
     frame = pl.read_csv(name, separator="\t") if name == "s.tsv" else readers[Path(name).suffix](name)
-    assert frame.select("system", "query_id", "rr").rows() == [
+    assert frame.select("system", "query_id", "rr(empty=skip)").rows() == [
         ("run", "q1", 1.0),
         ("run", "q2", 1.0),
         ("run", "q3", None),
@@ -197,7 +197,7 @@ def test_empty_error_names_the_query(karat: Karat) -> None:
 
 def test_rel(karat: Karat) -> None:
     found = report_of(karat(*BASIC, "-m", "rr,rr(rel=1)", "--rel", "2", "--json"))["systems"]["run"]["measures"]
-    assert (found["rr"]["mean"], found["rr"]["n"], found["rr"]["undefined"]) == (0.5, 1, 1)
+    assert (found["rr"]["mean"], found["rr"]["n"], found["rr"]["undefined"]) == (0.25, 2, 0)
     assert (found["rr(rel=1)"]["mean"], found["rr(rel=1)"]["n"]) == (1.0, 2)
 
 

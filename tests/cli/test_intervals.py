@@ -123,7 +123,7 @@ def test_equal_scores_have_an_interval_of_no_width(karat: Karat) -> None:
 
 def test_nothing_relevant_at_all(karat: Karat) -> None:
     put_gold(grade=0)
-    outcome = karat(*RR, "--json", "-o", "report.csv", "-o", "report.md")
+    outcome = karat(*RR, "--empty", "skip", "--json", "-o", "report.csv", "-o", "report.md")
     assert "NaN" not in outcome.out
     entry = report_of(outcome)["systems"]["a"]["measures"]["rr"]
     assert (entry["mean"], entry["ci"], entry["n"], entry["undefined"]) == (None, None, 0, QUERIES)
@@ -133,9 +133,9 @@ def test_nothing_relevant_at_all(karat: Karat) -> None:
 
 def test_undefined_queries_are_left_out_and_counted(karat: Karat) -> None:
     put("g.qrels", Path("g.qrels").read_text().replace("q00 0 d0 1", "q00 0 d0 0"))
-    entry = _rr(karat)
+    entry = _rr(karat, "--empty", "skip")
     assert (entry["n"], entry["undefined"]) == (QUERIES - 1, 1)
-    assert f"{QUERIES - 1} (1 undefined)" in karat(*RR).out
+    assert f"{QUERIES - 1} (1 undefined)" in karat(*RR, "--empty", "skip").out
 
 
 # --- same seed, same digits ---------------------------------------------------------------------------------------

@@ -147,18 +147,19 @@ def test_digits_hang_on_nothing_else(karat: Karat) -> None:
 
 
 def test_the_gold_restricted_to_items(karat: Karat) -> None:
-    """Of the tail only d2 is relevant, and only in q00: at rank 2 of what was retrieved."""
+    """Of the tail only d2 is relevant, and only in q00: at rank 2; d0 is the only item of the head, at rank 1 there."""
     put("g.qrels", Path("g.qrels").read_text().replace("q00 0 d2 0", "q00 0 d2 1"))
     put_run("a.trec", [3] * QUERIES)
     put("items.csv", "item_id,part\nd0,head\nd1,tail\nd2,tail\nelsewhere,tail\n")
     for command in (EVALUATE, COMPARE):
-        outcome = karat(*command, "--item-slices", "items.csv:part", "--json")
+        outcome = karat(*command, "--empty", "skip", "--item-slices", "items.csv:part", "--json")
         found = {part["slice"]: part for part in report_of(outcome)["slices"]}
         assert list(found) == ["item.part=head", "item.part=tail"] and outcome.code == 0
         assert found["item.part=tail"]["of"] == "items"
         entry = found["item.part=tail"]["systems"]["a"]["measures"]["rr"]
         assert (entry["mean"], entry["n"], entry["undefined"]) == (0.5, 1, QUERIES - 1)
-        assert found["item.part=head"]["systems"]["a"]["measures"]["rr"]["mean"] == pytest.approx(1 / 3)
+        assert found["item.part=head"]["systems"]["a"]["measures"]["rr"]["mean"] == 1.0
+        assert found["item.part=head"]["positions"] == "within the slice"
 
 
 @pytest.mark.parametrize("command", [EVALUATE, COMPARE])
@@ -168,6 +169,7 @@ def test_slices_of_items_are_shown_in_every_form(karat: Karat, command: list[str
     outcome = karat(*command, "--item-slices", "items.csv:part", *([] if form == "screen" else ["-o", form]))
     text = outcome.out if form == "screen" else Path(form).read_text()
     assert "item.part=head" in text
+    assert form == "report.csv" or "items of the slice alone" in " ".join(text.split())
 
 
 # --- on the screen ------------------------------------------------------------------------------------------------
@@ -222,7 +224,7 @@ def test_csv_has_a_row_for_every_slice(karat: Karat) -> None:
 
 def test_slices_where_nothing_is_defined(karat: Karat) -> None:
     put_gold(grade=0)
-    for command in (EVALUATE, [*COMPARE[:4], "-m", "rr,judged@10"]):
+    for command in ([*EVALUATE, "--empty", "skip"], [*COMPARE[:4], "-m", "rr,judged@10", "--empty", "skip"]):
         outcome = karat(*command, "-s", "s.csv:lang", "-o", "report.md")
         assert outcome.code == 0 and "nan" not in outcome.out.lower()
         assert "lang=fr" in outcome.out and "lang=fr" in Path("report.md").read_text()

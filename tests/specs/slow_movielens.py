@@ -25,6 +25,8 @@ Held = Mapping[str, Mapping[str, float]]
 Values = dict[str, float | None]
 """By user; None where it is undefined."""
 CUTS = (5, 10, 20)
+DEPTH = max(CUTS) + 1
+"""How many items a system lists: one more than measures look at, so that ties at the last cut-off are seen."""
 LIKED = 4
 
 
@@ -117,12 +119,12 @@ class World:
         """All items of the catalogue, most popular first, equal ones by id."""
         return sorted(self.items, key=lambda item: (-self.taken[item], item))
 
-    def ranked(self, user: str, scores: Mapping[str, float], k: int = max(CUTS)) -> list[str]:
+    def ranked(self, user: str, scores: Mapping[str, float], k: int = DEPTH) -> list[str]:
         """By score descending, then by id; an item without a score cannot be recommended."""
         known = [item for item in self.candidates(user) if item in scores]
         return sorted(known, key=lambda item: (-scores[item], item))[:k]
 
-    def by_popularity(self, user: str, k: int = max(CUTS)) -> list[str]:
+    def by_popularity(self, user: str, k: int = DEPTH) -> list[str]:
         return self.ranked(user, {item: float(self.taken[item]) for item in self.candidates(user)}, k)
 
     def lists(self, system: str) -> dict[str, list[str]]:
@@ -145,16 +147,23 @@ class World:
             found.setdefault(f"user={'cold' if rows[user] < self.cold else 'warm'}", []).append(user)
         return found
 
+    @cached_property
+    def item_rows(self) -> Counter[str]:
+        return Counter(row[1] for row in self.train)
+
+    def tiers(self, item: str) -> tuple[str, str]:
+        """Section 5: the slices of items that an item is in, by its training interactions."""
+        return (
+            f"item.popularity={tier_of(item, self.item_rows)}",
+            f"item={'cold' if self.item_rows[item] < self.cold else 'warm'}",
+        )
+
     def item_slices(self) -> dict[str, Held]:
         """Section 5: what was held out, restricted to the items of each tier."""
-        rows = Counter(row[1] for row in self.train)
         found: dict[str, dict[str, dict[str, float]]] = {}
         for user, held in self.truth.items():
             for item, rating in held.items():
-                for name in (
-                    f"item.popularity={tier_of(item, rows)}",
-                    f"item={'cold' if rows[item] < self.cold else 'warm'}",
-                ):
+                for name in self.tiers(item):
                     found.setdefault(name, {}).setdefault(user, {})[item] = rating
         return dict(found)
 
@@ -265,6 +274,11 @@ ACCURACY = {
     "rr(rel=4)": reciprocal_rank,
     "ap(rel=4)": average_precision,
 }
+
+
+BY_POSITION = ("ndcg", "rr(rel=4)", "ap(rel=4)")
+"""In a slice of items these rank its items alone: the best list of a tier scores 1 there. Of the others, which only ask
+what is in the top k, it is the top k of the whole list."""
 
 
 def mean(values: Sequence[float | None]) -> float | None:
@@ -394,10 +408,11 @@ def sliced(world: World, lists: Lists) -> dict[str, tuple[int, dict[str, float |
         for name, members in world.user_slices().items()
     }
     for name, held in world.item_slices().items():
-        values = {
-            f"{measure}@{k}": mean([ACCURACY[measure](lists[user], of, k) for user, of in held.items()])
-            for measure, k in labels(list(ACCURACY))
-        }
+        inside = {user: [item for item in lists[user] if name in world.tiers(item)] for user in held}
+        values = {}
+        for measure, k in labels(list(ACCURACY)):
+            shown = inside if measure in BY_POSITION else lists
+            values[f"{measure}@{k}"] = mean([ACCURACY[measure](shown[user], of, k) for user, of in held.items()])
         found[name] = (len(held), values)
     return found
 

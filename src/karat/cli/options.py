@@ -74,7 +74,7 @@ BaselineOption = Annotated[
 ]
 
 _SLICES = "Break down by attributes of queries: queries.csv:type,length(quantiles=3),type*lang."
-_ITEM_SLICES = "The same with the gold restricted to groups of items: items.csv:category,popularity."
+_ITEM_SLICES = "The same within groups of items: items.csv:category,popularity."
 _NAMES = "What items are called, for pages and tables: items.csv:title."
 _TEXTS = "What queries say, for pages: queries.jsonl:text."
 _MEMORY = "Take no more than this, such as 2GB: Parquet, also folders of it, is scored in blocks."

@@ -15,6 +15,7 @@ __all__ = ["f1", "hit_rate", "precision", "r_precision", "recall", "set_ap"]
     Option("over", "divisor", ("k", "relevant", "retrieved")),
     REL,
     zero_when_empty=("k", "retrieved"),
+    by_position=False,
 )
 def precision(judged: Judged, k: int | None, *, over: str = "k", rel: float | None = None) -> Floats:
     """Share of the top k that is relevant.
@@ -33,7 +34,14 @@ def precision(judged: Judged, k: int | None, *, over: str = "k", rel: float | No
     return divide(hits_of(judged, k, rel), divisor)
 
 
-@metric("recall", Option("over", "divisor", ("relevant", "k", "min")), REL, aliases=("hits",), zero_when_empty=("k",))
+@metric(
+    "recall",
+    Option("over", "divisor", ("relevant", "k", "min")),
+    REL,
+    aliases=("hits",),
+    zero_when_empty=("k",),
+    by_position=False,
+)
 def recall(judged: Judged, k: int | None, *, over: str = "relevant", rel: float | None = None) -> Floats:
     """Share of the relevant items that stand in the top k.
 
@@ -51,7 +59,7 @@ def recall(judged: Judged, k: int | None, *, over: str = "relevant", rel: float 
     return divide(hits_of(judged, k, rel), divisor)
 
 
-@metric("f1", REL)
+@metric("f1", REL, by_position=False)
 def f1(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
     """Harmonic mean of precision and recall.
 
@@ -63,7 +71,7 @@ def f1(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
     return 2 * divide(precise * recalled, precise + recalled)
 
 
-@metric("hit_rate", REL, aliases=("success", "accuracy"), zero_when_empty=True)
+@metric("hit_rate", REL, aliases=("success", "accuracy"), zero_when_empty=True, by_position=False)
 def hit_rate(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
     """Whether anything relevant stands in the top k.
 
@@ -88,7 +96,7 @@ def r_precision(judged: Judged, k: int | None, *, times: float = 1.0, rel: float
     return divide(found, cut)
 
 
-@metric("set_ap", REL, cut="none")
+@metric("set_ap", REL, cut="none", by_position=False)
 def set_ap(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
     """Precision times recall of the whole retrieved set.
 

@@ -18,7 +18,7 @@ from karat.reports.comparison import (
 from karat.reports.quantiles import quantiles_note, quantiles_table
 from karat.reports.spaces import spaces_table
 from karat.reports.table import by_measure, by_system, by_system_only, caption, legend, one_by_one, queries_averaged
-from karat.wording import count
+from karat.wording import ITEM_SLICES, count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -144,6 +144,8 @@ def print_slices(report: Report) -> None:
     if "p" in header:
         tested = sum(one.p is not None for part in report.slices for one in part.beside if one.measure == measure)
         screen.print(f"p: Holm's correction for {count(tested, 'test', 'tests')} · noise: chance alone would do")
+    if any(part.of == "items" for part in report.slices):
+        screen.print(ITEM_SLICES)
 
 
 def print_spaces(report: Report) -> None:

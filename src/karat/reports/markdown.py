@@ -18,6 +18,7 @@ from karat.reports.recommendations import (
 )
 from karat.reports.spaces import spaces_table
 from karat.reports.table import Table, by_measure, caption, legend
+from karat.wording import ITEM_SLICES
 
 __all__ = ["escaped", "markdown_table", "to_markdown"]
 
@@ -56,6 +57,8 @@ def to_markdown(report: Report) -> str:
             "",
             *markdown_table(header, rows, text=text),
         ]
+    if any(part.of == "items" for part in report.slices):
+        lines += ["", f"- {escaped(ITEM_SLICES)}"]
     for system in report.partials:
         lines += _partial(report, system)
     quality = quality_table(report)

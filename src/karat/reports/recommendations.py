@@ -11,7 +11,7 @@ from karat.reports.console import console, print_parted, print_table
 from karat.saved import empty_tiers
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate
-from karat.wording import estimate_shown, figure_shown, percent
+from karat.wording import ITEM_SLICES, estimate_shown, figure_shown, percent
 
 __all__ = [
     "below_chance",
@@ -54,6 +54,8 @@ def print_recommendations(report: Report) -> None:
         for line in empty_tiers_told(report):
             screen.print(line)
         screen.print(tiers_legend(report, report.labels[:1]))
+        if any(part.of == "items" for part in report.slices):
+            screen.print(ITEM_SLICES)
     if report.exposures:
         k = next(iter(report.exposures.values())).k
         screen.print(f"\nWhich share of the first {k} recommendations is of the most popular items of training")

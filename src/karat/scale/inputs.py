@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from karat.columns import ITEM, QUERY
@@ -14,12 +13,12 @@ from karat.formats.attributes import check_attributes, read_attributes
 from karat.formats.parquet import unreadable
 from karat.scale.files import Named, names_of_folders, parquet_files
 from karat.scale.memory import Budget
-from karat.scale.request import AttributesAsked, ItemGroups, Request
+from karat.scale.request import AttributesAsked, Request
 from karat.scale.scratch import temporary_folder
 from karat.scale.tables import Table, is_table, open_table
-from karat.slices import Attribute, Cuts
+from karat.slices import Attribute, Cuts, ItemGroups
 
-__all__ = ["SlicesAsked", "group_items", "opened", "read_item_cuts"]
+__all__ = ["SlicesAsked", "opened", "read_item_cuts"]
 
 _SHARE_OF_ATTRIBUTES = 10
 _ITEMS_AT_ONCE = 1_000_000
@@ -52,7 +51,7 @@ def opened(
             )
     gold = open_table(request.gold, "gold")
     tables = [gold, *(open_table(path, "run") for path in request.systems.values())]
-    groups = group_items(_judged_items(gold), read_item_cuts(item_slices)) if item_slices else None
+    groups = ItemGroups.of(_judged_items(gold), read_item_cuts(item_slices)) if item_slices else None
     as_text = any(table.schema[QUERY] == pl.String for table in tables)
     with temporary_folder(temp) as folder:
         for number, one in enumerate(slices):
@@ -114,12 +113,3 @@ def _item_attributes(path: str) -> tuple[pl.DataFrame, str]:
 def _whole(file: Path, named: Named) -> pl.DataFrame:
     rows = pl.read_parquet(file, glob=False, hive_partitioning=False)
     return rows.with_columns(pl.lit(value).alias(name) for name, value in named.items() if name not in rows.columns)
-
-
-def group_items(ids: pl.Series, cuts: Sequence[Cuts]) -> ItemGroups:
-    """The groups that the judged items fall in."""
-    warnings: list[str] = []
-    groups = [group for one in cuts for group in one.groups(ids, warnings)]
-    names = tuple(one.name if one.name.startswith("item=") else f"item.{one.name}" for one in groups)
-    notes, members = tuple(one.note for one in groups), np.array([one.members for one in groups])
-    return ItemGroups(ids, names, notes, members, tuple(warnings))

@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import polars as pl
-
 from karat.dialects import Asked
 from karat.errors import UnknownName, UsageError
 from karat.matching import DuplicateRule
 from karat.slices.attributes import Attribute
+from karat.slices.cuts import ItemGroups
 from karat.statistics.gathered.layout import Column, Layout
 from karat.statistics.intervals import Resampling
-from karat.types import Bools
 
-__all__ = ["AttributesAsked", "ItemGroups", "Request"]
+__all__ = ["AttributesAsked", "Request"]
 
 
 @dataclass(frozen=True)
@@ -22,20 +20,6 @@ class AttributesAsked:
 
     where: str
     asked: Sequence[Sequence[Attribute]] | None
-
-
-@dataclass(frozen=True, eq=False)
-class ItemGroups:
-    """Groups of items to which the gold is restricted, one after the other."""
-
-    items: pl.Series
-    """The judged items, as strings, ascending."""
-    names: tuple[str, ...]
-    notes: tuple[str, ...]
-    members: Bools
-    """As groups × items."""
-    warnings: tuple[str, ...] = ()
-    """Of what the tables of attributes and the gold do not share."""
 
 
 @dataclass(frozen=True, eq=False)

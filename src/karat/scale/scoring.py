@@ -11,7 +11,7 @@ from karat.evaluation import Evaluation, against_part
 from karat.findings import Findings
 from karat.intake import gold_from_frame, ranking_from_frame
 from karat.scale.found import Found, census_of, examples_of
-from karat.scale.request import ItemGroups, Request
+from karat.scale.request import Request
 from karat.scale.scored import Scored
 from karat.slices.cuts import align
 from karat.statistics.streams import keys_of
@@ -108,24 +108,13 @@ class _Evaluated:
 
 def _tables(request: Request, gold: Gold, ranking: Ranking, evaluation: Evaluation) -> list[tuple[Floats, Bools]]:
     values = evaluation.table(request.asked)
-    every = np.ones(len(values), dtype=bool)
-    tables = [(values, every)]
-    for kept in _kept(gold, request.item_groups):
-        if kept.all():
-            tables.append((values, every))
-            continue
+    tables = [(values, np.ones(len(values), dtype=bool))]
+    groups = request.item_groups
+    for number in range(len(groups.names)) if groups is not None else ():
         restricted, takes_part = np.full_like(values, np.nan), np.zeros(len(values), dtype=bool)
-        if kept.any():
-            part = against_part(evaluation, gold, ranking, kept, request.duplicates)
+        if groups is not None and groups.rows(number, gold.items).any():
+            part = against_part(evaluation, gold, ranking, groups, number, request.duplicates)
             rows = places_in(evaluation.queries, part.queries)
             restricted[rows], takes_part[rows] = part.table(request.asked), True
         tables.append((restricted, takes_part))
     return tables
-
-
-def _kept(gold: Gold, groups: ItemGroups | None) -> list[Bools]:
-    """Which rows of the gold are of each group of items."""
-    if groups is None:
-        return []
-    places = places_in(groups.items, gold.items.cast(pl.String))
-    return [members[places] for members in groups.members]

@@ -6,7 +6,7 @@ each value stands (``census``), so it can be told from blocks of rows as well as
 """
 
 from karat.slices.attributes import Attribute, parse_attributes
-from karat.slices.cuts import Cuts
+from karat.slices.cuts import Cuts, ItemGroups
 from karat.slices.groups import Group, group_by, suitable_attributes
 
-__all__ = ["Attribute", "Cuts", "Group", "group_by", "parse_attributes", "suitable_attributes"]
+__all__ = ["Attribute", "Cuts", "Group", "ItemGroups", "group_by", "parse_attributes", "suitable_attributes"]

@@ -5,17 +5,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
+import numpy as np
 import polars as pl
 
 from karat.errors import DataError
 from karat.slices.attributes import Attribute
 from karat.slices.groups import NO_VALUE, Group, group_by, suitable_attributes
+from karat.types import Bools, places_in
 from karat.wording import count
 
-__all__ = ["Cuts", "Shared", "align"]
+__all__ = ["Cuts", "ItemGroups", "Shared", "align"]
 
 _JOINED = "\0id"
 """A name that no column has."""
+_UNKNOWN = "\0unknown"
+"""An id that no table has."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,34 +33,72 @@ class Cuts:
     asked: Sequence[Sequence[Attribute]] | None
     where: str
 
-    def groups(self, ids: pl.Series, warnings: list[str]) -> list[Group]:
-        """The groups that these ids fall in; what the table and the ids do not share is warned of, or an error.
+    def groups(self, ids: pl.Series, warnings: list[str], members_of: pl.Series | None = None) -> list[Group]:
+        """Return the groups that these ids fall in; warn, or raise an error, where the table lacks ids.
 
-        For the same ids they are made once: systems are assessed by the hundred where something is tuned.
+        ``members_of`` are other ids: the groups are those of ``ids``, their members are told of these. For the same ids
+        groups are made once: systems are assessed by the hundred where something is tuned.
         """
-        if not self._made or not self._made[0][0].equals(ids):
+        key = (ids, ids if members_of is None else members_of)
+        if not self._made or not all(old.equals(new) for old, new in zip(self._made[0][0], key, strict=True)):
             told: list[str] = []
-            self._made[:] = [(ids, self._groups(ids, told), told)]
+            self._made[:] = [(key, self._groups(ids, told, members_of), told)]
         warnings += self._made[0][2]
         return self._made[0][1]
 
     @cached_property
-    def _made(self) -> list[tuple[pl.Series, list[Group], list[str]]]:
+    def _made(self) -> list[tuple[tuple[pl.Series, pl.Series], list[Group], list[str]]]:
         """The last ids, their groups, and what was warned of."""
         return []
 
-    def _groups(self, ids: pl.Series, warnings: list[str]) -> list[Group]:
+    def _groups(self, ids: pl.Series, warnings: list[str], members_of: pl.Series | None) -> list[Group]:
         attributes = self._aligned(ids.cast(pl.String), warnings)
         asked = self.asked or suitable_attributes(attributes)
         if not asked:
             raise DataError("found no attribute that groups", where=self.where, expected="a category or a number")
-        return group_by(attributes, asked, self.where)
+        others = None if members_of is None else align(self.table, self.id_column, members_of, self.where)[0]
+        return group_by(attributes, asked, self.where, others)
 
     def _aligned(self, ids: pl.Series, warnings: list[str]) -> pl.DataFrame:
         """The attributes row by row with the ids."""
         attributes, shared = align(self.table, self.id_column, ids, self.where)
         warnings += shared.told(self.of, self.where)
         return attributes
+
+
+@dataclass(frozen=True, eq=False)
+class ItemGroups:
+    """Groups of items, such as categories or tiers of popularity: which items, judged or not, each of them has."""
+
+    items: pl.Series
+    """All items of the tables and all judged ones, as strings, ascending."""
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+    members: Bools
+    """As groups × items, with one more column for items that no table has: where they are ``(none)``, it is true."""
+    warnings: tuple[str, ...] = ()
+    """Of what the tables of attributes and the gold do not share."""
+
+    @classmethod
+    def of(cls, judged: pl.Series, cuts: Sequence[Cuts]) -> "ItemGroups":
+        """Return the groups that the judged items, which are strings, fall in."""
+        known = [one.table[one.id_column].cast(pl.String).alias("item") for one in cuts]
+        items = pl.concat([judged.alias("item"), *known]).unique().sort()
+        every = items.append(pl.Series("item", [_UNKNOWN]))
+        warnings: list[str] = []
+        groups = [group for one in cuts for group in one.groups(judged, warnings, every)]
+        return cls(
+            every.head(len(every) - 1),
+            tuple(one.name if one.name.startswith("item=") else f"item.{one.name}" for one in groups),
+            tuple(one.note for one in groups),
+            np.array([one.members for one in groups], dtype=bool).reshape(len(groups), len(every)),
+            tuple(warnings),
+        )
+
+    def rows(self, group: int, items: pl.Series) -> Bools:
+        """Return for each of these items whether it is in the group."""
+        found: Bools = self.members[group][places_in(self.items, items.cast(pl.String))]
+        return found
 
 
 @dataclass(frozen=True)

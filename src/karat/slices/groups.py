@@ -135,9 +135,15 @@ def suitable_names(censuses: Mapping[str, Census]) -> list[tuple[Attribute, ...]
     ]
 
 
-def group_by(table: pl.DataFrame, asked: Iterable[Sequence[Attribute]], where: str) -> list[Group]:
-    """The groups that each attribute, or crossing of two, makes of the table's rows; empty ones are left out."""
+def group_by(
+    table: pl.DataFrame, asked: Iterable[Sequence[Attribute]], where: str, members_of: pl.DataFrame | None = None
+) -> list[Group]:
+    """Return the groups that each attribute, or crossing of two, makes of the table's rows, without empty ones.
+
+    ``members_of`` is another table with the same columns: the groups are those of ``table``, their members its rows.
+    """
     rows = Rows(table)
+    others = None if members_of is None else Rows(members_of)
     found: list[Group] = []
     for attributes in asked:
         censuses = {one.name: Census.of(table[one.name]) for one in _known(attributes, table.columns, where)}
@@ -145,7 +151,7 @@ def group_by(table: pl.DataFrame, asked: Iterable[Sequence[Attribute]], where: s
         for one in define(attributes, censuses, where):
             members = one.members(rows)
             if members.any():
-                made.append(Group(one.name, one.note, members))
+                made.append(Group(one.name, one.note, members if others is None else one.members(others)))
                 check_number(len(made), spelled(attributes), where)
         found += made
     return found

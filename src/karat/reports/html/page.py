@@ -22,7 +22,7 @@ from karat.reports.html.details import LONGEST_TEXT, Details
 from karat.reports.html.figures import Form
 from karat.reports.html.packing import Packed, pack
 from karat.reports.html.rendering import embedded, rendered
-from karat.wording import count, named
+from karat.wording import ITEM_SLICES, count, named
 
 __all__ = ["Drawn", "context_of", "page_of"]
 
@@ -52,6 +52,7 @@ class Sliced:
     rows: tuple[sections.SliceRow, ...]
     all: int
     """How many rows there are."""
+    note: str = ""
 
 
 def page_of(
@@ -247,7 +248,8 @@ def _sliced(form: Form, labels: Sequence[str]) -> Sliced | None:
             found.append(_drawn(chart, f"slices-{len(found)}", f"{system}, {label}"))
     label = next((label for label in labels if sections.slices_of(form, label)), labels[0])
     rows = [row for row in sections.slices_of(form, label) if row.system not in idle_systems(form)]
-    return Sliced(tuple(found), label, tuple(rows[:_MOST_SLICE_ROWS]), len(rows))
+    note = ITEM_SLICES if any(part.get("of") == "items" for part in form["slices"]) else ""
+    return Sliced(tuple(found), label, tuple(rows[:_MOST_SLICE_ROWS]), len(rows), note)
 
 
 def _chart_sections(form: Form, history: Sequence[charts.Chart]) -> Iterator[tuple[str, str, list[Drawn]]]:

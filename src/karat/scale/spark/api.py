@@ -13,7 +13,6 @@ from karat.judging import DuplicateRule
 from karat.measure import Measure, Value
 from karat.report import Report
 from karat.scale.api import attributes_named, request_for
-from karat.scale.inputs import group_items
 from karat.scale.memory import Budget, parse_memory
 from karat.scale.request import AttributesAsked
 from karat.scale.spark.evaluation import evaluate_source
@@ -21,7 +20,7 @@ from karat.scale.spark.files import judged_items
 from karat.scale.spark.frames import given
 from karat.scale.spark.jobs import Progress
 from karat.scale.spark.sources import FromFrames
-from karat.slices import Cuts
+from karat.slices import Cuts, ItemGroups
 from karat.statistics.intervals import Resampling
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def evaluate(
     if item_slices is not None:
         table, id_column = check_attributes(_frame(item_slices), "item", "attributes of items")
         cuts = Cuts(table, id_column, "items", attributes_named(items_by), "attributes of items")
-        request = replace(request, item_groups=group_items(judged_items(truth), [cuts]))
+        request = replace(request, item_groups=ItemGroups.of(judged_items(truth), [cuts]))
     return evaluate_source(
         spark,
         replace(request, quantiles=tuple(quantiles)),

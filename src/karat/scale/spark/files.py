@@ -12,7 +12,7 @@ from karat.errors import DataError
 from karat.formats.attributes import read_attributes
 from karat.report import Report
 from karat.scale.duplicates import naming_files as naming_files_here
-from karat.scale.inputs import SlicesAsked, group_items, opened, read_item_cuts
+from karat.scale.inputs import SlicesAsked, opened, read_item_cuts
 from karat.scale.memory import Budget
 from karat.scale.request import AttributesAsked, Request
 from karat.scale.spark.evaluation import evaluate_source
@@ -24,6 +24,7 @@ from karat.scale.spark.naming import naming_files
 from karat.scale.spark.paths import is_here, to_read
 from karat.scale.spark.sources import FromFiles, FromFrames
 from karat.scale.tables import is_table
+from karat.slices import ItemGroups
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,7 +54,7 @@ def evaluate_files(
         gold = given(_read(spark, request.gold), "gold", request.gold)
         runs = [given(_read(spark, path), "run", path) for path in request.systems.values()]
         tables = [gold, *runs, *(given(_read_attributes(spark, one.path), "attributes", one.path) for one in slices)]
-        groups = group_items(judged_items(gold), read_item_cuts(item_slices)) if item_slices else None
+        groups = ItemGroups.of(judged_items(gold), read_item_cuts(item_slices)) if item_slices else None
     asked = tuple(AttributesAsked(one.path, one.asked) for one in slices)
     whole = replace(request, attributes=asked, item_groups=groups)
     with naming_files(tables, progress):
