@@ -50,6 +50,15 @@ class TestCompare:
         ]
         assert report.comparisons[0].is_shown(0.95) and report.comparisons[0].difference > 0.2
 
+    def test_a_description_changes_no_p_value(self, report: Report) -> None:
+        """recall@100 had p = 0.052 beside judged@10, and 0.043 without it, on the same runs."""
+        measures = ["ndcg@5", "ap", "judged@10", "num_ret"]
+        other = karat.compare(GOLD, SYSTEMS, measures, how=QUICK, slices=pl.DataFrame(TYPES), by="type")
+        quality = [one for one in other.comparisons if one.measure in ("ndcg@5", "ap")]
+        assert quality == list(report.comparisons)
+        assert {one.p for one in other.comparisons if one.measure in ("judged@10", "num_ret")} == {None}
+        assert all(one.ci is not None for one in other.comparisons)
+
     def test_or_the_one_named(self, report: Report) -> None:
         other = karat.compare(GOLD, SYSTEMS, "ndcg@5", baseline="good", how=QUICK)
         assert {one.baseline for one in other.comparisons} == {"good"}

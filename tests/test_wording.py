@@ -111,6 +111,17 @@ def test_p_values(p: float | None, expected: str) -> None:
     assert p_shown(p) == expected
 
 
+@pytest.mark.parametrize(
+    ("p", "expected"),
+    [
+        *((3 / 10_001, "<0.0003"), (1 / 10_001, "<0.0001"), (1 / 1001, "<0.001"), (12 / 1001, "<0.012")),
+        *((0.9999, "<1"), (1.0, "1.000"), (None, "–")),
+    ],
+)
+def test_a_p_value_at_the_floor_of_the_resamples_is_a_bound(p: float | None, expected: str) -> None:
+    assert p_shown(p, at_floor=True) == expected
+
+
 def test_lines_of_a_table() -> None:
     rows = [("measure", "mean"), ("ap", "0.5"), ("ndcg@10", "")]
     assert aligned(rows) == ["measure  mean", "ap        0.5", "ndcg@10"]

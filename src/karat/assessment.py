@@ -332,7 +332,7 @@ def cautions(report: Report, slices: Sequence[Slice], apart: Mapping[str, int], 
     if thin:
         names = ", ".join(f"{one.measure} of {one.system}" for one in thin[:2]) + (" …" if len(thin) > 2 else "")
         yield f"fewer than {_FEW_DIFFERENCES} queries differ in {names}: the interval of the difference is rough"
-    tests = sum(one.p is not None for one in report.comparisons)
+    tests = sum(one.tested for one in report.comparisons)
     if report.how and tests > (1 - report.level) * report.how.resamples:
         yield f"{tests:,} comparisons can show nothing with {report.how.resamples:,} resamples: ask for more of these"
     for name, number in apart.items():

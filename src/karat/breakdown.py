@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,6 +62,14 @@ class Gap:
     lower_is_better: bool = False
     p_holm: float | None = None
     p_bh: float | None = None
+
+    at_floor: ClassVar[bool] = False
+    """The test is not by resampling, so that its p-value has no floor."""
+
+    @property
+    def tested(self) -> bool:
+        """Whether it counts among the tests that p-values are corrected for."""
+        return self.p is not None
 
     @property
     def gain(self) -> float:
@@ -184,7 +192,8 @@ def pairs_of(systems: Mapping[str, Scores], baseline: str, members: Bools | slic
         for label, aggregate in zip(scores.labels, scores.aggregates, strict=True) if name != baseline else ():
             values, theirs = scores[label][members], ours[label][members]
             lower, whole = label in scores.lower_is_better, label in scores.whole
-            found.append(Paired(name, baseline, label, values, theirs, aggregate, lower, whole))
+            describes = label in scores.descriptive
+            found.append(Paired(name, baseline, label, values, theirs, aggregate, lower, whole, describes))
     return found
 
 
@@ -203,7 +212,8 @@ class _Prepared:
         columns, values = [], []
         for name, scores in systems.items():
             for label, aggregate in zip(scores.labels, scores.aggregates, strict=True):
-                columns.append(Column(name, label, aggregate, label in scores.lower_is_better))
+                lower, describes = label in scores.lower_is_better, label in scores.descriptive
+                columns.append(Column(name, label, aggregate, lower, describes))
                 values.append(scores[label])
         scaled = (onto_scale(one, column.aggregate) for one, column in zip(values, columns, strict=True))
         return cls(columns, values, [to_fixed(one)[0] for one in scaled], keys, how)
@@ -251,7 +261,8 @@ class _Prepared:
 def gap_between(column: Column, pooled: tuple[Pooled, Pooled], difference: float, p: float, how: Resampling) -> Gap:
     """How far a part is from the rest, of which both are to the same scale."""
     ci = _interval_between(*pooled, column.aggregate, how)
-    return Gap(column.system, column.measure, difference, ci, None if isnan(p) else p, column.lower_is_better)
+    known = None if isnan(p) or column.descriptive else p
+    return Gap(column.system, column.measure, difference, ci, known, column.lower_is_better)
 
 
 def _interval_between(inside: Pooled, rest: Pooled, aggregate: Aggregate, how: Resampling) -> Bounds | None:

@@ -23,6 +23,7 @@ __all__ = [
     "Metric",
     "Option",
     "Value",
+    "is_descriptive",
     "metric",
     "own_aliases",
     "split_spelling",
@@ -114,6 +115,9 @@ class Metric:
     by_position: bool = True
     """Depends on where in the ranking items stand, and not only on which items are in the top k. In a slice of items
     positions are then counted among the slice's items; otherwise the top k of the whole ranking counts."""
+    descriptive: bool = False
+    """Describes the run or the gold, as the share of judged results does, rather than how good the ranking is: a
+    difference is shown with its interval, but not tested, so that it makes no other p-value larger."""
     lower_is_better: bool = False
     needs_places: bool = False
     """Compares with the order of the gold, not only with its grades."""
@@ -169,6 +173,7 @@ def metric(
     needs_relevant: bool | None = None,
     zero_when_empty: bool | tuple[str, ...] = False,
     by_position: bool = True,
+    descriptive: bool = False,
     lower_is_better: bool = False,
     needs_places: bool = False,
     of_lists: bool = False,
@@ -197,6 +202,7 @@ def metric(
                 needs_relevant=not of_lists if needs_relevant is None else needs_relevant,
                 zero_when_empty=zero_when_empty,
                 by_position=by_position,
+                descriptive=descriptive,
                 lower_is_better=lower_is_better,
                 needs_places=needs_places,
                 of_lists=of_lists,
@@ -208,6 +214,12 @@ def metric(
         return function
 
     return add
+
+
+def is_descriptive(spelling: str) -> bool:
+    """Return whether a measure describes the run or the gold rather than how good the ranking is."""
+    found = METRICS.find(split_spelling(spelling)[0])
+    return found is not None and found.descriptive
 
 
 def own_aliases() -> dict[str, str]:

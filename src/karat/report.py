@@ -172,7 +172,9 @@ class Report:
         for label in self.labels:
             for name, estimates in self.estimates.items():
                 one = compared.get((label, name))
-                beside = (difference_shown(one.difference, one.ci), p_shown(one.p_holm)) if one else ("", "")
+                beside = ("", "")
+                if one is not None:
+                    beside = (difference_shown(one.difference, one.ci), p_shown(one.p_holm, at_floor=one.at_floor))
                 rows.append(
                     (self.both_names(label), name, estimate_shown(estimates[label]), *(beside if self.baseline else ()))
                 )

@@ -8,7 +8,7 @@ import polars as pl
 
 from karat.errors import UnknownName, UsageError
 from karat.markup import snippet_of
-from karat.measure import Aggregate
+from karat.measure import Aggregate, is_descriptive
 from karat.statistics.estimates import Estimate, estimate_all, mean_of, summarise
 from karat.statistics.intervals import Bounds, Resampling
 from karat.statistics.streams import keys_of
@@ -91,6 +91,12 @@ class Scores:
     def usual_names(self) -> dict[str, str]:
         """By label, the usual name of a measure whose own name misleads."""
         return usual_names(dict(zip(self.labels, self.conventions, strict=True)))
+
+    @property
+    def descriptive(self) -> frozenset[str]:
+        """The measures that describe the run or the gold, and whose differences are not tested."""
+        named = zip(self.labels, self.conventions, strict=True)
+        return frozenset(label for label, convention in named if is_descriptive(convention))
 
     def only(self, labels: Sequence[str] | None) -> "Scores":
         """Some of the measures; None: all."""

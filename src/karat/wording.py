@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from math import ceil, isnan, log10
+from math import ceil, floor, isnan, log10
 
 from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Bounds
@@ -116,10 +116,17 @@ def bounds_shown(ci: Bounds, *, signed: bool = False) -> str:
     return f"[{low}, {high}]"
 
 
-def p_shown(p: float | None) -> str:
-    """Three decimals, or that it is below them."""
+def p_shown(p: float | None, *, at_floor: bool = False) -> str:
+    """Format a p-value with three decimals, or as being below them.
+
+    ``at_floor``: it is the smallest that the resamples can give, perhaps corrected: ``<0.0003``, as more could make it
+    smaller.
+    """
     if p is None:
         return NOTHING
+    if at_floor and p < 1:
+        digits = max(0, 1 - floor(log10(p)))
+        return f"<{ceil(round(p * 10**digits, 6)) / 10**digits:.{digits}f}".rstrip("0").rstrip(".")
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 

@@ -1,7 +1,7 @@
 """Two runs held against each other, query by query."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from karat.archive.run import Run
 from karat.changes import Change, Move
 from karat.columns import QUERY
 from karat.errors import DataError, UnknownName
-from karat.measure import Aggregate
+from karat.measure import Aggregate, is_descriptive
 from karat.saved import Saved
 from karat.statistics.comparison import Paired, compare_pairs, correct
 from karat.statistics.differences import Comparison
@@ -84,7 +84,7 @@ def compare_runs(
     scores = _Scores.of(before, after)
     told: list[str] = list(_only_in_one(before, after))
     pairs = list(_pairs(scores, names, labels, told))
-    found = _corrected(compare_pairs(pairs, keys_of(scores.common, how.seed), how))
+    found = correct(compare_pairs(pairs, keys_of(scores.common, how.seed), how))
     losses = [one for pair in pairs if pair.measure == pairs[0].measure for one in _losses(pair, scores)]
     return Compared(
         before,
@@ -176,17 +176,7 @@ def _pairs(scores: _Scores, systems: Sequence[str], labels: Sequence[str], told:
             theirs, values = (scores.column(side, system, label) for side in (0, 1))
             lower = bool(about.get("lower_is_better"))
             aggregate: Aggregate = about.get("aggregate") or "mean"
-            yield Paired(system, system, label, values, theirs, aggregate, lower, whole)
-
-
-def _corrected(compared: Sequence[Comparison]) -> list[Comparison]:
-    """For all that could be otherwise: where no query differs nothing is tested, and nothing need be corrected for.
-
-    Source: Tarone, A modified Bonferroni method for discrete data, Biometrics 1990.
-    """
-    tested = [one for one in compared if one.p is not None and (one.p < 1 or one.better or one.worse)]
-    corrected = dict(zip(map(id, tested), correct(tested), strict=True))
-    return [corrected.get(id(one)) or replace(one, p_holm=one.p, p_bh=one.p) for one in compared]
+            yield Paired(system, system, label, values, theirs, aggregate, lower, whole, is_descriptive(new))
 
 
 def _losses(pair: Paired, scores: _Scores) -> Iterator[Change]:

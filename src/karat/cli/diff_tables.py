@@ -79,7 +79,7 @@ def _row(one: Comparison, level: float) -> list[str]:
         figure_shown(one.mean, decimals) if known else "–",
         difference_shown(one.difference, one.ci),
         _WORDS[verdict_of(one, level)] if one.whole or one.better or one.worse else "= same",
-        p_shown(one.p_holm),
+        p_shown(one.p_holm, at_floor=one.at_floor),
         "" if one.whole else f"{one.better}/{one.equal}/{one.worse}",
         f"{one.n:,}",
     ]

@@ -202,7 +202,8 @@ def _show(found: "Tuning") -> None:
     out = console()
     tried = f"{count(found.tried, 'setting', 'settings')} of {found.best.method} tried"
     out.print(f"weights of {', '.join(found.systems)}; {tried}")
-    out.print(f"held out − equal: {difference_shown(one.difference, one.ci)}, p {p_shown(one.p)}")
+    p_value = p_shown(one.p, at_floor=one.at_floor)
+    out.print(f"held out − equal: {difference_shown(one.difference, one.ci)}, p {p_value}")
     out.print(f"{found.verdict[0].upper()}{found.verdict[1:]}.")
     if found.remark:
         out.print(f"Note: {found.remark}.")

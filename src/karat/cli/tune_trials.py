@@ -63,7 +63,7 @@ def _print_failed(found: "ModelTuning") -> None:
 def _difference(one: "Comparison") -> str:
     from karat.wording import difference_shown, p_shown
 
-    return f"{difference_shown(one.difference, one.ci)}, p {p_shown(one.p_holm)} (Holm)"
+    return f"{difference_shown(one.difference, one.ci)}, p {p_shown(one.p_holm, at_floor=one.at_floor)} (Holm)"
 
 
 def as_toml(params: "Params") -> str:

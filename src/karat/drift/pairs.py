@@ -116,7 +116,7 @@ def compare_quality(new: Saved, system: str, old: Saved, old_system: str, how: R
             skipped.append(one.label)
             continue
         values, old_values = frame["value"].to_numpy(), frame["value_old"].to_numpy()
-        about = metric.aggregate, metric.lower_is_better, metric.whole
+        about = metric.aggregate, metric.lower_is_better, metric.whole, metric.descriptive
         pairs.append(Paired(system, old_system, one.label, values, old_values, *about))
     if skipped:
         notes.append(f"not compared, as the value is over all queries and these differ: {', '.join(skipped)}")

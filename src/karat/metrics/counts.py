@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-@metric("judged", needs_relevant=False, by_position=False)
+@metric("judged", needs_relevant=False, by_position=False, descriptive=True)
 def judged_share(judged: Judged, k: int | None) -> Floats:
     """Share of the top k that has a judgment, of whatever grade.
 
@@ -42,7 +42,7 @@ def judged_share(judged: Judged, k: int | None) -> Floats:
     return divide(sum_by_row(judged, within(judged, k)), np.minimum(cut_or_depth(judged, k), judged.depth))
 
 
-@metric("unjudged", NEGATIVE, needs_relevant=False, lower_is_better=True, by_position=False)
+@metric("unjudged", NEGATIVE, needs_relevant=False, lower_is_better=True, by_position=False, descriptive=True)
 def unjudged(judged: Judged, k: int | None, *, negative: str = "unjudged") -> Floats:
     """Share of the top k that has no judgment.
 
@@ -66,7 +66,7 @@ def _counted(judged: Judged, values: Floats, missing: str) -> Floats:
     return np.where(judged.present, values, 0.0) if missing == "none" else values
 
 
-@metric("num_q", _MISSING, cut="none", aggregate="sum", needs_relevant=False, by_position=False)
+@metric("num_q", _MISSING, cut="none", aggregate="sum", needs_relevant=False, by_position=False, descriptive=True)
 def num_q(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
     """Number of queries.
 
@@ -77,7 +77,7 @@ def num_q(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
     return _counted(judged, np.ones(len(judged)), missing)
 
 
-@metric("num_ret", aggregate="sum", needs_relevant=False, by_position=False)
+@metric("num_ret", aggregate="sum", needs_relevant=False, by_position=False, descriptive=True)
 def num_ret(judged: Judged, k: int | None) -> Floats:
     """Number of items retrieved.
 
@@ -88,7 +88,16 @@ def num_ret(judged: Judged, k: int | None) -> Floats:
     return np.minimum(cut_or_depth(judged, k), judged.depth)
 
 
-@metric("num_rel", REL, _MISSING, cut="none", aggregate="sum", needs_relevant=False, by_position=False)
+@metric(
+    "num_rel",
+    REL,
+    _MISSING,
+    cut="none",
+    aggregate="sum",
+    needs_relevant=False,
+    by_position=False,
+    descriptive=True,
+)
 def num_rel(judged: Judged, k: int | None, *, rel: float | None = None, missing: str = "zero") -> Floats:
     """Number of relevant items in the gold.
 
@@ -99,7 +108,7 @@ def num_rel(judged: Judged, k: int | None, *, rel: float | None = None, missing:
     return _counted(judged, relevant_count(judged, rel), missing)
 
 
-@metric("num_rel_ret", REL, aggregate="sum", needs_relevant=False, by_position=False)
+@metric("num_rel_ret", REL, aggregate="sum", needs_relevant=False, by_position=False, descriptive=True)
 def num_rel_ret(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
     """Number of relevant items retrieved.
 
@@ -154,7 +163,15 @@ def _most_hits(judged: Judged, k: int | None, rel: float | None) -> Floats:
     return np.minimum(cut_or_depth(judged, k), relevant_count(judged, rel))
 
 
-@metric("num_nonrel_ret", REL, aggregate="sum", needs_relevant=False, lower_is_better=True, by_position=False)
+@metric(
+    "num_nonrel_ret",
+    REL,
+    aggregate="sum",
+    needs_relevant=False,
+    lower_is_better=True,
+    by_position=False,
+    descriptive=True,
+)
 def num_nonrel_ret(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
     """Number of items retrieved that were judged and found not relevant.
 

@@ -97,7 +97,7 @@ def improvement_table(report: Report, headline: Sequence[str] = ()) -> Table:
             names[one.measure],
             _share(one),
             f"{figure_shown(one.baseline_mean, 3)} → {figure_shown(one.mean, 3)}",
-            p_shown(one.p_holm),
+            p_shown(one.p_holm, at_floor=one.at_floor),
         ]
         for one, before in _relative(report, headline)
     ]

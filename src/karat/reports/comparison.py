@@ -42,7 +42,7 @@ def comparison_table(report: Report) -> Table:
                     one.system,
                     _mean(one.mean, one),
                     difference_shown(one.difference, one.ci),
-                    p_shown(one.p_holm),
+                    p_shown(one.p_holm, at_floor=one.at_floor),
                     f"{one.n:,}",
                     "" if report.is_whole(label) else f"{one.better}/{one.equal}/{one.worse}",
                 ]
@@ -165,7 +165,7 @@ def slices_table(report: Report, measure: str, *, changed: bool = False) -> Tabl
                     *names,
                     figure_shown(mean, decimals_of(estimate.ci)),
                     difference,
-                    p_shown(one.p_holm),
+                    p_shown(one.p_holm, at_floor=one.at_floor),
                     verdict_of(one, report.level),
                 ]
             )

@@ -142,7 +142,7 @@ def print_slices(report: Report) -> None:
     if len(rows) > _SLICES_SHOWN:
         screen.print(f"… {len(rows) - _SLICES_SHOWN} more, and the other measures: -o report.md")
     if "p" in header:
-        tested = sum(one.p is not None for part in report.slices for one in part.beside if one.measure == measure)
+        tested = sum(one.tested for part in report.slices for one in part.beside if one.measure == measure)
         screen.print(f"p: Holm's correction for {count(tested, 'test', 'tests')} · noise: chance alone would do")
     if any(part.of == "items" for part in report.slices):
         screen.print(ITEM_SLICES)

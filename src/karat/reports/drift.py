@@ -87,7 +87,7 @@ def tested_table(tested: Sequence[Tested]) -> Table:
     for one in tested:
         found, short = one.comparison, _STANDINGS[one.standing].partition(":")[0]
         rows.append([found.measure, f"{_figure(found.baseline_mean)} → {_figure(found.mean)}", _relative(one),
-                     p_shown(found.p_holm), short])  # fmt: skip
+                     p_shown(found.p_holm, at_floor=found.at_floor), short])  # fmt: skip
     return ["mean of", "old → new", "change", "p", "the difference is"], rows
 
 

@@ -67,8 +67,9 @@ class Request:
     def layout(self) -> Layout:
         """The columns of scores: all measures of the first system, then those of the next."""
         columns = tuple(
-            Column(name, one.label, one.measure.metric.aggregate, one.measure.metric.lower_is_better)
+            Column(name, one.label, metric.aggregate, metric.lower_is_better, metric.descriptive)
             for name in self.systems
             for one in self.asked
+            for metric in [one.measure.metric]
         )
         return Layout.of(columns, self.baseline)

@@ -35,6 +35,8 @@ class Paired:
     lower_is_better: bool = False
     whole: bool = False
     """Values are contributions to a figure over all queries; two that are alike may differ by what others did."""
+    descriptive: bool = False
+    """The measure describes the run rather than how good it is: the difference is not tested."""
 
     def __post_init__(self) -> None:
         # Done here, and not by each caller: a caller that forgets it gets another figure without noticing.
@@ -45,7 +47,10 @@ class Paired:
 
     @property
     def versus(self) -> Versus:
-        return Versus(self.system, self.baseline, self.measure, self.aggregate, self.lower_is_better, self.whole)
+        return Versus(
+            *(self.system, self.baseline, self.measure, self.aggregate, self.lower_is_better, self.whole),
+            self.descriptive,
+        )
 
 
 def compare_pairs(
@@ -140,13 +145,24 @@ class Tested(Protocol):
     @property
     def p(self) -> float | None: ...
 
+    @property
+    def tested(self) -> bool:
+        """Whether it counts among the tests that p-values are corrected for."""
+        ...
+
 
 SomeTested = TypeVar("SomeTested", bound=Tested)
 
 
 def correct(tested: Iterable[SomeTested]) -> list[SomeTested]:
-    """Fill in ``p_holm`` and ``p_bh``, corrected for all of these together."""
+    """Fill in ``p_holm`` and ``p_bh``, corrected for all of these together that are tests.
+
+    Where no query differs p is 1 and stays so; it does not make the p-values of others larger.
+    """
     made = list(tested)
-    p_values = [one.p for one in made]
+    p_values = [one.p if one.tested else None for one in made]
     rows = zip(made, holm(p_values), benjamini_hochberg(p_values), strict=True)
-    return [replace(one, p_holm=p_holm, p_bh=p_bh) for one, p_holm, p_bh in rows]  # type: ignore[type-var]
+    return [
+        replace(one, p_holm=p_holm if one.tested else one.p, p_bh=p_bh if one.tested else one.p)  # type: ignore[type-var]
+        for one, p_holm, p_bh in rows
+    ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-__all__ = ["benjamini_hochberg", "holm", "is_shown"]
+__all__ = ["at_floor", "benjamini_hochberg", "holm", "is_shown"]
 
 PValues = Sequence[float | None]
 _ROUNDING = 1e-12
@@ -11,6 +11,11 @@ _ROUNDING = 1e-12
 def is_shown(p_value: float | None, level: float) -> bool:
     """Whether chance alone would seldom do: 1 − level at most. What could not be tested is not shown."""
     return p_value is not None and p_value <= 1.0 - level + _ROUNDING
+
+
+def at_floor(p_value: float | None, resamples: int | None) -> bool:
+    """Return whether a p-value is the smallest that so many resamples can give; None: it was not resampled."""
+    return p_value is not None and resamples is not None and p_value * (resamples + 1) <= 1.0 + _ROUNDING
 
 
 def holm(p_values: PValues) -> list[float | None]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from karat.markup import snippet_of
 from karat.measure import Aggregate
-from karat.statistics.corrections import is_shown
+from karat.statistics.corrections import at_floor, is_shown
 from karat.statistics.estimates import Pooled
 from karat.statistics.exact import central_products
 from karat.statistics.intervals import Bounds, Influence, Resampling, interval
@@ -62,6 +62,21 @@ class Comparison:
     relative_ci: Bounds | None = None
     whole: bool = False
     """Of a figure over all queries."""
+    resamples: int | None = None
+    """How many assignments of signs ``p`` rests on, where these were drawn."""
+
+    @property
+    def tested(self) -> bool:
+        """Whether it counts among the tests that p-values are corrected for: none is made where no query differs.
+
+        Source: Tarone, A modified Bonferroni method for discrete data, Biometrics 1990.
+        """
+        return self.p is not None and (self.p < 1 or self.better > 0 or self.worse > 0)
+
+    @property
+    def at_floor(self) -> bool:
+        """Whether ``p`` is the smallest that so many resamples can give."""
+        return at_floor(self.p, self.resamples)
 
     @property
     def difference(self) -> float:
@@ -94,6 +109,7 @@ class Comparison:
             "ci": None if self.ci is None else list(self.ci),
             "p": self.p,
             "p_method": self._p_method,
+            "p_resamples": self.resamples,
             "p_holm": self.p_holm,
             "p_bh": self.p_bh,
             "p_t": self.p_t,
@@ -133,6 +149,8 @@ class Versus:
     lower_is_better: bool = False
     whole: bool = False
     """Of a figure over all queries."""
+    descriptive: bool = False
+    """Of a measure that describes the run rather than how good it is, and which is not tested."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +188,10 @@ class Differences:
         p = self.test.p if self.test and n else None
         if versus.whole:
             p, rose, fell = (1.0 if n >= 2 and not self.steps.largest else p_t), 0, 0
+        p_wilcoxon = None if versus.whole else _or_none(self.p_wilcoxon)
+        if versus.descriptive:
+            p = p_t = p_wilcoxon = None
+        resampled = p is not None and self.test is not None and not versus.whole
         ci = None if n < 2 else (difference,) * 2
         return Comparison(
             versus.system,
@@ -183,7 +205,7 @@ class Differences:
             p=p,
             exact=self.test is not None and n > 0 and self.test.exact,
             p_t=p_t,
-            p_wilcoxon=None if versus.whole else _or_none(self.p_wilcoxon),
+            p_wilcoxon=p_wilcoxon,
             std=std if known else None,
             effect=difference / std if known else None,
             better=fell if versus.lower_is_better else rose,
@@ -193,6 +215,7 @@ class Differences:
             needed=queries_needed(std, difference, level=how.level) if known else None,
             lower_is_better=versus.lower_is_better,
             whole=versus.whole,
+            resamples=self.test.resamples if resampled and self.test is not None else None,
         )
 
     def _interval(self, how: Resampling) -> Bounds:

@@ -42,6 +42,8 @@ class Randomised:
     p: float
     exact: bool
     """All assignments of signs were looked at, rather than a sample of them."""
+    resamples: int | None = None
+    """How many assignments of signs were drawn, where it was a sample."""
 
 
 def sign_flip_tests(
@@ -70,7 +72,7 @@ def sign_flip_tests(
 def randomised(flipped: Ints, found: int, slack: int) -> Randomised:
     """From the sums under random signs, and the sum that was found; ``slack`` makes sums tie that differ by less."""
     hits = int(np.count_nonzero(np.abs(flipped) >= abs(found) - slack))
-    return Randomised((1 + hits) / (1 + flipped.size), exact=False)
+    return Randomised((1 + hits) / (1 + flipped.size), exact=False, resamples=flipped.size)
 
 
 def enumerated(moving: Floats, *, rounded: bool) -> Randomised | None:

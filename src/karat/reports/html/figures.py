@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from karat.reports.charts.from_form.reading import Form
-from karat.statistics.corrections import is_shown
+from karat.statistics.corrections import at_floor, is_shown
 from karat.statistics.intervals import Bounds
 from karat.wording import NOTHING, bounds_shown, decimals_of, difference_shown, figure_shown, p_shown
 
@@ -43,7 +43,7 @@ def cell_of(entry: Form | None, compared: Form | None, *, lower: bool, level: fl
     return Cell(
         *(cell.mean, cell.ci, cell.n, cell.undefined, told),
         "" if own is None else bounds_shown(own, signed=True),
-        p_shown(compared.get("p_holm")),
+        p_shown(compared.get("p_holm"), at_floor=at_floor(compared.get("p"), compared.get("p_resamples"))),
         _tally(compared),
         _sign(compared, lower, level),
     )

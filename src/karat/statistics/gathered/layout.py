@@ -20,6 +20,8 @@ class Column:
     measure: str
     aggregate: Aggregate
     lower_is_better: bool
+    descriptive: bool = False
+    """The measure describes the run rather than how good it is: differences are not tested."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,10 @@ class Layout:
         place = {(one.system, one.measure): number for number, one in enumerate(columns)}
         pairs = [
             Pair(
-                Versus(one.system, baseline, one.measure, one.aggregate, one.lower_is_better),
+                Versus(
+                    *(one.system, baseline, one.measure, one.aggregate, one.lower_is_better),
+                    descriptive=one.descriptive,
+                ),
                 number,
                 place[baseline, one.measure],
             )
