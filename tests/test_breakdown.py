@@ -213,7 +213,7 @@ class TestCorrections:
 
 class TestWorst:
     def gap(self, system: str, measure: str, difference: float, p: float | None, lower: bool = False) -> Gap:
-        return Gap(system, measure, difference, None, p, lower, p_holm=p, p_bh=p)
+        return Gap(system, measure, difference, None, p, lower, p_holm=p, p_bh=p, n=9)
 
     def slices(self) -> list[Slice]:
         rows = {
@@ -222,6 +222,13 @@ class TestWorst:
             "c": [self.gap("s", "m", 0.5, 0.001), self.gap("t", "m", -0.1, None), self.gap("u", "m", 0.0, 1.0)],
         }
         return [Slice(name, "", "queries", 9, {}, beside=tuple(beside)) for name, beside in rows.items()]
+
+    def test_n_is_that_of_the_measure(self) -> None:
+        """It was the number of the slice's queries, of which a measure may leave some out."""
+        scores = {"a": scores_of([[0.5, NAN, 0.25, 0.75]]), "b": scores_of([[0.25, NAN, 0.25, 0.5]])}
+        group = Group("x=1", "", np.array([True, True, True, False]))
+        (lost,) = worst_slices(correct_slices(list(break_down(scores, [group], QUICK, "a"))), 0.95)
+        assert (lost.slice.n, lost.as_json()["n"]) == (3, 2)
 
     def test_those_that_lose_most_come_first(self) -> None:
         lost = worst_slices(self.slices(), 0.95)

@@ -62,6 +62,8 @@ class Gap:
     lower_is_better: bool = False
     p_holm: float | None = None
     p_bh: float | None = None
+    n: int = 0
+    """The slice's queries for which the measure is defined."""
 
     at_floor: ClassVar[bool] = False
     """The test is not by resampling, so that its p-value has no floor."""
@@ -76,7 +78,7 @@ class Gap:
         return -self.difference if self.lower_is_better else self.difference
 
     def as_json(self) -> dict[str, Any]:
-        known = {name: getattr(self, name) for name in ("system", "measure", "difference", "p", "p_holm", "p_bh")}
+        known = {name: getattr(self, name) for name in ("system", "measure", "n", "difference", "p", "p_holm", "p_bh")}
         return known | {"ci": None if self.ci is None else list(self.ci)}
 
 
@@ -262,7 +264,7 @@ def gap_between(column: Column, pooled: tuple[Pooled, Pooled], difference: float
     """How far a part is from the rest, of which both are to the same scale."""
     ci = _interval_between(*pooled, column.aggregate, how)
     known = None if isnan(p) or column.descriptive else p
-    return Gap(column.system, column.measure, difference, ci, known, column.lower_is_better)
+    return Gap(column.system, column.measure, difference, ci, known, column.lower_is_better, n=pooled[0].n)
 
 
 def _interval_between(inside: Pooled, rest: Pooled, aggregate: Aggregate, how: Resampling) -> Bounds | None:
@@ -305,7 +307,7 @@ class Lost:
     def as_json(self) -> dict[str, Any]:
         found = self.found.as_json()
         kept = {name: found[name] for name in ("system", "measure", "difference", "ci", "p_holm")}
-        return {"slice": self.slice.name, "n": self.slice.n, **kept, "within_noise": self.noise}
+        return {"slice": self.slice.name, "n": self.found.n, **kept, "within_noise": self.noise}
 
 
 def worst_slices(slices: Sequence[Slice], level: float, *, measure: str | None = None) -> list[Lost]:

@@ -171,7 +171,14 @@ class TestTemplate:
         assert (segments["type=a"]["of"], segments["item.category=hats"]["of"]) == ("queries", "items")
         part = next(one for one in report.slices if one.name == "type=b")
         assert segments["type=b"]["n"] == part.n == Q // 2
-        assert segments["type=b"][MEASURES[0]] == part.estimates["ivf"][MEASURES[0]].mean
+        assert segments["type=b"]["measures"][MEASURES[0]]["mean"] == part.estimates["ivf"][MEASURES[0]].mean
+
+    def test_a_segment_has_the_n_of_each_measure(self, form: dict[str, Any], report: Report) -> None:
+        """A segment had one n, though recall leaves out queries that precision counts."""
+        for part, segment in zip(report.slices, form["segments"], strict=True):
+            found = {label: one["n"] for label, one in segment["measures"].items()}
+            assert found == {label: one.n for label, one in part.estimates["ivf"].items()}
+        assert any(one["n"] < segment["n"] for segment in form["segments"] for one in segment["measures"].values())
 
     def test_targets_are_those_of_the_index(self, form: dict[str, Any], report: Report, outcome: Outcome) -> None:
         told = {one["measure"]: one["verdict"] for one in form["targets"]}

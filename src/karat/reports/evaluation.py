@@ -9,6 +9,7 @@ from typing import Any
 from karat.errors import UsageError
 from karat.gates import Gate
 from karat.report import Report
+from karat.statistics.estimates import Estimate
 
 __all__ = ["as_file_name", "check_evaluation", "file_parts", "to_evaluation"]
 
@@ -32,18 +33,14 @@ def to_evaluation(report: Report, system: str, gate: Gate | None = None) -> str:
     verdicts = [one.as_json() for one in gate.verdicts if one.system == system] if gate is not None else []
     summary = {
         "meta": _meta(report, system),
-        "quality": {
-            label: {"mean": one.mean if one.n else None, "ci": None if one.ci is None else list(one.ci), "n": one.n}
-            for label, one in report.estimates[system].items()
-        },
+        "quality": _quality(report.estimates[system]),
         "ann": indexed.recall.as_json()
         | {"own_exact": None if indexed.own_exact is None else indexed.own_exact.as_json()},
         "latency": latency,
         "stability": {key: value for key, value in stability.as_json().items() if key != "queries"},
         "examples": _examples(report, system),
         "segments": [
-            {"slice": part.name, "of": part.of, "n": part.n}
-            | {label: one.mean if one.n else None for label, one in part.estimates.get(system, {}).items()}
+            {"slice": part.name, "of": part.of, "n": part.n, "measures": _quality(part.estimates.get(system, {}))}
             for part in report.slices
         ],
         "targets": verdicts,
@@ -51,6 +48,14 @@ def to_evaluation(report: Report, system: str, gate: Gate | None = None) -> str:
     form = alone.as_json(queries=True)
     form = {key: form[key] for key in ("schema", "karat")} | summary | form
     return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _quality(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
+    """Every measure with its own n: a query may be defined under one measure and not under another."""
+    return {
+        label: {"mean": one.mean if one.n else None, "ci": None if one.ci is None else list(one.ci), "n": one.n}
+        for label, one in estimates.items()
+    }
 
 
 def _meta(report: Report, system: str) -> dict[str, Any]:

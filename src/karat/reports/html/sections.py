@@ -172,7 +172,8 @@ def _slice_rows(form: Form, label: str, level: float, lower: bool) -> Iterator[S
                 continue
             value = compared[name]["difference"] if comparing else entry["mean"]
             cell = cell_of(entry, compared.get(name), lower=lower, level=level)
-            yield SliceRow(part["slice"], f"{part['n']:,}", name, cell, -value if lower else value)
+            n = compared[name]["n"] if comparing else entry["n"]
+            yield SliceRow(part["slice"], f"{n:,}", name, cell, -value if lower else value)
 
 
 def figures_of(form: Form) -> tuple[list[str], list[tuple[str, list[str]]]]:
