@@ -88,7 +88,9 @@ class TestRuns:
         first = text + "[conventions]\nduplicates = 'first'\n"
         assert means(carried_out(tmp_path, first), "x") == {"rr": pytest.approx((1 + 1 / 2 + 0) / 3)}
         assert means(carried_out(tmp_path, first + "missing = 'skip'\n"), "x") == {"rr": (1 + 1 / 2) / 2}
-        assert means(carried_out(tmp_path, first + "missing = 'skip'\nrel = 2\n"), "x") == {"rr": 1.0}
+        assert means(carried_out(tmp_path, first + "missing = 'skip'\nrel = 2\n"), "x") == {"rr": 0.5}
+        both = "missing = 'skip'\nempty = 'skip'\nrel = 2\n"
+        assert means(carried_out(tmp_path, first + both), "x") == {"rr": 1.0}
         with pytest.raises(DataError, match="q3' is missing from the ranking"):
             carried_out(tmp_path, first + "missing = 'error'\n")
 
@@ -246,7 +248,7 @@ class TestRest:
     TEXT = SHORT + "measures = ['rr', 'num_rel_ret']\n"
 
     def test_slices(self, tmp_path: Path) -> None:
-        """For q1 and q3 a is in the head, of which x finds the first only; in the tail are c of q2 and d of q3."""
+        """For q1 and q3 a is in the head, of which x finds the first only; in the tail c of q2 and d of q3 are the first."""
         put(with_runs(tmp_path), q__csv="query_id,type\nq1,a\nq2,b\nq3,a\n")
         put(tmp_path, d__csv="item_id,tier\na,head\nb,head\nc,tail\nd,tail\n")
         text = SHORT + "measures = ['rr']\nslices = 'q.csv'\nitem_slices = ['d.csv:tier']\n"
@@ -255,7 +257,7 @@ class TestRest:
             "type=a": (2, (1 + 1) / 2),
             "type=b": (1, 1 / 2),
             "item.tier=head": (2, (1 + 0) / 2),
-            "item.tier=tail": (2, (1 / 2 + 1) / 2),
+            "item.tier=tail": (2, 1.0),
         }
 
     TARGETS = {

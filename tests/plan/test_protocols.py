@@ -277,5 +277,7 @@ class TestMovielens:
             assert parts[f"lively={name}"] == pytest.approx(slow.mean(members))
         for tier in ("head", "tail"):
             of_tier = {u: {m: r for m, r in of.items() if tiers[m] == tier} for u, of in rated.items()}
-            values = [self.figures(of, lists[user])["ndcg@10"] or 0.0 for user, of in of_tier.items() if of]
+            # Eleven items are listed, one more than measures look at; positions are counted among those of the tier.
+            inside = {user: [movie for movie in listed[:11] if tiers[movie] == tier] for user, listed in lists.items()}
+            values = [self.figures(of, inside[user])["ndcg@10"] or 0.0 for user, of in of_tier.items() if of]
             assert parts[f"item.tier={tier}"] == pytest.approx(slow.mean(values))
