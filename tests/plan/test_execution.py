@@ -248,7 +248,7 @@ class TestRest:
     TEXT = SHORT + "measures = ['rr', 'num_rel_ret']\n"
 
     def test_slices(self, tmp_path: Path) -> None:
-        """For q1 and q3 a is in the head, of which x finds the first only; in the tail c of q2 and d of q3 are the first."""
+        """For q1 and q3 a is in the head, of which x finds the first only; in the tail are c of q2 and d of q3."""
         put(with_runs(tmp_path), q__csv="query_id,type\nq1,a\nq2,b\nq3,a\n")
         put(tmp_path, d__csv="item_id,tier\na,head\nb,head\nc,tail\nd,tail\n")
         text = SHORT + "measures = ['rr']\nslices = 'q.csv'\nitem_slices = ['d.csv:tier']\n"
