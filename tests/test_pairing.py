@@ -12,6 +12,7 @@ from karat import sampling
 from karat.gold.reference import reference_gold
 from karat.intake import as_ranking
 from karat.pairing import Listed, compared, sampled_pairs, top_pairs
+from karat.rankers.others import without_own
 from karat.similarities import OfRun, OfVectors
 from karat.tops import first_rows
 from karat.types import Gold, Ranking, Vectors
@@ -108,18 +109,21 @@ class TestTop:
                 best = [item for item in ordered(run.get(query, {})) if item != query][:k]
                 expected |= {(query, item) for item in best}
         gold = gold_of(reference, 7)
-        listed = top_pairs(gold, as_ranking(candidate), k)
+        listed = top_pairs(gold, without_own(as_ranking(candidate)), k)
         assert pairs_of(listed) == sorted(expected)
         ranked = sorted(reference)
         assert [ranked[row] for row in listed.row] == listed.queries.to_list()
         rows = [(query, item, score) for query, scores in candidate.items() for item, score in scores.items()]
         random.shuffle(rows)
         shuffled = as_ranking(pl.DataFrame(rows, schema=["query_id", "item_id", "score"], orient="row"))
-        assert pairs_of(top_pairs(gold, shuffled, k)) == sorted(expected)
+        assert pairs_of(top_pairs(gold, without_own(shuffled), k)) == sorted(expected)
 
-    def test_a_run_that_finds_the_query_itself_first(self) -> None:
+    def test_a_document_with_the_query_id_is_a_document(self) -> None:
+        """It is only left out where the ranking leaves it out: the queries may be other things than items."""
         gold = gold_of({"a": {"x": 3.0, "y": 2.0, "z": 1.0}}, 2)
-        found = top_pairs(gold, as_ranking({"a": {"a": 1.0, "b": 0.9, "c": 0.8, "d": 0.7}}), 2)
+        ranking = as_ranking({"a": {"a": 1.0, "b": 0.9, "c": 0.8, "d": 0.7}})
+        assert top_pairs(gold, ranking, 2).items.to_list() == ["a", "b", "x", "y"]
+        found = top_pairs(gold, without_own(ranking), 2)
         assert found.items.to_list() == ["b", "c", "x", "y"]
         assert "2" in found.about
 

@@ -15,6 +15,7 @@ from karat.gold.reference import MEASURES, ReferenceTies, measures_for, referenc
 from karat.hygiene import Hygiene, notes_of
 from karat.pairing import PairsOfSystems, ReferenceSide
 from karat.rankers.given import as_vectors
+from karat.rankers.others import excludes_self
 from karat.rankers.vectors import check_same_items, rank_vectors
 from karat.report import Report
 from karat.sampling import sample_ids
@@ -38,6 +39,7 @@ def agree(
     metric: str = "cosine",
     ties: ReferenceTies = "id",
     pairs: int = 20_000,
+    exclude_self: bool | None = None,
     baseline: str | None = None,
     how: Resampling | None = _RESAMPLING,
 ) -> Report:
@@ -45,16 +47,19 @@ def agree(
 
     Each is a matrix, a path, or ``karat.Vectors``; matrices have the same rows, called by ``ids`` or by their number.
     ``n_samples`` of the items are asked, drawn by the seed; None: all. ``pairs`` is over how many the similarities are
-    compared; 0: not at all. ``how=None`` leaves intervals and comparisons away. The first candidate is the baseline.
+    compared; 0: not at all. ``exclude_self=False`` keeps each query's own item in its list; by default it is left out,
+    since the queries are the items. ``how=None`` leaves intervals and comparisons away. The first candidate is the
+    baseline.
     """
     cuts = _checked_cuts(k_values)
     _check_request(candidates, n_samples, seed, ties, pairs, baseline)
     names = None if ids is None else pl.Series("id", [str(one) for one in ids])
     truth = as_vectors(reference, names, "reference")
     hygiene: dict[str, Hygiene] = {}
+    exclude = excludes_self(exclude_self, truth, None)
 
     def ranked(name: str, vectors: Vectors, wanted: pl.Series, k: int) -> Ranking:
-        space = rank_vectors(vectors, wanted=wanted, k=k, metric=metric, cuts=cuts, scored=False)
+        space = rank_vectors(vectors, wanted=wanted, k=k, metric=metric, cuts=cuts, scored=False, exclude_self=exclude)
         hygiene.setdefault(name, space.hygiene)
         return space.ranking
 
@@ -62,7 +67,7 @@ def agree(
     found = reference_gold(
         partial(ranked, "reference", truth), asked, cuts[-1], ties=ties, needed=cuts[-1], source=truth.source
     )
-    side = ReferenceSide(found.gold, OfVectors(truth, None, metric), truth)
+    side = ReferenceSide(found.gold, OfVectors(truth, None, metric), truth, exclude)
     compared = PairsOfSystems(side, over="sampled", size=pairs, seed=seed, k=cuts[-1]) if pairs else None
 
     def load(name: str) -> Ranking:

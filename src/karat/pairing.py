@@ -30,24 +30,27 @@ class Listed:
     about: str
 
 
-def sampled_pairs(queries: pl.Series, items: pl.Series, size: int, seed: int) -> Listed:
-    """About so many pairs in all: of each query the same number of other items, drawn by the seed and its id."""
+def sampled_pairs(queries: pl.Series, items: pl.Series, size: int, seed: int, *, exclude_self: bool = True) -> Listed:
+    """About so many pairs in all: of each query the same number of items, drawn by the seed and its id.
+
+    ``exclude_self`` never draws the item of the query's own id.
+    """
     asked, pool = queries.cast(pl.String).sort(), items.cast(pl.String).sort()
     places = pl.DataFrame({"id": pool, "place": np.arange(len(pool))})
     own = asked.to_frame("id").join(places, on="id", how="left", maintain_order="left")["place"].fill_null(-1)
-    drawn = sample_others(asked, own.to_numpy(), len(pool), -(-size // len(asked)), seed)
+    left_out = own.to_numpy() if exclude_self else np.full(len(asked), -1)
+    drawn = sample_others(asked, left_out, len(pool), -(-size // len(asked)), seed)
     row, place = np.nonzero(drawn >= 0)
     about = f"drawn by seed {seed}"
     return Listed(row, asked.gather(row), pool.gather(drawn[row, place]), about)
 
 
 def top_pairs(gold: Gold, ranking: Ranking, k: int) -> Listed:
-    """Every query with the first k items of the reference, which are the gold's, and with the ranking's."""
+    """Pair every query with the first k items of the reference, which are the gold's, and with the ranking's."""
     place = segments_within(gold.starts)
     best = gold.frame().select(pl.col(QUERY, ITEM).cast(pl.String)).filter(pl.Series(place < k))
     asked = gold.queries.cast(pl.String).sort()
-    others = first_rows(ranking, asked, k + 1).filter(pl.col(QUERY) != pl.col(ITEM))
-    found = others.group_by(QUERY, maintain_order=True).head(k)
+    found = first_rows(ranking, asked, k)
     both = pl.concat([best, found.select(QUERY, ITEM)]).unique().sort(QUERY, ITEM)
     numbers = pl.DataFrame({QUERY: asked, "row": np.arange(len(asked))})
     row = both.join(numbers, on=QUERY, how="left", maintain_order="left")["row"].to_numpy()
@@ -69,6 +72,8 @@ class ReferenceSide:
     similarities: Similarities
     vectors: Vectors | None = None
     """Of its items, where it is known by vectors."""
+    exclude_self: bool = True
+    """Whether a query's own item is left out, of the gold as of the pairs."""
 
 
 class PairsOfSystems:
@@ -112,7 +117,8 @@ class PairsOfSystems:
                 where=self.where,
                 expected="the pairs of the top k",
             )
-        return sampled_pairs(self.reference.gold.queries, vectors.ids, self.size, self.seed)
+        gold, exclude = self.reference.gold, self.reference.exclude_self
+        return sampled_pairs(gold.queries, vectors.ids, self.size, self.seed, exclude_self=exclude)
 
     def agreements(self, how: Resampling | None, baseline: str | None) -> dict[str, Agreement]:
         """By system, with the differences to the baseline where both are over the same pairs."""

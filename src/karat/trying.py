@@ -10,6 +10,7 @@ from karat.lab.bench import Bench
 from karat.lab.measuring import Clock, measure
 from karat.lab.stored import read_stored
 from karat.rankers.given import as_vectors
+from karat.rankers.others import excludes_self, own_item
 from karat.rankers.vectors import check_pair
 from karat.statistics.intervals import Resampling
 
@@ -26,14 +27,17 @@ def try_index(
     search: Params | None = None,
     settings: Params | None = None,
     k: int = 10,
+    exclude_self: bool | None = None,
     clock: Clock | None = Clock(),  # noqa: B008 - frozen
     how: Resampling | None = Resampling(),  # noqa: B008 - frozen
 ) -> Indexed:
     """Build an index and measure it: ``karat.try_index(items, queries, engine="faiss-hnsw", build={"m": 16})``.
 
     ``corpus`` and ``queries`` are matrices, paths or ``Vectors``; without queries the corpus's own items are asked,
-    each without itself. With an existing table (``settings={"dsn": …, "table": …}``) the stored vectors are the corpus;
-    ``corpus`` may be None, and is otherwise compared with them. The result has ``recall`` against exact search,
+    each without itself. ``exclude_self`` says whether the item of the query's own id is left out; None: it is where the
+    queries are the corpus (none given, the same object or the same file). With an existing table
+    (``settings={"dsn": …, "table": …}``) the stored vectors are the corpus; ``corpus`` may be None, and is otherwise
+    compared with them. The result has ``recall`` against exact search,
     ``latency``, ``build_seconds`` and ``size_bytes``; ``clock=None`` takes no times.
     """
     if k < 1:
@@ -46,9 +50,9 @@ def try_index(
         raise UsageError("there are no vectors of the corpus", expected="a matrix, a path or Vectors")
     else:
         items, notes = given, ()
-    asked = items if queries is None else as_vectors(queries, None, "queries")
+    asked = items if queries is None or queries is corpus else as_vectors(queries, None, "queries")
     check_pair(asked, items, metric)
-    own = items.rows_of(asked.ids) if queries is None or not asked.numbered else None
+    own = own_item(items, asked, exclude=excludes_self(exclude_self, items, asked))
     bench = Bench(items, asked, engine=engine, metric=metric, settings=settings, k=k, own=own, how=how)
     found = measure(bench, build=build, search=search, clock=clock).indexed
     return replace(found, facts={**found.facts, "notes": [*notes, *found.facts.get("notes", ())]}) if notes else found

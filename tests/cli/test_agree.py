@@ -225,7 +225,7 @@ def test_a_candidate_that_is_called_reference(karat: Karat) -> None:
 
 @pytest.mark.parametrize(("suffix", "itself"), [("trec", True), ("json", False)])
 def test_runs_are_as_good_as_vectors(karat: Karat, suffix: str, itself: bool) -> None:
-    """Also where each query finds itself first: it is left out of both."""
+    """Also where each query finds itself first: it is left out of both where the queries are said to be the items."""
     for name in SPACES:
         put_run(f"{name}.{suffix}", name, k=COUNT, itself=itself)
     expected = measured(agreed(karat, "ref.npz", "base.npz"))
@@ -234,11 +234,31 @@ def test_runs_are_as_good_as_vectors(karat: Karat, suffix: str, itself: bool) ->
         ["ref.npz", f"base.{suffix}"],
         [f"ref.{suffix}", "base.npz"],
     ):
-        form = agreed(karat, *files)
+        said = ["--exclude-self"] if itself and not any(file.endswith(".npz") for file in files) else []
+        form = agreed(karat, *files, *said)
         found = measured(form)
-        assert all("self=drop" in label for label in found)
         assert list(found.values()) == pytest.approx(list(expected.values()), abs=1e-12), files
         assert form["systems"]["base"]["agreement"]["about"] == "among the first 10 of either"
+
+
+def test_runs_of_other_queries_keep_documents_with_their_ids(karat: Karat) -> None:
+    """Whether a run's queries are its items cannot be known: query 1 lost document 1, without a word."""
+    put("ref.json", json.dumps({"1": {"1": 0.9, "2": 0.8, "3": 0.1}, "2": {"1": 0.7, "2": 0.2, "3": 0.1}}))
+    put("base.json", json.dumps({"1": {"1": 0.9, "3": 0.8, "2": 0.1}, "2": {"1": 0.7, "3": 0.2, "2": 0.1}}))
+    two = ["ref.json", "base.json", "--k-values", "1", "--pairs", "0"]
+    label = "recall(over=k,gold=k)@1"
+    assert measured(agreed(karat, *two))[label] == 1.0
+    kept = [line for line in karat("agree", *two).warnings if "id of an item" in line]
+    assert len(kept) == 2 and all("is kept" in line for line in kept)
+    assert measured(agreed(karat, *two, "--exclude-self"))[label] == 0.5
+    left_out = [line for line in karat("agree", *two, "--exclude-self").warnings if "id of an item" in line]
+    assert len(left_out) == 2 and all("is left out" in line for line in left_out)
+
+
+def test_keep_self(karat: Karat) -> None:
+    """Each model finds the query itself first."""
+    form = agreed(karat, "ref.npz", "base.npz", "--keep-self", "--k-values", "1")
+    assert measured(form)["recall(over=k,gold=k)@1"] == 1.0
 
 
 def test_short_runs(karat: Karat) -> None:
@@ -248,7 +268,7 @@ def test_short_runs(karat: Karat) -> None:
     check_failure(karat("agree", "ref.trec", "base.trec", "--k-values", "11"), 3, "11", "10 items", "up to 10")
     form = agreed(karat, "ref.trec", "base.trec", "--k-values", "3,10")
     whole = agreed(karat, "ref.npz", "base.npz", "--k-values", "3,10")
-    recall = "recall(over=k,gold=k,self=drop)"
+    recall = "recall(over=k,gold=k)"
     assert measured(form)[f"{recall}@3"] == pytest.approx(measured(whole)["recall(over=k,gold=k)@3"], abs=1e-12)
     assert measured(form)[f"{recall}@10"] <= 0.3
     assert form["systems"]["base"]["agreement"]["left_out"] > 0
@@ -262,13 +282,13 @@ def test_a_candidate_run_without_some_queries(karat: Karat) -> None:
     outcome = karat("agree", "ref.npz", "some.trec", "base.trec")
     assert outcome.code == 0 and any("10 " in line and "missing" in line for line in outcome.warnings), outcome.err
     form = agreed(karat, "ref.npz", "some.trec", "base.trec", "--pairs", "0")
-    assert measured(form, "some")["rr(gold=k,self=drop)@10"] < measured(form, "base")["rr(gold=k,self=drop)@10"]
+    assert measured(form, "some")["rr(gold=k)@10"] < measured(form, "base")["rr(gold=k)@10"]
 
 
 @pytest.mark.parametrize("files", [["ref.npz", "lists.json"], ["lists.json", "base.npz"], ["lists.json", "list2.json"]])
 def test_lists_without_scores(karat: Karat, files: list[str]) -> None:
     put_lists()
-    label = "recall(over=k,gold=k,self=drop)@10"
+    label = "recall(over=k,gold=k)@10"
     name = Path(files[1]).stem
     assert 0 < measured(agreed(karat, *files, "--pairs", "0"), name)[label] <= 1
 

@@ -309,3 +309,52 @@ class TestRest:
             form = carried_out(tmp_path, "baseline = 'v'\n" + TestFusion.TEXT).report.as_json(queries=True)
             seen.add(json.dumps(form, allow_nan=False))
         assert len(seen) == 1
+
+
+class TestOwnItem:
+    """Query i lost document i wherever queries and documents of different files have the same ids."""
+
+    TEXT = QUICK + "measures = ['rr']\n[gold]\npath = 'gold.json'\n[systems.x]\n"
+    ITEMS = np.eye(4)
+
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> Path:
+        """Every query is most like the document of its own number, which is the relevant one."""
+        gold = json.dumps({str(n): {str(n): 1} for n in range(4)})
+        put(tmp_path, docs__npy=self.ITEMS, asked__npy=self.ITEMS + 0.1, gold__json=gold)
+        return tmp_path
+
+    @pytest.mark.parametrize("kind", ["kind = 'vectors'\n", "kind = 'index'\nengine = 'exact'\n"])
+    def test_vectors_and_indexes(self, place: Path, kind: str) -> None:
+        two = self.TEXT + kind + "path = 'docs.npy'\nqueries = 'asked.npy'\n"
+        found = carried_out(place, two)
+        assert means(found, "x") == {"rr": 1.0}
+        (line,) = [line for line in found.report.warnings if "id of an item" in line]
+        assert "4 queries" in line and "is kept" in line
+        found = carried_out(place, two + "exclude_self = true\n")
+        assert means(found, "x") == {"rr": 0.0}
+        assert any("is left out" in line for line in found.report.warnings)
+        for same in ("", "queries = 'docs.npy'\n", "queries = './docs.npy'\n"):
+            assert means(carried_out(place, self.TEXT + kind + "path = 'docs.npy'\n" + same), "x") == {"rr": 0.0}
+        kept = self.TEXT + kind + "path = 'docs.npy'\nexclude_self = false\n"
+        assert means(carried_out(place, kept), "x") == {"rr": 1.0}
+
+    def test_a_reference_and_its_candidates(self, place: Path) -> None:
+        gold = "[gold]\nkind = 'reference'\npath = 'docs.npy'\nqueries = 'asked.npy'\n"
+        system = "[systems.x]\nkind = 'vectors'\npath = 'docs.npy'\nqueries = 'asked.npy'\n"
+        head = QUICK + "measures = ['recall(over=k,gold=k)']\ncutoffs = [1]\n"
+        found = carried_out(place, head + gold + system)
+        assert found.report.answers is not None
+        (truth,) = found.report.answers.golds.values()
+        assert [truth.of(row)[0].item for row in range(4)] == list("0123")
+        assert any(line.startswith("reference: 4 queries") for line in found.report.warnings)
+        found = carried_out(place, head + gold + "exclude_self = true\n" + system)
+        assert found.report.answers is not None
+        for listed in (*found.report.answers.golds.values(), *found.report.answers.systems.values()):
+            assert all(entry.item != str(row) for row in range(4) for entry in listed.of(row))
+
+    def test_runs(self, place: Path) -> None:
+        put(place, run__json=json.dumps({str(n): {str(n): 0.9, str((n + 1) % 4): 0.5} for n in range(4)}))
+        text = self.TEXT + "path = 'run.json'\n"
+        assert means(carried_out(place, text), "x") == {"rr": 1.0}
+        assert means(carried_out(place, text + "exclude_self = true\n"), "x") == {"rr": 0.0}

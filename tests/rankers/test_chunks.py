@@ -162,7 +162,7 @@ class TestRankings:
         corpus = Chunked(
             Vectors(pl.Series("id", ["b#0", "b#1", "a#0", "c#0"]), values), np.array([0, 0, 1, 2]), self.ITEMS
         )
-        found = rank_chunks(corpus, self.QUERIES)
+        found = rank_chunks(corpus, self.QUERIES, exclude_self=True)
         assert found.frame().rows() == [
             ("q", "b", pytest.approx(math.sqrt(0.5))),
             ("q", "a", 0.0),
@@ -170,7 +170,10 @@ class TestRankings:
             ("a", "b", pytest.approx(math.sqrt(0.5))),
             ("a", "c", -1.0),
         ]
-        first = rank_chunks(corpus, self.QUERIES, k=1, how="mean")
+        kept = rank_chunks(corpus, self.QUERIES)
+        assert kept.frame().rows()[3:] == [("a", "a", 1.0), ("a", "b", pytest.approx(math.sqrt(0.5))), ("a", "c", -1.0)]
+        assert "kept" in kept.notes[0]
+        first = rank_chunks(corpus, self.QUERIES, k=1, how="mean", exclude_self=True)
         assert first.frame().rows() == [("q", "a", 0.0), ("a", "b", pytest.approx(math.sqrt(0.5) / 2))]
 
     @pytest.mark.parametrize("how", ["best", "mean"])

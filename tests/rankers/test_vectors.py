@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import pairwise
 from math import sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,11 +87,43 @@ class TestItsOwnItem:
     def test_left_out_where_the_corpus_has_the_id(self) -> None:
         """By id, not by direction: the query's vector is another than the item's."""
         queries = vectors(["a", "q"], [[0, 1], [3, 0]])
-        found = ranked(FOUR, queries, metric="ip")
+        found = ranked(FOUR, queries, metric="ip", exclude_self=True)
         assert found == {
             "a": [("b", 4), ("c", 1), ("d", 0)],
             "q": [("b", 12), ("a", 9), ("c", 0), ("d", -6)],  # an equal vector of another id is kept
         }
+
+    def test_kept_where_the_queries_are_not_the_corpus(self) -> None:
+        """An item lost its place to nothing but having the id of a query."""
+        queries = vectors(["a", "q"], [[0, 1], [3, 0]], source="asked")
+        space = rank_vectors(FOUR, queries, metric="ip")
+        assert items(lists(space.ranking))["a"] == ["b", "c", "a", "d"]
+        (note,) = space.ranking.notes
+        assert note.startswith("1 query has the id of an item (of 2), which is kept")
+        (note,) = rank_vectors(FOUR, queries, exclude_self=True).ranking.notes
+        assert "left out" in note
+        assert rank_vectors(FOUR).ranking.notes == ()
+
+    def test_the_same_object_is_the_corpus(self) -> None:
+        assert ranked(FOUR, FOUR) == ranked(FOUR)
+        assert items(ranked(FOUR, FOUR, exclude_self=False, k=1)) == {name: [name] for name in "abcd"}
+
+    def test_the_same_file_is_the_corpus(self, tmp_path: Path) -> None:
+        np.savez(tmp_path / "a.npz", ids=np.array(list("abcd")), one=FOUR.values, other=FOUR.values)
+        np.savez(tmp_path / "b.npz", ids=np.array(list("abcd")), one=FOUR.values)
+        one, again, other, copy = (
+            karat.read_vectors(tmp_path / name) for name in ("a.npz:one", "a.npz:one", "a.npz:other", "b.npz")
+        )
+        assert all(query not in found for query, found in items(ranked(one, again)).items())
+        for different in (other, copy):
+            assert all(query in found for query, found in items(ranked(one, different)).items())
+
+    def test_listed_candidates_too(self) -> None:
+        pairs = pl.DataFrame({"query_id": ["a", "a", "q"], "item_id": ["a", "c", "a"]})
+        queries = vectors(["a", "q"], [[0, 1], [3, 0]], source="asked")
+        assert items(lists(rank_listed(FOUR, queries, pairs))) == {"a": ["c", "a"], "q": ["a"]}
+        assert items(lists(rank_listed(FOUR, queries, pairs, exclude_self=True))) == {"a": ["c"], "q": ["a"]}
+        assert items(lists(rank_listed(FOUR, None, pairs.head(2)))) == {"a": ["c"]}
 
     def test_left_out_where_it_is_no_candidate_either(self) -> None:
         found = ranked(FOUR, candidates=pl.Series(["b", "d"]), metric="ip")
@@ -286,7 +319,7 @@ class TestVectors:
 def test_queries_that_are_no_items_may_have_their_ids() -> None:
     """Rows numbered from 0 on both sides: the item of the same number is not the query."""
     asked = vectors("ab", [[1, 0], [0, 1]])
-    kept, apart = (rank_vectors(FOUR, asked, k=4, apart=one).ranking for one in (False, True))
+    kept, apart = (rank_vectors(FOUR, asked, k=4, exclude_self=one).ranking for one in (True, False))
     assert "a" not in items_of(kept, "a") and "a" in items_of(apart, "a") and "b" in items_of(apart, "b")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from karat.cli.common import QuietOption, check_standard_input, exists, name_systems
-from karat.cli.options import JsonOption
+from karat.cli.options import ExcludeSelfOption, JsonOption
 from karat.errors import UsageError
 
 __all__ = ["add_to", "agreement_plan"]
@@ -88,6 +88,7 @@ def agree_command(
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="NAME", help="The candidate that others are compared with.")
     ] = None,
+    exclude_self: ExcludeSelfOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -111,7 +112,7 @@ def agree_command(
     _check_names(metric, dtype or [])
     content = agreement_plan(
         files, cuts, n_samples, seed, metric=metric, ids=ids, truncate=truncate or [], dtypes=dtype or [], ties=ties,
-        pairs=pairs, over=over, baseline=baseline, write=output is not None,
+        pairs=pairs, over=over, baseline=baseline, exclude_self=exclude_self, write=output is not None,
     )  # fmt: skip
     from karat.cli.run_plan import carry_out_content
 
@@ -133,6 +134,7 @@ def agreement_plan(
     pairs: int = _USUAL_PAIRS,
     over: Over | None = None,
     baseline: str | None = None,
+    exclude_self: bool | None = None,
     write: bool,
 ) -> dict[str, Any]:
     """The content of a plan: the first file is the reference, the others are candidates."""
@@ -140,9 +142,10 @@ def agreement_plan(
 
     reference = _file(files[0], ids, metric)
     systems = _systems(files[1:], ids, metric, truncate, dtypes)
-    # An item of the query's own id is left out of runs, as it is of vectors.
-    runs = any("kind" not in table for table in (reference, *systems.values()))
-    measures = measures_for(ties.value, *(["self=drop"] if runs else []))
+    kinds = {table.get("kind", "run") for table in (reference, *systems.values())}
+    if exclude_self is None and len(kinds) > 1:
+        exclude_self = True  # the vectors say that the queries are the items, also of the runs beside them
+    measures = measures_for(ties.value)
     content: dict[str, Any] = {
         "name": f"agreement with {_name(files[0])}",
         "gold": reference | {"kind": "reference", "seed": seed, "ties": ties.value},
@@ -151,6 +154,8 @@ def agreement_plan(
         "cutoffs": cuts,
         "headline": [f"{measure}@{max(cuts)}" for measure in measures[: len(MEASURES)]],
     }
+    if exclude_self is not None:
+        content["gold"]["exclude_self"] = exclude_self
     if n_samples is not None:
         content["gold"]["sample"] = n_samples
     if baseline is not None or len(systems) > 1:

@@ -27,6 +27,7 @@ __all__ = [
     "name_systems",
     "progress",
     "say",
+    "say_own_item",
     "split_measures",
     "steps",
     "unless_unread",
@@ -93,6 +94,12 @@ def say(message: str, *, quiet: bool = False) -> None:
 def warn(messages: Iterable[str], *, quiet: bool = False) -> None:
     for message in messages:
         say(f"warning: {message}", quiet=quiet)
+
+
+def say_own_item(left_out: bool, *, setting: str = "--keep-self", quiet: bool = False) -> None:
+    """Say in one line what becomes of a query's own item where the queries are the items."""
+    left = f"Each query's own item is left out: the queries are the items ({setting})."
+    say(left if left_out else "Each query's own item is kept, though the queries are the items.", quiet=quiet)
 
 
 def check_standard_input(paths: Iterable[str]) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import QuietOption, check_folder, progress, say, steps, warn
-from karat.cli.options import MasterOption, OnOption, Place
+from karat.cli.common import QuietOption, check_folder, progress, say, say_own_item, steps, warn
+from karat.cli.options import ExcludeSelfOption, MasterOption, OnOption, Place
 from karat.cli.spark import check_place, spark_session
 from karat.errors import UsageError
 
@@ -26,7 +26,8 @@ _EPILOG = (
     "  karat neighbours corpus.npy --ids ids.txt --queries queries.npy -k 100\n\n"
     "  karat neighbours items.parquet --candidates in-stock.txt -o run.trec\n\n"
     "Reads .npy, .npz, .parquet, .json, .jsonl and .safetensors; FILE:KEY names one of several arrays or columns. "
-    "Equal scores go by id; the item of the query's own id is left out. On Spark the same is found, to the last digit."
+    "Equal scores go by id. Where the queries are the items, each query's own item is left out; a document of other "
+    "queries that has the query's id is kept. On Spark the same is found, to the last digit."
 )
 _SHOWN = 5
 
@@ -57,6 +58,7 @@ def neighbours_command(
             help="Find only these ids, or each query's own: a table of query_id, item_id.",
         ),
     ] = None,
+    exclude_self: ExcludeSelfOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -80,12 +82,15 @@ def neighbours_command(
         check_folder(output)
         form_to_write(output, None, FORMATS)
     from karat.formats.candidates import read_candidates
-    from karat.formats.vectors import ids_beside, read_vectors
+    from karat.formats.vectors import ids_beside, read_vectors, same_file
     from karat.rankers.vectors import rank_listed, rank_vectors
 
     with progress(f"Reading {vectors}", quiet=quiet):
         corpus = read_vectors(vectors, ids=ids)
-        asked = None if queries is None else read_vectors(queries, ids=queries_ids, taken=ids or ids_beside(vectors))
+        same = queries is not None and same_file(queries, vectors) and queries_ids in (None, ids)
+        asked = None
+        if queries is not None and not same:
+            asked = read_vectors(queries, ids=queries_ids, taken=ids or ids_beside(vectors))
         pool = None if candidates is None else read_candidates(candidates)
     import polars as pl
 
@@ -101,7 +106,10 @@ def neighbours_command(
             search = partial(nearest_on_spark, stack.enter_context(spark_session(master, quiet=quiet)))
         tell = stack.enter_context(steps(quiet=quiet))
         if isinstance(pool, pl.DataFrame):
-            space, ranking = None, rank_listed(corpus, asked, pool, k=k or None, metric=metric)
+            space, ranking = (
+                None,
+                rank_listed(corpus, asked, pool, k=k or None, metric=metric, exclude_self=exclude_self),
+            )
         else:
             space = rank_vectors(
                 corpus,
@@ -109,6 +117,7 @@ def neighbours_command(
                 k=k or None,
                 metric=metric,
                 candidates=pool,
+                exclude_self=exclude_self,
                 cuts=[k] if k else [],
                 progress=lambda done, of: tell("Searching", done, of),
                 search=search,
@@ -120,6 +129,9 @@ def neighbours_command(
         with progress(f"Writing {output}", quiet=quiet):
             write(ranking.frame(), output, "run")
     _tell(space, ranking, as_json=as_json)
+    if asked is None:
+        say_own_item(exclude_self is not False, quiet=quiet)
+    warn(ranking.notes, quiet=quiet)
     if space is not None:
         warn(space.hygiene.notes(), quiet=quiet)
     if output is not None:

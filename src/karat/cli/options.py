@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BaselineOption",
+    "ExcludeSelfOption",
     "GoldArgument",
     "JsonOption",
     "MasterOption",
@@ -66,6 +67,14 @@ MasterOption = Annotated[
     str | None,
     typer.Option(
         "--master", metavar="URL", help="Spark's master: local[2], spark://HOST:PORT, yarn; local[*] if none."
+    ),
+]
+ExcludeSelfOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--exclude-self/--keep-self",
+        help="Leave the item with the query's own id out of its results, or keep it.",
+        show_default="left out where the queries are the items",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of tables.")]

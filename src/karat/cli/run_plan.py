@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from karat.cli.archived import ArchiveOption, archive_at
-from karat.cli.common import QuietOption, exists, say, steps, unless_unread, warn
+from karat.cli.common import QuietOption, exists, say, say_own_item, steps, unless_unread, warn
 from karat.cli.keeping import Keeping, shown_live
 from karat.cli.options import DsnOption, JsonOption
 from karat.errors import DataError
@@ -101,6 +101,16 @@ def carry_out_content(
     _carry_out(checked, output, strict=False, as_json=as_json, quiet=quiet, next_step=next_step)
 
 
+def _say_own_items(checked: "Checked", *, quiet: bool) -> None:
+    """Say of systems whose queries are their items whether these find themselves."""
+    systems = [table for table in checked.plan.systems.values() if table.searches_itself]
+    said = getattr(checked.plan.gold, "exclude_self", None)
+    found = {next((one for one in (getattr(table, "exclude_self", None), said) if one is not None), True)
+             for table in systems}  # fmt: skip
+    for left_out in sorted(found):
+        say_own_item(left_out, setting="exclude_self", quiet=quiet)
+
+
 def _carry_out(
     checked: "Checked",
     output: Path | None,
@@ -126,6 +136,7 @@ def _carry_out(
     with unless_unread():
         _print(checked, outcome.report, gate, as_json=as_json)
     warn([*outcome.report.warnings, *(gate.notes if gate is not None else ())], quiet=quiet)
+    _say_own_items(checked, quiet=quiet or as_json)
     if output is not None and not written:
         warn([f"nothing was written to {output}: the plan has no outputs"], quiet=quiet)
     if written and tell_files:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import polars as pl
 from pydantic import Field
 
-from karat.columns import ITEM, QUERY
+from karat.columns import QUERY
 from karat.dialects import Asked
 from karat.errors import UsageError
 from karat.formats.vectors import split_off_key
@@ -19,6 +19,7 @@ from karat.pairing import ReferenceSide
 from karat.plan import GOLD_KINDS
 from karat.plan.tables import Folder, GoldTable, Loaded
 from karat.plan.vectors import VectorFiles
+from karat.rankers.others import excludes_self, own_note, own_rows, without_own
 from karat.rankers.runs import read_run
 from karat.rankers.vectors import Space, rank_vectors
 from karat.sampling import sample_ids
@@ -93,19 +94,22 @@ class ReferenceGold(VectorFiles, GoldTable):
                 wanted=wanted,
                 cuts=folder.cuts,
                 scored=False,
+                exclude_self=self.exclude_self,
                 progress=folder.progress,
             )
             spaces.append(space)
             return space.ranking
 
         found = self._gold(rank, (queries or corpus).ids, folder, corpus.source)
-        side = ReferenceSide(found.gold, OfVectors(corpus, queries, self.metric), corpus)
+        exclude = excludes_self(self.exclude_self, corpus, queries)
+        side = ReferenceSide(found.gold, OfVectors(corpus, queries, self.metric), corpus, exclude)
         return Loaded(
             {ONLY_ASPECT: found.gold},
             reference=side,
-            notes=tuple(found.notes(folder.cuts)),
+            notes=(*(f"reference: {note}" for note in spaces[0].ranking.notes), *found.notes(folder.cuts)),
             spaces={"reference": spaces[0].hygiene},
             queries_are_items=queries is None,
+            exclude_self=exclude,
         )
 
     def misfits(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
@@ -117,15 +121,25 @@ class ReferenceGold(VectorFiles, GoldTable):
 
     def _of_run(self, folder: Folder, path: str) -> Loaded:
         run = read_run(path)
-        ordered = first_rows(run, run.queries, None).filter(pl.col(QUERY) != pl.col(ITEM))
+        # Whether a run's queries are its items cannot be known: own ids are kept, and that is said.
+        own = int(own_rows(run).sum())
+        run = without_own(run) if self.exclude_self else run
+        ordered = first_rows(run, run.queries, None)
 
         def rank(wanted: pl.Series, k: int) -> Ranking:
             of_these = ordered.filter(pl.col(QUERY).is_in(wanted.implode()))
             return ranking_from_frame(of_these.group_by(QUERY, maintain_order=True).head(k), source=run.source)
 
         found = self._gold(rank, run.queries, folder, run.source)
-        side = ReferenceSide(found.gold, OfRun(run))
-        return Loaded({ONLY_ASPECT: found.gold}, reference=side, notes=tuple(found.notes(folder.cuts)))
+        exclude = self.exclude_self if self.exclude_self is not None or not own else False
+        side = ReferenceSide(found.gold, OfRun(run), exclude_self=bool(exclude))
+        notes = [f"reference: {own_note(own, len(run), exclude=bool(exclude))}"] if own else []
+        return Loaded(
+            {ONLY_ASPECT: found.gold},
+            reference=side,
+            notes=(*notes, *found.notes(folder.cuts)),
+            exclude_self=exclude,
+        )
 
     def _gold(
         self, rank: Callable[[pl.Series, int], Ranking], ids: pl.Series, folder: Folder, source: str

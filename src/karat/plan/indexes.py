@@ -17,9 +17,10 @@ from karat.plan.keyword_side import wanted_queries
 from karat.plan.lab import LabWork
 from karat.plan.tables import Folder, Shop, SystemTable
 from karat.plan.vectors import VectorFiles, refuse_users
+from karat.rankers.others import own_item, own_note
 from karat.rankers.vectors import check_pair, those
 from karat.similarity import METRICS, norms_of
-from karat.types import Ranking, Vectors
+from karat.types import Ints, Ranking, Vectors
 from karat.variants import are_units
 from karat.wording import count
 
@@ -93,7 +94,7 @@ class IndexSystem(VectorFiles, SystemTable):
     def load(self, shop: Shop) -> Ranking:
         refuse_users(shop)
         corpus, asked = self._sides(shop, shop.lab, shop.gold.queries.cast(pl.String).sort(), shop)
-        bench = self._bench(shop, corpus, asked, shop.lab)
+        bench = self._bench(shop, corpus, asked, shop.lab, shop.exclude_self)
         found = measure(
             bench,
             build=self.build,
@@ -118,10 +119,12 @@ class IndexSystem(VectorFiles, SystemTable):
         shop.keep_vectors(corpus, asked, found.scores)
         return found.ranking
 
-    def bench(self, folder: Folder, lab: LabWork, wanted: pl.Series | None = None) -> Bench:
-        """What the index is tried with; ``wanted``: only these queries."""
+    def bench(
+        self, folder: Folder, lab: LabWork, wanted: pl.Series | None = None, exclude_self: bool | None = None
+    ) -> Bench:
+        """What the index is tried with; ``wanted``: only these queries; ``exclude_self``: what the gold says."""
         corpus, asked = self._sides(folder, lab, wanted)
-        return self._bench(folder, corpus, asked, lab)
+        return self._bench(folder, corpus, asked, lab, exclude_self)
 
     def _sides(
         self, folder: Folder, lab: LabWork, wanted: pl.Series | None, shop: Shop | None = None
@@ -151,7 +154,17 @@ class IndexSystem(VectorFiles, SystemTable):
             folder.note(f"normalise = true, but the stored vectors are not of length one: {between}")
         return found.vectors
 
-    def _bench(self, folder: Folder, corpus: Vectors, asked: Vectors, lab: LabWork) -> Bench:
+    def _own(self, folder: Folder, corpus: Vectors, asked: Vectors, said: bool | None) -> Ints:
+        """The item of each query that is not to be found; what becomes of the same ids in different files is noted."""
+        said = self.exclude_self if self.exclude_self is not None else said
+        decided = bool(corpus.dimensions) and self.asks_items(folder)
+        exclude = decided if said is None else said
+        same = own_item(corpus, asked, exclude=True)
+        if not decided and (same >= 0).any():
+            folder.note(own_note(int((same >= 0).sum()), len(asked), exclude=exclude))
+        return same if exclude else own_item(corpus, asked, exclude=False)
+
+    def _bench(self, folder: Folder, corpus: Vectors, asked: Vectors, lab: LabWork, said: bool | None = None) -> Bench:
         filters = attributes = None
         if self.filter is not None:
             attributes = lab.attributes_of(corpus.ids, self.filter)
@@ -167,7 +180,7 @@ class IndexSystem(VectorFiles, SystemTable):
             attributes=attributes,
             texts=lab.texts_of(asked.ids),
             filters=filters,
-            own=corpus.rows_of(asked.ids) if corpus.dimensions and self.queries is None else None,
+            own=self._own(folder, corpus, asked, said),
             how=folder.how,
         )
 

@@ -122,7 +122,8 @@ def sweeps_of(checked: "Checked", steps: "Steps | None" = None, output: Path | N
 def _swept(name: str, table: SweepTable, checked: "Checked", work: "Work") -> Swept:
     system: Any = checked.plan.systems[name]
     with work.named_by(name):
-        bench = system.bench(work, work.lab, work.gold_of(name).queries.cast(pl.String).sort())
+        wanted = work.gold_of(name).queries.cast(pl.String).sort()
+        bench = system.bench(work, work.lab, wanted, work.exclude_self)
     clock = work.lab.clock(len(bench.queries))
     assert clock is not None
     aimed = [one for one in checked.targets if one.slice is None and not one.relative and one.system in (None, name)]

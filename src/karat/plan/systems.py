@@ -18,6 +18,7 @@ from karat.plan.tables import Shop, SystemTable
 from karat.plan.vectors import VectorFiles, refuse_users
 from karat.rankers.fusion import METHODS as FUSIONS
 from karat.rankers.fusion import NORMALISATIONS, Fusion, fuse
+from karat.rankers.others import own_note, own_rows, without_own
 from karat.rankers.runs import read_run
 from karat.rankers.vectors import check_same_items, rank_listed, rank_vectors, those
 from karat.recommenders.given_runs import check_recommendations
@@ -40,15 +41,27 @@ class RunSystem(SystemTable):
     kind: Literal["run"] = "run"
     path: str = Field(description="A run: TREC, JSON, JSONL, CSV, TSV or Parquet, also .gz and .zst.")
     format: str | None = Field(None, description="The format, where the file does not tell.")
+    exclude_self: bool | None = Field(
+        None,
+        description="Leave the item with the query's own id out; unset: where the gold says that queries are items.",
+    )
 
     def load(self, shop: Shop) -> Ranking:
-        ranking = read_run(shop.path(self.path), self.format)
+        ranking = self._others(read_run(shop.path(self.path), self.format), shop)
         if shop.recommendations is not None:
             ranking, notes = check_recommendations(ranking, shop.recommendations.task)
             for note in notes:
                 shop.note(note)
         shop.keep_similarities(OfRun(ranking), ranking)
         return ranking
+
+    def _others(self, ranking: Ranking, shop: Shop) -> Ranking:
+        """Without each query's own item where that is said; where a reference leaves it open, say what it comes to."""
+        exclude = self.exclude_self if self.exclude_self is not None else shop.exclude_self
+        own = int(own_rows(ranking).sum()) if exclude or shop.reference is not None else 0
+        if own:
+            shop.note(own_note(own, len(ranking), exclude=bool(exclude)))
+        return without_own(ranking) if exclude and own else ranking
 
 
 @SYSTEM_KINDS.register("vectors")
@@ -73,7 +86,9 @@ class VectorsSystem(VectorFiles, SystemTable):
         corpus, queries = self.read(shop)
         candidates = self._candidates(corpus, shop)
         if isinstance(candidates, pl.DataFrame):
-            listed = rank_listed(corpus, queries, candidates, k=self.depth, metric=self.metric)
+            listed = rank_listed(
+                corpus, queries, candidates, k=self.depth, metric=self.metric, exclude_self=self._exclude(shop)
+            )
             pool = candidates[ITEM].unique().sort()
             space = rank_vectors(corpus, queries, k=1, metric=self.metric, wanted=listed.queries, candidates=pool)
             shop.keep_space(space.hygiene)
@@ -86,13 +101,12 @@ class VectorsSystem(VectorFiles, SystemTable):
         # One more than the measures look at shows whether the last of them ties with the next.
         only_order = shop.reference is not None and shop.deepest is not None and self.threshold is None
         depth = self.depth or (shop.deepest + 1 if only_order and shop.deepest else usual)
-        apart = queries is not None and shop.keywords is not None and shop.keywords.asks_by_texts
         space = rank_vectors(
             corpus,
             queries,
             k=depth,
             metric=self.metric,
-            apart=apart,
+            exclude_self=self._exclude(shop),
             wanted=wanted_queries(shop, corpus, queries),
             candidates=candidates,
             cuts=shop.cuts,
@@ -101,13 +115,14 @@ class VectorsSystem(VectorFiles, SystemTable):
         )
         shop.keep_space(space.hygiene)
         shop.keep_similarities(OfVectors(corpus, queries, self.metric), space.ranking)
-        if queries is not None and not apart and (own := int((corpus.rows_of(space.ranking.queries) >= 0).sum())):
-            shop.note(f"{count(own, 'query has', 'queries have')} the id of an item, which they do not find")
         if shop.is_lab and not only_order:
             asked = those(corpus if queries is None else queries, space.ranking.queries, "query")
             shop.keep_vectors(corpus, asked, first_scores(space.ranking, shop.lab.table.k))
             shop.keep_facts({"vectors": self.prepared})
         return space.ranking
+
+    def _exclude(self, shop: Shop) -> bool | None:
+        return self.exclude_self if self.exclude_self is not None else shop.exclude_self
 
     def _candidates(self, corpus: Vectors, shop: Shop) -> pl.Series | pl.DataFrame | None:
         chosen = self.candidates or ("gold" if shop.closed and self.queries is None else "all")

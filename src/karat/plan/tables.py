@@ -56,6 +56,8 @@ class Loaded:
     """What queries ask for, where the gold is made of keywords."""
     recommendations: RecommendationSide | None = None
     """Who is recommended what, where the gold was held out of a log."""
+    exclude_self: bool | None = None
+    """Whether a query's own item is left out of results, where the gold says so; None: it does not say."""
 
 
 class Folder(Protocol):
@@ -88,6 +90,8 @@ class Shop(Folder, Protocol):
     gold: Gold
     """What it will be held against."""
     closed: bool
+    exclude_self: bool | None
+    """Whether the gold says that a query's own item is left out of results; None: it does not say."""
     reference: ReferenceSide | None
     keywords: KeywordSide | None
     recommendations: RecommendationSide | None

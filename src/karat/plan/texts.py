@@ -53,6 +53,7 @@ class TextsSystem(SystemTable):
     )
     aggregate: Literal["best", "mean"] = Field("best", description="An item scores as its best chunk, or their mean.")
     metric: str = Field("cosine", description="cosine, ip (inner product) or l2.")
+    exclude_self: bool = Field(False, description="Leave the item with the query's own id out of its results.")
     depth: Annotated[int, Field(ge=1)] | None = Field(
         None, description=f"How many to find; unset: all of up to {_FULL_UP_TO:,} items, else {_USUAL_DEPTH:,}."
     )
@@ -123,13 +124,22 @@ class TextsSystem(SystemTable):
         if len(corpus.chunks) == n:  # each item is a chunk
             whole = Vectors(corpus.items, corpus.chunks.values, corpus.chunks.source)
             space = rank_vectors(
-                whole, queries, k=depth, metric=self.metric, cuts=shop.cuts, apart=True, progress=shop.progress
+                whole,
+                queries,
+                k=depth,
+                metric=self.metric,
+                cuts=shop.cuts,
+                exclude_self=self.exclude_self,
+                progress=shop.progress,
             )
             shop.keep_space(space.hygiene)
             shop.keep_similarities(OfVectors(whole, queries, self.metric), space.ranking)
             return space.ranking
-        shop.keep_space(rank_vectors(corpus.chunks, queries, k=HUB_K, metric=self.metric, apart=True).hygiene)
-        ranking = rank_chunks(corpus, queries, k=depth, how=self.aggregate, metric=self.metric, progress=shop.progress)
+        shop.keep_space(rank_vectors(corpus.chunks, queries, k=HUB_K, metric=self.metric, exclude_self=False).hygiene)
+        ranking = rank_chunks(
+            corpus, queries, k=depth, how=self.aggregate, metric=self.metric, exclude_self=self.exclude_self,
+            progress=shop.progress,
+        )  # fmt: skip
         shop.keep_similarities(OfRun(ranking), ranking)
         return ranking
 

@@ -7,13 +7,18 @@ from typing import Annotated
 from pydantic import Field
 
 from karat.errors import UnknownName, UsageError
-from karat.formats.vectors import ids_beside, read_vectors
+from karat.formats.vectors import ids_beside, read_vectors, same_file
 from karat.plan.tables import Folder, Shop, Table
 from karat.similarity import METRICS
 from karat.types import Vectors
 from karat.variants import DTYPES, normalised, vary, widened
 
-__all__ = ["VectorFiles", "refuse_users"]
+__all__ = ["EXCLUDE_SELF", "VectorFiles", "refuse_users"]
+
+EXCLUDE_SELF = (
+    "Leave the item with the query's own id out of its results; unset: where the queries are the items (no other file "
+    "is named, or the gold says so)."
+)
 
 
 def refuse_users(shop: Shop) -> None:
@@ -32,6 +37,7 @@ class VectorFiles(Table):
     ids: str | None = Field(None, description="A file of ids, where the vectors come without: ids.txt, items.csv:id.")
     queries: str | None = Field(None, description="The queries' vectors, where they are not items of the corpus.")
     queries_ids: str | None = Field(None, description="A file of the queries' ids.")
+    exclude_self: bool | None = Field(None, description=EXCLUDE_SELF)
     metric: str = Field("cosine", description="cosine, ip (inner product) or l2.")
     normalise: bool = Field(False, description="Bring all vectors to length one, last of all.")
     truncate: Annotated[int, Field(ge=1)] | None = Field(None, description="Use only the first dimensions.")
@@ -44,12 +50,18 @@ class VectorFiles(Table):
 
     def read_queries(self, folder: Folder) -> Vectors | None:
         """Read the queries' vectors; None where the queries are items."""
-        if self.queries is None:
+        if self.queries is None or self.asks_items(folder):
             return None
         beside = ids_beside(folder.path(self.path)) if self.path else None
         taken = folder.path(self.ids) if self.ids else beside
         ids = self.queries_ids and folder.path(self.queries_ids)
         return self.varied(read_vectors(folder.path(self.queries), ids=ids, taken=taken))
+
+    def asks_items(self, folder: Folder) -> bool:
+        """Whether the queries are the items: no other file is named, or the same array under the same ids."""
+        if self.queries is None:
+            return True
+        return same_file(folder.path(self.queries), folder.path(self.path)) and self.queries_ids in (None, self.ids)
 
     def varied(self, vectors: Vectors) -> Vectors:
         varied = vary(vectors, truncate=self.truncate, dtype=self.dtype)

@@ -171,7 +171,7 @@ class Work:
     def _shown(self, name: str, ranking: Ranking, threshold: float | None) -> Ranking:
         """What a person would see of a ranking; what its results have of the keywords is kept."""
         side = self.loaded.keywords
-        if side is not None and side.predicates.own is not None:
+        if side is not None and self.exclude_self:
             ranking = without_own(ranking)
         if side is not None:
             looked_at = min(max(self.cuts, default=TOP), _MOST_LOOKED_AT)
@@ -205,6 +205,13 @@ class Work:
         rule = self.checked.asked[0].measure["ties"] if self.checked.asked else "id"
         return cast(TieRule, rule) if rule in get_args(TieRule) else "id"
 
+    @property
+    def exclude_self(self) -> bool | None:
+        """Whether the gold says that the queries are items, which do not find themselves; None: it does not say."""
+        loaded = self.loaded
+        items = loaded.closed or (loaded.keywords is not None and not loaded.keywords.asks_by_texts)
+        return True if items else loaded.exclude_self
+
     def is_used(self, name: str) -> bool:
         """Whether another system is made from it."""
         return name in self._used
@@ -223,7 +230,7 @@ class _Bench:
         self.work = work
         self.name = name
         self.gold = work.gold_of(name)
-        self.closed = work.loaded.closed
+        self.closed, self.exclude_self = work.loaded.closed, work.exclude_self
         self.cuts, self.gold_cut = work.cuts, work.gold_cut
         self.reference, self.keywords = work.loaded.reference, work.loaded.keywords
         self.recommendations = work.loaded.recommendations

@@ -13,9 +13,10 @@ from karat.blocks import cut_rows
 from karat.columns import QUERY
 from karat.errors import UnknownName, UsageError
 from karat.neighbours import NOBODY, Neighbours, Progress, nearest
+from karat.rankers.others import own_note
 from karat.rankers.vectors import check_pair
 from karat.similarity import norms_of, similarity_of
-from karat.types import Bools, Floats, Ints, Matrix, Ranking, Vectors
+from karat.types import Bools, Floats, Ints, Matrix, Ranking, Vectors, places_in
 
 __all__ = ["AGGREGATES", "Chunked", "aggregate", "nearest_items", "rank_chunks"]
 
@@ -137,13 +138,18 @@ def rank_chunks(
     k: int | None = None,
     how: str = "best",
     metric: str = "cosine",
+    exclude_self: bool = False,
     progress: Progress | None = None,
 ) -> Ranking:
-    """Rank the items for each query, the item of the query's own id left out; ``k`` is how many to find; None: all."""
+    """Rank the items for each query; ``k`` is how many to find; None: all.
+
+    Queries are texts of their own: ``exclude_self`` leaves the item of the query's id out, if the user says so.
+    """
     check_pair(queries, corpus.chunks, metric)
-    rows = {name: row for row, name in enumerate(corpus.items.to_list())}
-    own = np.array([rows.get(name, NOBODY) for name in queries.ids.to_list()], dtype=np.int64)
-    wanted = len(rows) if k is None else k
+    same = places_in(corpus.items, queries.ids)
+    own = same if exclude_self else np.full(len(queries), NOBODY, dtype=np.int64)
+    n = int((same != NOBODY).sum())
+    wanted = len(corpus.items) if k is None else k
     deep = wanted + int((own != NOBODY).any())
     found = nearest_items(
         queries.values, corpus.chunks.values, corpus.owners, deep, how=how, metric=metric,
@@ -154,7 +160,7 @@ def rank_chunks(
     starts: Ints = np.concatenate(([0], np.cumsum(kept.sum(axis=1)))).astype(np.int64)
     return Ranking(
         queries.ids.rename(QUERY), starts, corpus.items.gather(found.items[kept]), found.scores[kept],
-        corpus.chunks.source,
+        corpus.chunks.source, notes=(own_note(n, len(queries), exclude=exclude_self),) if n else (),
     )  # fmt: skip
 
 

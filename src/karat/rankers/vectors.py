@@ -11,6 +11,7 @@ from karat.columns import ITEM, QUERY
 from karat.errors import DataError, UnknownName, UsageError
 from karat.hygiene import HUB_K, Hygiene, inspect
 from karat.neighbours import NOBODY, Neighbours, Progress, nearest, score_listed
+from karat.rankers.others import excludes_self, own_item, own_note
 from karat.similarity import METRICS, norms_of
 from karat.types import Ints, Ranking, Vectors
 from karat.wording import count, named
@@ -42,13 +43,16 @@ def rank_vectors(
     candidates: pl.Series | None = None,
     cuts: Sequence[int] = (),
     scored: bool = True,
-    apart: bool = False,
+    exclude_self: bool | None = None,
     source: str | None = None,
     progress: Progress | None = None,
     search: Search | None = None,
 ) -> Space:
-    """Rank the corpus for each query, the item of the query's own id left out; unless they are ``apart``: no items.
+    """Rank the corpus for each query, without its own item where the queries are the corpus.
 
+    ``exclude_self`` says whether the item of the query's own id is left out; None: where the queries are the corpus (no
+    others are given, the same object, or the same file). Where ids of other queries are ids of items, the ranking's
+    ``notes`` say what became of these.
     Without ``queries`` the corpus's own items are; ``wanted`` says which, and must be there (where it is all of them,
     they keep the corpus's order). ``candidates`` restricts what can be found. ``k`` is how many to find; None: all.
     ``cuts`` are the cut-offs at which ties are counted. Not ``scored``: the same ranking, with levels (0, −1, −2 …, the
@@ -62,7 +66,8 @@ def rank_vectors(
     if not len(pool):
         raise DataError("found no candidates", where=pool.source, expected="at least one")
     check_pair(asked, pool, metric)
-    own = np.full(len(asked), NOBODY, dtype=np.int64) if apart else pool.rows_of(asked.ids)
+    exclude = excludes_self(exclude_self, corpus, queries)
+    own = own_item(pool, asked, exclude=exclude)
     itself = len(asked) == len(pool) and bool((own == np.arange(len(pool))).all()) and queries is None
     # One more than asked for shows whether the last ties with the next; hubs are looked for among ten.
     deep = len(pool) if k is None else max(k, HUB_K) + 1
@@ -77,13 +82,23 @@ def rank_vectors(
     )
     hygiene = inspect(pool, found, itself=itself, scored=scored, metric=metric, cuts=cuts)
     ranking = _ranking_of(asked.ids, pool.items, found, k, source or corpus.source)
-    return Space(replace(ranking, ranks_only=not scored and search is None), hygiene)
+    notes = _own_notes(corpus, queries, asked.ids, pool, exclude=exclude)
+    return Space(replace(ranking, ranks_only=not scored and search is None, notes=notes), hygiene)
 
 
 def rank_listed(
-    corpus: Vectors, queries: Vectors | None, pairs: pl.DataFrame, *, k: int | None = None, metric: str = "cosine"
+    corpus: Vectors,
+    queries: Vectors | None,
+    pairs: pl.DataFrame,
+    *,
+    k: int | None = None,
+    metric: str = "cosine",
+    exclude_self: bool | None = None,
 ) -> Ranking:
-    """Rank each query's own candidates: ``pairs`` has the columns query_id and item_id. ``k`` is how many to keep."""
+    """Rank each query's own candidates: ``pairs`` has the columns query_id and item_id. ``k`` is how many to keep.
+
+    ``exclude_self`` is as in ``rank_vectors``.
+    """
     _check_request(k, metric)
     asked = queries if queries is not None else corpus
     rows, columns = asked.rows_of(pairs[QUERY]), corpus.rows_of(pairs[ITEM])
@@ -97,7 +112,13 @@ def rank_listed(
     names = pairs[QUERY].unique().sort()
     pairs = pairs.select(
         QUERY, ITEM, pl.Series("row", rows), pl.Series("column", columns), pl.Series("place", corpus.places[columns])
-    ).filter(pl.col(QUERY) != pl.col(ITEM))
+    )
+    exclude = excludes_self(exclude_self, corpus, queries)
+    is_own = pairs[QUERY] == pairs[ITEM]
+    own = pairs.filter(is_own)[QUERY].n_unique()
+    told = own > 0 and not excludes_self(None, corpus, queries)
+    notes = (own_note(own, len(names), exclude=exclude),) if told else ()
+    pairs = pairs.filter(~is_own) if exclude else pairs
     scores = score_listed(
         asked.values, corpus.values, pairs["row"].to_numpy(), pairs["column"].to_numpy(), metric=metric
     )
@@ -108,7 +129,8 @@ def rank_listed(
     # A query whose only candidate was itself found nothing, which is not the same as not to have been asked.
     lengths = names.to_frame().join(ordered.group_by(QUERY).len(), on=QUERY, how="left", maintain_order="left")
     starts = np.concatenate(([0], np.cumsum(lengths["len"].fill_null(0).to_numpy()))).astype(np.int64)
-    return Ranking(names, starts, corpus.items.gather(ordered["column"]), ordered["score"].to_numpy(), corpus.source)
+    items = corpus.items.gather(ordered["column"])
+    return Ranking(names, starts, items, ordered["score"].to_numpy(), corpus.source, notes=notes)
 
 
 def check_same_items(reference: Vectors, candidate: Vectors) -> None:
@@ -185,6 +207,16 @@ def _check_norms(vectors: Vectors, metric: str) -> None:
             verb = "the vector of" if len(names) == 1 else f"{len(names):,} vectors are"
             found = f"{verb} {named(names)} is {what}" if len(names) == 1 else f"{verb} {what}: {named(names)}"
             raise DataError(found, where=vectors.source, expected=f"vectors for {metric}", hint=hint)
+
+
+def _own_notes(
+    corpus: Vectors, queries: Vectors | None, asked: pl.Series, pool: Vectors, *, exclude: bool
+) -> tuple[str, ...]:
+    """Say what became of items that have the id of a query, where the queries are not the corpus."""
+    if excludes_self(None, corpus, queries):
+        return ()
+    n = int((pool.rows_of(asked) >= 0).sum())
+    return (own_note(n, len(asked), exclude=exclude),) if n else ()
 
 
 def _ranking_of(queries: pl.Series, items: pl.Series, found: Neighbours, k: int | None, source: str) -> Ranking:

@@ -13,7 +13,7 @@ from karat.formats.vectors.checks import Raw, as_floats, checked
 from karat.formats.vectors.ids import beside, read_ids
 from karat.types import Vectors
 
-__all__ = ["VECTOR_SUFFIXES", "ids_beside", "read_vectors", "split_off_key"]
+__all__ = ["VECTOR_SUFFIXES", "ids_beside", "read_vectors", "same_file", "split_off_key"]
 
 _READERS: dict[str, Callable[[Source, str | None], Raw]] = {
     ".npy": arrays.read_npy,
@@ -65,6 +65,15 @@ def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None
 def ids_beside(given: str) -> str | None:
     """The file of ids that is taken for these vectors where none is named."""
     return beside(Path(split_off_key(given)[0]))
+
+
+def same_file(one: str, other: str) -> bool:
+    """Return whether two names, ``FILE`` or ``FILE:KEY``, are of the same array of the same file that exists."""
+    (path, key), (other_path, other_key) = split_off_key(one), split_off_key(other)
+    if plain_suffix(path) not in VECTOR_SUFFIXES or not Path(path).is_file():
+        return False
+    # Without a key there is only one array, which a key can but name.
+    return Path(path).resolve() == Path(other_path).resolve() and (key == other_key or None in (key, other_key))
 
 
 def split_off_key(text: str) -> tuple[str, str | None]:
