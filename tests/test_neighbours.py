@@ -284,7 +284,7 @@ def test_refusals_and_read_only_results() -> None:
     vectors = np.ones((3, 2))
     with pytest.raises(DataError, match="vector 2 is zero"):
         nearest(vectors, vectors * [[1], [1], [0]], 1)
-    with pytest.raises(UnknownName, match=r"Did you mean cosine\?"):
+    with pytest.raises(UnknownName, match=r"Did you mean cosine"):
         nearest(vectors, vectors, 1, metric="cosinus")
     with pytest.raises(ValueError, match="read-only"):
         nearest(vectors, vectors, 1).items[0, 0] = 2

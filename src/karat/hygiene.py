@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from karat.blocks import cut_rows
 from karat.neighbours import NOBODY, Neighbours, nearest, score_listed
-from karat.similarity import norms_of
+from karat.similarity import COSINES, norms_of
 from karat.types import Floats, Ints, Matrix, Vectors
 from karat.wording import count
 
@@ -135,7 +135,7 @@ def inspect(
     hub_k = min(HUB_K, int(found.found.max(initial=0)))
     occurrences = _occurrences(found.items[:, :hub_k], len(corpus))
     groups = _equal_rows(corpus.values, norms, places)
-    known = found if itself and metric == "cosine" else None
+    known = found if itself and metric in COSINES else None
     near, examples, looked_at = _near_duplicates(corpus, known, scored, norms, groups, places)
     hubs = np.lexsort((places, -occurrences))[:_LISTED]
     edges, counts = _histogram(in_order)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from karat.errors import DataError, UnknownName
 from karat.types import Floats, Ints, Matrix
 
-__all__ = ["METRICS", "Similarity", "Singles", "norms_of", "similarity_of"]
+__all__ = ["COSINES", "METRICS", "METRIC_HELP", "ZERO_VECTORS", "Similarity", "Singles", "norms_of", "similarity_of"]
 
 Singles = NDArray[np.float32]
 
@@ -83,11 +83,8 @@ class _Cosine(Similarity):
 
     def __init__(self, queries: Matrix, items: Matrix) -> None:
         super().__init__(queries, items)
-        self._query_norms = _lengths(queries)
-        self._item_norms = self._query_norms if queries is items else _lengths(items)
-        for norms in (self._query_norms, self._item_norms):
-            if (norms < _SHORTEST).any():
-                raise DataError(f"vector {int(np.argmin(norms))} is zero", expected="vectors with a direction")
+        self._query_norms = self._divisors(_lengths(queries))
+        self._item_norms = self._query_norms if queries is items else self._divisors(_lengths(items))
         self._units = {
             "queries": _are_units(queries, self._query_norms),
             "items": _are_units(items, self._item_norms),
@@ -100,6 +97,14 @@ class _Cosine(Similarity):
         np.clip(found, -1.0, 1.0, out=found)
         return found
 
+    def _divisors(self, norms: Floats) -> Floats:
+        """What products are divided by; a vector without a direction is refused."""
+        if (norms < _SHORTEST).any():
+            raise DataError(
+                f"vector {int(np.argmin(norms))} is zero", expected="vectors with a direction", hint=ZERO_VECTORS
+            )
+        return norms
+
     def query_tile(self, first: int, last: int) -> Singles:
         return self._tile("queries", self.queries[first:last], self._query_norms[first:last])
 
@@ -111,6 +116,16 @@ class _Cosine(Similarity):
 
     def stand_in(self, rows: Ints, scores: Floats) -> Floats:
         return scores
+
+
+class _CosineOrZero(_Cosine):
+    """The cosine, and 0 between a zero vector and any other: as u / (|u| + eps) gives, for eps that goes to 0."""
+
+    def _divisors(self, norms: Floats) -> Floats:
+        return super()._divisors(np.where(norms == 0, 1.0, norms))
+
+    def _scores(self, queries: Floats, items: Floats, rows: Ints, columns: Ints) -> Floats:
+        return super()._scores(queries, items, rows, columns) + 0.0  # no −0
 
 
 class _InnerProduct(Similarity):
@@ -175,11 +190,20 @@ class _Euclidean(Similarity):
         return 2.0 * (np.sqrt(_dots(centred, centred)) + 1.0)
 
 
-METRICS: dict[str, type[Similarity]] = {"cosine": _Cosine, "ip": _InnerProduct, "l2": _Euclidean}
+METRICS: dict[str, type[Similarity]] = {
+    "cosine": _Cosine,
+    "cosine-zero": _CosineOrZero,
+    "ip": _InnerProduct,
+    "l2": _Euclidean,
+}
+COSINES = ("cosine", "cosine-zero")
+"""They differ in zero vectors alone, which the first refuses."""
+METRIC_HELP = "cosine, cosine-zero (the same, and 0 with a zero vector), ip (inner product) or l2."
+ZERO_VECTORS = "Use the metric cosine-zero, whose similarity with a zero vector is 0, leave them out, or use l2."
 
 
 def similarity_of(metric: str, queries: Matrix, items: Matrix) -> Similarity:
-    """``cosine``, ``ip`` (inner product) or ``l2`` (Euclidean distance, negative)."""
+    """``cosine``, ``cosine-zero``, ``ip`` (inner product) or ``l2`` (Euclidean distance, negative)."""
     if metric not in METRICS:
         raise UnknownName("similarity", metric, METRICS)
     # Rows in one piece: sums over strides come in another order, and each look at scattered rows would copy them all.

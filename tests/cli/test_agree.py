@@ -744,7 +744,7 @@ def test_errors(karat: Karat, folder: Path, arguments: list[str], code: int, fra
 
 
 def test_an_unknown_similarity(karat: Karat) -> None:
-    check_failure(karat("agree", *BOTH, "tuned.npz", "--metric", "cosin"), 2, "cosin", "Did you mean cosine?")
+    check_failure(karat("agree", *BOTH, "tuned.npz", "--metric", "cosin"), 2, "cosin", "Did you mean cosine")
 
 
 def test_ids_that_are_of_no_file(karat: Karat) -> None:

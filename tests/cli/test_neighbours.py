@@ -312,7 +312,7 @@ def put_bad() -> None:
         (["items.npy", "--candidates", "nowhere.txt"], 3, ["nowhere.txt", "no such file"]),
         (["nowhere.npy"], 3, ["nowhere.npy", "no such file"]),
         (["ids.txt"], 2, ["ids.txt", ".npy"]),
-        (["items.npy", "--metric", "cosin"], 2, ["cosin", "Did you mean cosine?"]),
+        (["items.npy", "--metric", "cosin"], 2, ["cosin", "Did you mean cosine"]),
         (["items.npy", "-k", "-1"], 2, ["-k", "-1"]),
         (["items.npy", "-o", "run.xlsx"], 2, ["run.xlsx"]),
         (["items.npy", "-o", "nowhere/run.csv"], 3, ["nowhere/run.csv"]),

@@ -69,7 +69,7 @@ def scores_by_numpy(queries: Any, items: Any, metric: str) -> Any:
     left, right = np.asarray(queries, np.float64), np.asarray(items, np.float64)
     if metric == "l2":
         return -np.sqrt(((left[:, None, :] - right[None, :, :]) ** 2).sum(axis=2))
-    if metric == "cosine":
+    if metric.startswith("cosine"):
         left = left / np.sqrt((left**2).sum(axis=1))[:, None]
         right = right / np.sqrt((right**2).sum(axis=1))[:, None]
     return left @ right.T

@@ -201,7 +201,7 @@ class TestFaults:
             ("ties = 'all'\n", "", "gold.ties: found 'all', expected 'id' or 'any'"),
             ("sample = 0\n", "", "gold.sample: found 0"),
             ("depth = 0\n", "", "gold.depth: found 0"),
-            ("metric = 'cosin'\n", "", "gold.metric: unknown similarity 'cosin'. Did you mean cosine?"),
+            ("metric = 'cosin'\n", "", "gold.metric: unknown similarity 'cosin'. Did you mean cosine"),
             ("dtype = 'int9'\n", "", "gold.dtype: unknown dtype 'int9'. Did you mean int8?"),
             ("", "dtype = 'bit'\n", "systems.base.dtype: unknown dtype 'bit'"),
             ("", "truncate = 0\n", "systems.base.truncate: found 0"),

@@ -121,7 +121,7 @@ class TestFaults:
             ("search = { ef_serach = 3 }", "search", "unknown parameter 'ef_serach'. Did you mean ef_search?"),
             ("search = { ef_search = 'x' }", "search", "ef_search is 'x'; expected a whole number"),
             ("open = { url = 'x' }", "open", "parameter 'url' is not known; expected no parameters"),
-            ("metric = 'cos'", "metric", "unknown similarity 'cos'. Did you mean cosine?"),
+            ("metric = 'cos'", "metric", "unknown similarity 'cos'. Did you mean cosine"),
             ("dtype = 'int9'", "dtype", "unknown dtype 'int9'. Did you mean int8?"),
             ("depth = 0", "depth", "found 0, expected greater than or equal to 1"),
             ("optional = 'yes'", "optional", "found 'yes', expected a valid boolean"),

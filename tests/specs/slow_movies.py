@@ -44,9 +44,9 @@ def violations(entries: Sequence[Mapping[str, Any]], fields: Sequence[str], leng
     return found
 
 
-def unit(u: Sequence[float]) -> list[float]:
-    """Section 2.3: a vector over its length."""
-    length = math.sqrt(math.fsum(x * x for x in u))
+def unit(u: Sequence[float], eps: float = 0.0) -> list[float]:
+    """Section 2.3: a vector over its length, to which the spec adds eps."""
+    length = math.sqrt(math.fsum(x * x for x in u)) + eps
     return [x / length for x in u]
 
 

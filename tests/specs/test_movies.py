@@ -46,6 +46,27 @@ class TestByHand:
         assert slow.cosine([3, 4], [8, 6]) == pytest.approx(0.96, rel=1e-15)
         assert rank_vectors(vectors).ranking.frame()["score"].to_list() == pytest.approx([0.96, 0.96], rel=1e-15)
 
+    @pytest.mark.parametrize("k", [None, 3])
+    def test_a_zero_vector_has_the_cosine_0(self, k: int | None) -> None:
+        """u / (|u| + eps): refused by default, and the error names the metric that gives the spec's result."""
+        values = np.random.default_rng(5).normal(size=(60, 4))
+        values[[7, 30, 31]] = 0
+        ids = [f"tt{number:02}" for number in range(60)]
+        vectors = Vectors(pl.Series("id", ids), values)
+        with pytest.raises(DataError, match="cosine-zero"):
+            rank_vectors(vectors, k=k)
+        units = {name: slow.unit(row, 1e-12) for name, row in zip(ids, values.tolist(), strict=True)}
+        found = rank_vectors(vectors, k=k, metric="cosine-zero").ranking.frame()
+        for query in ids:
+            rows = found.filter(pl.col("query_id") == query)
+            expected = slow.ranked(units, query, ids)[:k]
+            assert rows["item_id"].to_list() == expected
+            scores = [slow.dot(units[query], units[item]) for item in expected]
+            assert rows["score"].to_list() == pytest.approx(scores, abs=1e-10)
+        kept = Vectors(vectors.ids.head(6), values[:6])
+        plain, same = (rank_vectors(kept, k=k, metric=name).ranking for name in ("cosine", "cosine-zero"))
+        assert plain.frame().equals(same.frame())
+
     def test_relevance_is_six_less_the_position(self) -> None:
         grades = [6 - 1, 6 - 2, 6 - 3, 6 - 4, 6 - 5]
         assert [slow.grade(GOLD, movie) for movie in [*GOLD, "x"]] == [*grades, 0]

@@ -58,7 +58,9 @@ def agree_command(
         typer.Option("--k-values", metavar="K...", help="Cut-offs: 1 3 5 10, or 1,3,5,10.", show_default=_USUAL_KS),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the samples of queries and of pairs.")] = 42,
-    metric: Annotated[str, typer.Option("--metric", help="cosine, ip (inner product) or l2.")] = "cosine",
+    metric: Annotated[
+        str, typer.Option("--metric", help="cosine, cosine-zero (0 with a zero vector), ip or l2.")
+    ] = "cosine",
     ids: Annotated[str | None, typer.Option("--ids", metavar="FILE", help="Ids of the rows of all .npy files.")] = None,
     truncate: Annotated[
         list[int] | None,

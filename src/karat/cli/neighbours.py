@@ -49,7 +49,9 @@ def neighbours_command(
         str | None, typer.Option("--queries-ids", metavar="FILE", help="Ids of the queries' rows.")
     ] = None,
     k: Annotated[int, typer.Option("-k", help="How many to find for each query; 0: all.")] = 10,
-    metric: Annotated[str, typer.Option("--metric", help="cosine, ip (inner product) or l2.")] = "cosine",
+    metric: Annotated[
+        str, typer.Option("--metric", help="cosine, cosine-zero (0 with a zero vector), ip or l2.")
+    ] = "cosine",
     candidates: Annotated[
         str | None,
         typer.Option(

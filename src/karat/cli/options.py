@@ -22,6 +22,7 @@ __all__ = [
     "JsonOption",
     "MasterOption",
     "MeasuresOption",
+    "MetricOption",
     "OnOption",
     "OutputOption",
     "Place",
@@ -68,6 +69,9 @@ MasterOption = Annotated[
     typer.Option(
         "--master", metavar="URL", help="Spark's master: local[2], spark://HOST:PORT, yarn; local[*] if none."
     ),
+]
+MetricOption = Annotated[
+    str, typer.Option("--metric", help="cosine, cosine-zero (the same, and 0 with a zero vector), ip or l2.")
 ]
 ExcludeSelfOption = Annotated[
     bool | None,

@@ -18,7 +18,6 @@ from karat.errors import UnknownName, UsageError
 from karat.neighbours import NOBODY, Neighbours, Progress
 from karat.registry import Registry
 from karat.settings import Param, Params, Setting, settled
-from karat.similarity import METRICS
 from karat.types import Bools, Floats, Ints, Matrix, Vectors
 
 __all__ = [
@@ -62,7 +61,7 @@ class Engine(ABC):
     """What is settled when it is built."""
     searches: ClassVar[Mapping[str, Param]] = {}
     """What each search may choose."""
-    metrics: ClassVar[tuple[str, ...]] = tuple(METRICS)
+    metrics: ClassVar[tuple[str, ...]] = ("cosine", "ip", "l2")
     approximate: ClassVar[bool] = True
     """Whether it may miss neighbours."""
     exact_mode: ClassVar[bool] = False

@@ -5,6 +5,7 @@ import polars as pl
 
 from karat.engines import ENGINES, Engine, Filter, Params, passing, settled
 from karat.neighbours import NOBODY, Neighbours, Progress, nearest
+from karat.similarity import METRICS
 from karat.types import Ints, Matrix, sort_key
 
 __all__ = ["Exact"]
@@ -15,6 +16,7 @@ class Exact(Engine):
     """The truth that other engines are measured by: equal scores go by id, whatever the threads and tiles."""
 
     about = "karat's own, for the truth: every query against every item (faiss-flat shows what that costs)"
+    metrics = tuple(METRICS)
     approximate = False
     exact_mode = True
     native_filter = True

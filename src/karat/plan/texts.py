@@ -20,7 +20,7 @@ from karat.plan.tables import Shop, SystemTable
 from karat.rankers.chunks import Chunked, rank_chunks
 from karat.rankers.vectors import rank_vectors
 from karat.similarities import OfRun, OfVectors
-from karat.similarity import METRICS
+from karat.similarity import METRIC_HELP, METRICS
 from karat.text.chunks import Chunks, chunked, parse_chunking, tokens_of
 from karat.text.corpus import Corpus
 from karat.text.embed import embed
@@ -52,7 +52,7 @@ class TextsSystem(SystemTable):
         description="Fields of the items, and windows of tokens: title, title+bullets/300, title+bullets/300+50.",
     )
     aggregate: Literal["best", "mean"] = Field("best", description="An item scores as its best chunk, or their mean.")
-    metric: str = Field("cosine", description="cosine, ip (inner product) or l2.")
+    metric: str = Field("cosine", description=METRIC_HELP)
     exclude_self: bool = Field(False, description="Leave the item with the query's own id out of its results.")
     depth: Annotated[int, Field(ge=1)] | None = Field(
         None, description=f"How many to find; unset: all of up to {_FULL_UP_TO:,} items, else {_USUAL_DEPTH:,}."

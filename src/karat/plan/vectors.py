@@ -9,7 +9,7 @@ from pydantic import Field
 from karat.errors import UnknownName, UsageError
 from karat.formats.vectors import ids_beside, read_vectors, same_file
 from karat.plan.tables import Folder, Shop, Table
-from karat.similarity import METRICS
+from karat.similarity import METRIC_HELP, METRICS
 from karat.types import Vectors
 from karat.variants import DTYPES, normalised, vary, widened
 
@@ -38,7 +38,7 @@ class VectorFiles(Table):
     queries: str | None = Field(None, description="The queries' vectors, where they are not items of the corpus.")
     queries_ids: str | None = Field(None, description="A file of the queries' ids.")
     exclude_self: bool | None = Field(None, description=EXCLUDE_SELF)
-    metric: str = Field("cosine", description="cosine, ip (inner product) or l2.")
+    metric: str = Field("cosine", description=METRIC_HELP)
     normalise: bool = Field(False, description="Bring all vectors to length one, last of all.")
     truncate: Annotated[int, Field(ge=1)] | None = Field(None, description="Use only the first dimensions.")
     dtype: str | None = Field(None, description="Use them as float64, float32, float16, int8 or binary.")

@@ -15,14 +15,14 @@ from karat.errors import UnknownName, UsageError
 from karat.neighbours import NOBODY, Neighbours, Progress, nearest
 from karat.rankers.others import own_note
 from karat.rankers.vectors import check_pair
-from karat.similarity import norms_of, similarity_of
+from karat.similarity import COSINES, norms_of, similarity_of
 from karat.types import Bools, Floats, Ints, Matrix, Ranking, Vectors, places_in
 
 __all__ = ["AGGREGATES", "Chunked", "aggregate", "nearest_items", "rank_chunks"]
 
 AGGREGATES = ("best", "mean")
 _CELLS_AT_ONCE = 1 << 20
-_LINEAR = ("cosine", "ip")
+_LINEAR = (*COSINES, "ip")
 """The mean over chunks of these similarities is the similarity to a mean vector."""
 
 
@@ -77,8 +77,8 @@ def nearest_items(
         similarity_of(metric, queries, chunks)  # refuses vectors that have no similarity
         middles = _middles(chunks, owners, metric)
         asked = queries.astype(np.float64)
-        if metric == "cosine":
-            asked /= norms_of(queries)[:, None]
+        if metric in COSINES:
+            asked /= _divisors(queries)[:, None]
         return nearest(asked, middles, k, metric="ip", places=places, progress=progress)
     deep = len(chunks) if how == "mean" or 2 * k >= n else min(len(chunks), 2 * k + 1)
     search = _Search(queries, chunks, owners, k, deep, how, metric, places)
@@ -180,10 +180,16 @@ def _middles(chunks: Matrix, owners: Ints, metric: str) -> Floats:
     sums = np.zeros((counts.size, chunks.shape[1]))
     for first, last in cut_rows(len(chunks), max(1, _CELLS_AT_ONCE // max(1, chunks.shape[1]))):
         block = chunks[first:last].astype(np.float64)
-        if metric == "cosine":
-            block /= norms_of(chunks[first:last])[:, None]
+        if metric in COSINES:
+            block /= _divisors(chunks[first:last])[:, None]
         np.add.at(sums, owners[first:last], block)
     return np.asarray(sums / counts[:, None])
+
+
+def _divisors(vectors: Matrix) -> Floats:
+    """Lengths, and 1 of a zero vector, which only ``cosine-zero`` lets in."""
+    norms = norms_of(vectors)
+    return np.where(norms == 0, 1.0, norms)
 
 
 def _best_of(scores: Floats, k: int, places: Ints | None) -> Neighbours:

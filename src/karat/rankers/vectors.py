@@ -12,7 +12,7 @@ from karat.errors import DataError, UnknownName, UsageError
 from karat.hygiene import HUB_K, Hygiene, inspect
 from karat.neighbours import NOBODY, Neighbours, Progress, nearest, score_listed
 from karat.rankers.others import excludes_self, own_item, own_note
-from karat.similarity import METRICS, norms_of
+from karat.similarity import METRICS, ZERO_VECTORS, norms_of
 from karat.types import Ints, Ranking, Vectors
 from karat.wording import count, named
 
@@ -200,7 +200,7 @@ def _check_norms(vectors: Vectors, metric: str) -> None:
         norms = norms_of(vectors.values)
     for bad, what, hint in (
         (~(norms < _LONGEST), "too long to be squared", "Scale the vectors down."),
-        ((norms == 0) & (metric == "cosine"), "zero, which has no direction", "Leave them out, or compare with l2."),
+        ((norms == 0) & (metric == "cosine"), "zero, which has no direction", ZERO_VECTORS),
     ):
         if bad.any():
             names = vectors.ids.filter(pl.Series(bad))
