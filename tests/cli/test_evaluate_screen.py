@@ -87,10 +87,10 @@ def test_no_figure_is_lost_to_long_names(
     ],
 )
 def test_how_many_queries_were_averaged_is_shown_in_every_layout(karat: Karat, systems: int, name: str) -> None:
-    """rr is defined for one query of two; a table that hides it compares what cannot be compared."""
+    """ap is defined for one query of two; a table that hides it compares what cannot be compared."""
     put("half.qrels", "q1 0 d1 1\nq2 0 d1 0\n")
     names = [put(f"{name}-{number}.trec", RUN) for number in range(systems)]
-    out = karat("evaluate", "half.qrels", *names, "-m", "rr").out
+    out = karat("evaluate", "half.qrels", *names, "-m", "ap").out
     assert re.search(r"\bn\b", out.splitlines()[0])
     assert "1 (1 undefined)" in out
 
