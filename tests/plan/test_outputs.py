@@ -78,7 +78,8 @@ class TestForms:
 
     def test_a_query_without_anything_relevant(self, tmp_path: Path) -> None:
         put(with_runs(tmp_path), qrels__txt="q1 0 a 1\nq2 0 b 0\n")
-        (report, table) = written(tmp_path, "outputs = ['a.json']\n[[output]]\nform = 'queries'\nfile = 'q.jsonl'\n")
+        more = "conventions.empty = 'skip'\noutputs = ['a.json']\n[[output]]\nform = 'queries'\nfile = 'q.jsonl'\n"
+        (report, table) = written(tmp_path, more)
         assert json.loads(report.read_text())["queries"]["scores"]["x"]["rr@5"] == [1.0, None]
         assert [json.loads(line)["rr@5"] for line in table.read_text().splitlines()][:2] == [1.0, None]
 
@@ -86,8 +87,8 @@ class TestForms:
         put(with_runs(tmp_path), qrels__txt="q1 0 a 1\nq2 0 b 0\n")
         (path,) = written(tmp_path, RETRIEVERS)
         form = json.loads(path.read_text())
-        assert form["per_query"]["q2"]["x"] == {"hits": None, "rr": None, "ndcg": None, "topK": ["a", "c"]}
-        assert form["x"] == {"mean_hits": 1.0, "mean_mrr": 1.0, "mean_ndcg": 1.0}
+        assert form["per_query"]["q2"]["x"] == {"hits": None, "rr": 0.0, "ndcg": None, "topK": ["a", "c"]}
+        assert form["x"] == {"mean_hits": 1.0, "mean_mrr": 0.5, "mean_ndcg": 1.0}
 
 
 class TestPlaces:
