@@ -109,7 +109,7 @@ def _vectors(names: list[str], matrix: Any) -> karat.Vectors:
         ({"ties": "foo"}, UnknownName, "rule for ties 'foo'"),
         ({"baseline": "fat", "how": None}, UnknownName, "Did you mean far"),
         ({"metric": "cosinus"}, UnknownName, "cosinus"),
-        ({"ids": ["a"] * 60}, DataError, "more than once"),
+        ({"ids": ["a"] * 60}, DataError, "duplicate ids: a"),
         ({"ids": ["a"]}, DataError, "60 vectors and 1 ids"),
     ],
 )

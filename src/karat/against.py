@@ -45,7 +45,8 @@ def agree(
 ) -> Report:
     """How far candidates find what a reference finds: ``karat.agree(ada, {"base": base, "tuned": tuned})``.
 
-    Each is a matrix, a path, or ``karat.Vectors``; matrices have the same rows, called by ``ids`` or by their number.
+    Each is a matrix, a dict of id to vector, a path, or ``karat.Vectors``; matrices have the same rows, called by
+    ``ids`` or by their number.
     ``n_samples`` of the items are asked, drawn by the seed; None: all. ``pairs`` is over how many the similarities are
     compared; 0: not at all. ``exclude_self=False`` keeps each query's own item in its list; by default it is left out,
     since the queries are the items. ``how=None`` leaves intervals and comparisons away. The first candidate is the

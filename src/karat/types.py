@@ -9,11 +9,14 @@ their decimal form too, but equal scores put them in the order of their numbers,
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+
+from karat.errors import DataError
+from karat.matrices import Matrix, ids_and_rows, listed
 
 __all__ = [
     "ROW_NUMBER",
@@ -35,7 +38,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Matrix = NDArray[np.floating]
+_ROWS_AT_ONCE = 1 << 14
 ROW_NUMBER = pl.UInt32
 """The type of items that are called by the number of their row. Whole-number ids that were given are 64-bit."""
 
@@ -188,16 +191,61 @@ class Ranking:
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """One vector an id: row i of ``values`` belongs to the i-th id."""
+    """Vectors by id: row i of ``values`` belongs to the i-th id.
+
+    Args:
+        ids: Strings or whole numbers, in a list, an array or a Series; or a dict of id to vector, without ``values``.
+        values: A matrix of numbers with one row per id.
+        source: The name that errors and reports show.
+        numbered: Whether the ids are the numbers of the rows, as those of vectors that came without ids.
+
+    Raises:
+        DataError: An id is missing or a duplicate, there are more or fewer ids than rows, or a number is not finite.
+
+    >>> karat.Vectors(["a", "b"], [[1.0, 0.0], [0.0, 1.0]])
+    Vectors(vectors: 2 × 2, float64)
+    """
 
     ids: pl.Series
-    values: Matrix
+    values: Matrix = None  # type: ignore[assignment] # a dict holds both
     source: str = "vectors"
     numbered: bool = False
     """They came without ids, and are called by the number of their row, from 0 on."""
 
+    if TYPE_CHECKING:
+
+        def __init__(self, ids: Any, values: Any = None, source: str = "vectors", numbered: bool = False) -> None: ...
+
     def __post_init__(self) -> None:
+        ids, values = self.ids, self.values
+        plain = isinstance(ids, pl.Series) and ids.dtype == pl.String and isinstance(values, np.ndarray)
+        if not plain or values.ndim != 2 or values.dtype.kind != "f" or len(ids) != len(values):
+            names, matrix = ids_and_rows(ids, values, self.source)
+            object.__setattr__(self, "ids", names)
+            object.__setattr__(self, "values", matrix)
+            self.check()
         freeze(self)
+
+    def check(self) -> Self:
+        """Return the same, or raise an error that names the ids that are duplicates or have numbers not finite."""
+        where, names, numbers = self.source, self.ids, self.values
+        if names.is_duplicated().any():
+            twice = names.filter(names.is_duplicated()).unique(maintain_order=True)
+            raise DataError(f"duplicate ids: {listed(twice)}", where=where, expected="each id once")
+        rows = np.concatenate(
+            [
+                first + np.flatnonzero(~np.isfinite(numbers[first : first + _ROWS_AT_ONCE]).all(axis=1))
+                for first in range(0, max(len(numbers), 1), _ROWS_AT_ONCE)
+            ]
+        )
+        if rows.size:
+            raise DataError(
+                f"NaN or infinite numbers in the vectors of {listed(names.gather(rows))}",
+                where=where,
+                expected="finite numbers",
+                hint="Embed those texts again, or leave them out.",
+            )
+        return self
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -155,7 +155,7 @@ def test_ids_that_stand_twice_are_named(tmp_path: Path) -> None:
         put(tmp_path, "mixed.json", json.dumps([{"id": one, "v": [1]} for one in ("a", 1, "a", "b", "1", "b")])),
     ):
         found = refused(path).found
-        assert found == f"ids that stand more than once: {'a, 1, b' if path.stem == 'mixed' else 'a, b'}", path
+        assert found == f"duplicate ids: {'a, 1, b' if path.stem == 'mixed' else 'a, b'}", path
 
 
 def test_a_key_that_stands_twice_among_many(tmp_path: Path) -> None:

@@ -242,6 +242,7 @@ LINES = [
     ('{"id": "a", "v": [1, null]}', "infinite numbers in the vectors of a"),
     ('{"id": "a", "v": ["x"]}', "found 0 columns"),
     ("[1, 2]", "JSONL"),
+    ("\t", "only blank lines"),
 ]
 COLUMNS: list[tuple[dict[str, Any], str]] = [
     ({"id": ["a", "b", "c"], "v": [[1.0, 2.0], [3.0], [4.0, 5.0]]}, "unequal length: b of other than 2 numbers"),

@@ -244,7 +244,7 @@ FAULTS: dict[str, tuple[dict[str, Any], type[KaratError], str]] = {
         "NaN or infinite numbers in the vectors of p3;",
     ),
     "zeros": ({"reference": with_zeros()}, DataError, "the vector of 3 is zero, which has no direction"),
-    "ids twice": ({"ids": ["p1", *NAMES[1:]]}, DataError, "ids that stand more than once: p1;"),
+    "ids twice": ({"ids": ["p1", *NAMES[1:]]}, DataError, "duplicate ids: p1;"),
     "few ids": ({"ids": NAMES[1:]}, DataError, "ids: found 30 texts and 29 ids"),
     "mixed ids": ({"ids": [1.5, *NAMES[1:]]}, DataError, "ids: cannot be read"),
     "other ids": (

@@ -385,3 +385,72 @@ class TestRowNumbers:
         with bench.build() as built:
             assert built.search().items[0].tolist() == [1, 2, 3]
         assert bench.truth().items[0].tolist() == [1, 2, 3]
+
+
+class TestVectorsInPython:
+    """karat.Vectors of what a script has; lists of ids ended in an AttributeError, NaN and duplicates went through."""
+
+    ROWS = ((1.0, 0.0), (0.6, 0.8), (0.0, 1.0))
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            (["a", "b", "c"], ROWS),
+            (("a", "b", "c"), [list(row) for row in ROWS]),
+            (np.array(["a", "b", "c"]), np.array(ROWS)),
+            (np.array(["a", "b", "c"], dtype=object), np.array(ROWS)),
+            (pl.Series(["a", "b", "c"]), np.array(ROWS)),
+            ({"a": ROWS[0], "b": np.array(ROWS[1]), "c": list(ROWS[2])},),
+        ],
+    )
+    def test_lists_arrays_and_dicts(self, given: Any) -> None:
+        vectors = karat.Vectors(*given)
+        assert vectors.ids.to_list() == ["a", "b", "c"]
+        assert vectors.values.tolist() == [list(row) for row in self.ROWS]
+
+    def test_whole_numbers_are_ids_and_the_callers_matrix_stays_the_callers(self) -> None:
+        matrix = np.array(self.ROWS)
+        assert karat.Vectors([3, 1, 2], matrix).ids.to_list() == ["3", "1", "2"]
+        assert karat.Vectors(np.array([3, 1, 2]), matrix).rows_of(pl.Series(["2"])).tolist() == [2]
+        assert matrix.flags.writeable
+
+    @pytest.mark.parametrize(
+        ("given", "found"),
+        [
+            ((["a", "b"], ROWS), "found 3 vectors and 2 ids"),
+            ((pl.Series(["a", "b"]), np.array(ROWS)), "found 3 vectors and 2 ids"),
+            ((["a", "b", "a"], ROWS), "duplicate ids: a"),
+            (({1: ROWS[0], "1": ROWS[1]},), "duplicate ids: 1"),
+            ((["a", "b", "c"], [[1.0, 0.0], [np.nan, 1.0], [np.inf, 0.0]]), "in the vectors of b, c"),
+            ((["a", "b", "c"], [[1.0], [1.0, 2.0], [3.0]]), "the values are not a matrix"),
+            (({"a": [1.0], "b": [1.0, 2.0]},), "the values are not a matrix"),
+            ((["a", None, "c"], ROWS), "found the id None"),
+            (([0.5, 1.5, 2.5], ROWS), "found the id 0.5"),
+            ((["a", "", "c"], ROWS), "row 2 has no id"),
+            ((["a", "b", "c"], [1.0, 2.0, 3.0]), "shape 3"),
+            ((["a", "b", "c"], [["x"], ["y"], ["z"]]), "type <U1"),
+            (({},), "shape 0"),
+        ],
+    )
+    def test_what_is_wrong_with_the_data_is_named(self, given: Any, found: str) -> None:
+        with pytest.raises(karat.DataError) as caught:
+            karat.Vectors(*given)
+        assert found in str(caught.value)
+
+    @pytest.mark.parametrize("given", [(np.array(ROWS), ["a", "b", "c"]), (np.array(ROWS),), ("abc", ROWS), (["a"],),
+                                       (None, ROWS), (5, ROWS), (["a"], 5)])  # fmt: skip
+    def test_wrong_arguments_are_errors_of_usage(self, given: Any) -> None:
+        with pytest.raises(karat.UsageError, match="Vectors"):
+            karat.Vectors(*given)
+
+    def test_functions_check_vectors_that_were_not_checked_before(self) -> None:
+        """A Series and a matrix are taken as they are until they are used."""
+        for ids, rows in ((["a", "b", "a"], self.ROWS), (["a", "b", "c"], ((1.0, 0.0), (np.nan, 1.0), (0.0, 1.0)))):
+            unchecked = karat.Vectors(pl.Series(ids), np.array(rows))
+            with pytest.raises(karat.DataError, match=r"duplicate ids: a|the vectors of b"):
+                karat.agree(np.array(self.ROWS), {"one": unchecked}, [1], ids=ids, how=None)
+
+    def test_functions_take_a_dict(self) -> None:
+        by_id = dict(zip("abc", self.ROWS, strict=True))
+        found = karat.agree(by_id, {"same": by_id}, [1], how=None, pairs=0)
+        assert found.estimates["same"]["rbo@1"].mean == 1.0

@@ -103,7 +103,7 @@ def read(tmp_path: Path, rows: list[dict[str, Any]], name: str = "c.jsonl", **op
 @pytest.mark.parametrize(
     ("rows", "options", "found"),
     [
-        ([{"id": "a", "t": "x"}, {"id": "b", "t": "y"}, {"id": "a", "t": "z"}], {}, "more than once: a;"),
+        ([{"id": "a", "t": "x"}, {"id": "b", "t": "y"}, {"id": "a", "t": "z"}], {}, "duplicate ids: a;"),
         ([{"id": "a", "t": "x"}, {"id": None, "t": "y"}], {}, "row 2 has no id"),
         ([{"id": 1.5, "t": "x"}], {}, "the ids are of type Float64"),
         ([{"id": "a", "t": {"x": 1}}], {}, "the column t is of type Struct"),

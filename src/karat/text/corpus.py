@@ -65,7 +65,7 @@ def read_corpus(
     ids = names_of(frame[chosen], source.name)
     if ids.is_duplicated().any():
         twice = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
-        raise DataError(f"ids that stand more than once: {listed(twice)}", where=source.name, expected="each id once")
+        raise DataError(f"duplicate ids: {listed(twice)}", where=source.name, expected="each id once")
     texts = _joined(frame, columns, joint, source.name)
     return _without_empty(Corpus(ids, texts, tuple(columns), joint, source.name), empty)
 

@@ -62,6 +62,8 @@ def _from_lines(text: str, key: str | None, where: str) -> Raw:
                 ) from error
             if not isinstance(found[-1], dict):
                 raise DataError("cannot be read as JSONL: no object", where=f"{where}:{number}", expected=_OBJECTS)
+    if not found:
+        raise DataError("found only blank lines", where=where, expected=_OBJECTS)
     if not _maps_ids(text):
         return _from_objects(found, key, where)
     pairs = [pair for one in found for pair in one.items()]
@@ -120,7 +122,7 @@ def _once(where: str) -> Any:
         found = dict(pairs)
         if len(found) < len(pairs):
             twice = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
-            raise DataError(f"ids that stand more than once: {listed(twice)}", where=where, expected="each id once")
+            raise DataError(f"duplicate ids: {listed(twice)}", where=where, expected="each id once")
         return found
 
     return members
