@@ -699,7 +699,7 @@ ERRORS: list[tuple[list[str], int, list[str]]] = [
     (["fewer.npz", "ref.npz"], 3, ["only in ref.npz", "p39", "the same ids"]),
     (["ref.npz", "more.npz"], 3, ["only in more.npz", "stranger"]),
     (["ref.npz", "others.npz"], 3, ["only in ref.npz (p39)", "only in others.npz (stranger)"]),
-    (["ref.npz", "twice.npz"], 3, ["twice.npz", "p00", "more than once"]),
+    (["ref.npz", "twice.npz"], 3, ["twice.npz", "p00", "duplicate ids"]),
     (["ref.npz", "bare/base.npy"], 3, ["bare/base.npy comes without ids", "ids for both"]),
     (["bare/ref.npy", "base.npz"], 3, ["bare/ref.npy comes without ids", "ids for both"]),
     (["bare/ref.npy", "bare/base.npy", "--ids", "few.txt"], 3, ["few.txt", "40", "2"]),

@@ -302,7 +302,7 @@ def put_bad() -> None:
         (["both.npz:spac"], 3, ["both.npz", "'spac'"]),
         (["both.npz:space", "--ids", "ids.txt"], 2, ["both.npz:space", "ids of its own"]),
         (["items.npy", "--ids", "few.txt"], 3, ["few.txt", "30", "2"]),
-        (["items.npy", "--ids", "twice.txt"], 3, ["d00", "more than once"]),
+        (["items.npy", "--ids", "twice.txt"], 3, ["d00", "duplicate ids"]),
         (["items.npy", "--ids", "broken.json"], 3, ["broken.json"]),
         (["items.npy", *NARROW], 3, ["narrow.npy", "4 dim", "of 5"]),
         (["items.npy", *NARROW, "--candidates", "lists.csv"], 3, ["narrow.npy", "4 dim", "of 5"]),
