@@ -345,6 +345,32 @@ def test_a_gold_that_is_off_is_refused(gold: Any, found: str) -> None:
     assert found in str(caught.value)
 
 
+@pytest.mark.parametrize("form", ["dict", "polars", "pandas", "arrow"])
+def test_gold_and_run_that_were_swapped_are_refused(form: str) -> None:
+    """Only the command line noticed; in Python the run's scores were taken for grades, and a number came out."""
+    gold = {f"q{q}": {f"d{q + i}": float(i % 3) for i in range(4)} for q in range(10)}
+    run = {f"q{q}": {f"d{q + i}": 1 / (3.0 + 8 * q + i) for i in range(8)} for q in range(10)}
+
+    def given(side: dict[str, dict[str, float]]) -> Any:
+        if form == "dict":
+            return side
+        rows = [(query, item, number) for query, items in side.items() for item, number in items.items()]
+        frame = pl.DataFrame(rows, schema=["query_id", "item_id", "score"], orient="row")
+        return {"polars": frame, "pandas": frame.to_pandas(), "arrow": frame.to_arrow()}[form]
+
+    assert karat.evaluate(given(gold), given(run), "ndcg@5").mean()["ndcg@5"] > 0
+    with pytest.raises(DataError, match="The gold comes first"):
+        karat.evaluate(given(run), given(gold), "ndcg@5")
+    with pytest.raises(DataError, match="The gold comes first"):
+        karat.compare(given(run), {"a": given(gold), "b": given(gold)}, "ndcg@5")
+
+
+def test_grades_that_look_like_scores_may_be_named_so() -> None:
+    numbers = [1 / (3 + n) for n in range(30)]
+    frame = pl.DataFrame({"query_id": ["q"] * 30, "item_id": range(30), "grade": numbers})
+    assert len(karat.as_gold(frame).items) == 30
+
+
 @pytest.mark.parametrize(("rule", "rr"), [("first", 0.5), ("last", 1 / 3), ("max", 1.0)])
 def test_duplicates_by_rule(rule: Any, rr: float) -> None:
     run = pl.DataFrame(

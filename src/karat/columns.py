@@ -21,6 +21,8 @@ __all__ = [
 ]
 
 QUERY, ITEM, GRADE, SCORE, RANK = "query_id", "item_id", "grade", "score", "rank"
+_FEWEST_SCORES = 20
+_GOLD_FIRST = "The gold comes first: karat evaluate GOLD RUN, karat.evaluate(gold, run)."
 
 _QUERY_NAMES = (
     QUERY,
@@ -101,7 +103,7 @@ def match_columns(names: Sequence[str], kind: str, where: str | None = None) -> 
             f"columns {shown} are those of a run",
             where=where,
             expected="a gold with query_id, item_id and grade",
-            hint="Is this the run? The gold comes first: karat evaluate GOLD RUN.",
+            hint=f"Is this the run? {_GOLD_FIRST}",
         )
     required = (QUERY, ITEM, GRADE) if kind == "gold" else (QUERY, ITEM)
     missing = [name for name in required if name not in found]
@@ -123,18 +125,34 @@ def are_whole(numbers: pl.Series) -> bool:
     return bool(exact.all())
 
 
-def check_grades(column: str, grades: pl.Series, where: str) -> None:
-    """Grades in a column called score, as BEIR's are, must be whole; fractions there are a run's."""
-    if _folded(column) == SCORE and not (grades == grades.round()).all():
+def check_grades(column: str | None, grades: pl.Series, where: str) -> None:
+    """Refuse a run's scores where a gold's grades are expected: gold and run were swapped.
+
+    Grades in a ``column`` called score, as BEIR's are, must be whole. None: the values have no column, as in
+    {query: {item: number}}. Grades are few and have two decimals at most; hardly any two scores of a run are equal.
+    """
+    if column is not None:
+        if _folded(column) == SCORE and not (grades == grades.round()).all():
+            raise DataError(
+                "the column score holds fractions, as a run's scores do",
+                where=where,
+                expected="a gold with whole grades",
+                hint=f"{_GOLD_FIRST} If these are grades, name the column grade.",
+            )
+        return
+    finer = ((grades * 100) != (grades * 100).round()).sum()
+    if len(grades) >= _FEWEST_SCORES and 2 * finer > len(grades) and 2 * grades.n_unique() > len(grades):
         raise DataError(
-            "the column score holds fractions, as a run's scores do",
+            f"the {len(grades):,} values look like scores, not grades ({grades[0]}, {grades[1]} …)",
             where=where,
-            expected="a gold with whole grades",
-            hint="The gold comes first: karat evaluate GOLD RUN. If these are grades, name the column grade.",
+            expected="a gold: {query: {item: grade}}",
+            hint=f"{_GOLD_FIRST} If these are grades, give a table with a column named grade.",
         )
 
 
 def _swap_hint(kind: str, folded: dict[str, str]) -> str:
     if kind == "run" and any(name in folded for name in _GRADE_NAMES):
-        return "Is this the gold? The gold comes first: karat evaluate GOLD RUN."
+        return f"Is this the gold? {_GOLD_FIRST}"
+    if kind == "gold" and any(name in folded for name in (*_SCORE_NAMES, *_RANK_NAMES)):
+        return f"Is this the run? {_GOLD_FIRST}"
     return "Rename the columns, or write them with these names."

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from karat.blocks import cut_rows, in_threads
-from karat.columns import GRADE, ITEM, QUERY, RANK, SCORE, match_columns
+from karat.columns import GRADE, ITEM, QUERY, RANK, SCORE, check_grades, match_columns
 from karat.errors import DataError
 from karat.types import Gold, Ints, Ranking
 
@@ -44,6 +44,7 @@ def as_gold(given: Any, *, relevant_from: float | None = None) -> Gold:
         return given
     if isinstance(given, Mapping):
         frame = _frame_of_mapping(given, GRADE, lambda items: [1.0] * len(items))
+        check_grades(None, frame[GRADE], "the gold")
     elif isinstance(given, np.ndarray | list | tuple):
         frame = _frame_of_array(given).with_columns(pl.lit(1.0).alias(GRADE))
     else:
@@ -243,8 +244,12 @@ def finite_numbers(
 
 
 def _renamed(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
-    found = match_columns(frame.columns, kind, where=f"the {kind}'s frame")
-    return frame.select(pl.col(given).alias(name) for name, given in found.items())
+    where = f"the {kind}'s frame"
+    found = match_columns(frame.columns, kind, where=where)
+    renamed = frame.select(pl.col(given).alias(name) for name, given in found.items())
+    if kind == "gold" and renamed[GRADE].dtype.is_numeric():
+        check_grades(found[GRADE], renamed[GRADE], where)
+    return renamed
 
 
 def frame_of(given: Any) -> pl.DataFrame:

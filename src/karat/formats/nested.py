@@ -6,14 +6,12 @@ from typing import Any
 
 import polars as pl
 
-from karat.columns import GRADE, ITEM, QUERY, SCORE, are_whole
+from karat.columns import GRADE, ITEM, QUERY, SCORE, are_whole, check_grades
 from karat.errors import DataError
 from karat.formats.jsonl import table_of
 from karat.formats.source import Source
 
 __all__ = ["read", "records_by_id", "to_text"]
-
-_FEWEST_SCORES = 20
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -67,7 +65,7 @@ def _from_objects(tree: _Pairs, source: Source, kind: str) -> pl.DataFrame:
     except (OverflowError, UnicodeEncodeError) as error:
         raise DataError(f"found a value that cannot be held: {error}", where=source.name) from error
     if kind == "gold":
-        _check_not_a_run(frame, source)
+        check_grades(None, frame[GRADE], source.name)
     # A query that found nothing is not one that was not asked: a row without an item says so.
     return pl.concat([frame, pl.DataFrame({QUERY: nothing_found}, schema={QUERY: pl.String})], how="diagonal")
 
@@ -83,20 +81,6 @@ def _members(query: str, value: Any, source: Source, kind: str) -> list[tuple[st
         where=f"{source.name}, query {query!r}",
         expected="an object {item: number} or a list of item ids",
     )
-
-
-def _check_not_a_run(frame: pl.DataFrame, source: Source) -> None:
-    """Grades are few, and have two decimals at the most; hardly any two scores of a run are alike."""
-    grades = frame[GRADE]
-    finer = ((grades * 100) != (grades * 100).round()).sum()
-    if frame.height >= _FEWEST_SCORES and 2 * finer > frame.height and 2 * grades.n_unique() > frame.height:
-        raise DataError(
-            f"the {frame.height:,} values look like scores, not grades ({grades[0]}, {grades[1]} …)",
-            where=source.name,
-            expected="a gold: {query: {item: grade}}",
-            hint="The gold comes first: karat evaluate GOLD RUN. If these are grades, write them as CSV with a column "
-            "named grade.",
-        )
 
 
 def _from_records(records: list[Any], source: Source, kind: str) -> pl.DataFrame:
