@@ -26,7 +26,7 @@ LAYERS = [
     {"similarity"},
     {"selection"},
     {"placing"},
-    {"statistics", "matching", "ordering", "neighbours"},
+    {"statistics", "matching", "ordering", "neighbours", "shared_ids"},
     {"wording"},
     {"results", "slices", "targets", "hygiene", "tops", "sampling", "similarities", "timing", "ann", "stability"},
     {"judging", "metrics", "indexed", "partial", "exposures", "answers"},

@@ -1,5 +1,7 @@
 """Arrays of codes score as the same recommendations do by name."""
 
+import re
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -87,6 +89,11 @@ def outcome(work: Any) -> Any:
 
 
 @settings(max_examples=15, deadline=None)
+def without_ids(warnings: Sequence[str]) -> list[str]:
+    """Examples of ids stand in brackets, and are codes on one side and names on the other."""
+    return [re.sub(r" \([^)]*\)", "", warning) for warning in warnings]
+
+
 @given(cases(), st.sampled_from([None, 1, 3, 5]), st.booleans(), st.booleans())
 def test_every_measure_is_as_by_name(case: Any, k: int | None, graded: bool, as_csr: bool) -> None:
     shown, held, grades = case
@@ -107,7 +114,7 @@ def test_every_measure_is_as_by_name(case: Any, k: int | None, graded: bool, as_
             continue
         assert [user(int(row)) for row in ours.queries] == theirs.queries.to_list()
         np.testing.assert_array_equal(ours.values, theirs.values, err_msg=measure)
-        assert ours.warnings == theirs.warnings
+        assert without_ids(ours.warnings) == without_ids(theirs.warnings)
 
 
 @settings(max_examples=15, deadline=None)

@@ -122,6 +122,28 @@ class TestRecommend:
             again = set(held.filter(pl.col("user") == user)["item"])
             assert items == [item for item in order if user not in users[item] or item in again][:6]
 
+    def test_a_measure_that_looks_deeper_than_was_ranked_is_refused(self, task: karat.Task) -> None:
+        """Ten items were ranked by default, and scored at 20 as if the rest had not been retrieved."""
+        ranking = karat.recommend(task, "popularity", k=5)
+        assert karat.evaluate(task.gold, ranking, ["ndcg@5", "rr"]).mean()["ndcg@5"] > 0
+        for score in (
+            lambda: karat.evaluate(task.gold, ranking, "ndcg@6"),
+            lambda: karat.evaluate(task.gold, ranking, "coverage@6", background=task.background),
+            lambda: karat.compare(task.gold, {"a": ranking, "b": ranking}, "ndcg@6"),
+        ):
+            with pytest.raises(UsageError, match=r"looks at 6 items, and only the first 5 .*k=6"):
+                score()
+
+    def test_as_deep_as_the_measures_look(self, task: karat.Task) -> None:
+        whole = lists_of(karat.recommend(task, "popularity", k=ITEMS))
+        for measures, k in (("ndcg@7", 7), (["ndcg@3", "rr@4", "ap"], 4)):
+            found = lists_of(karat.recommend(task, "popularity", measures=measures))
+            assert found == {user: items[:k] for user, items in whole.items()}
+        everything = karat.recommend(task, "popularity")
+        assert lists_of(everything) == whole
+        scores = karat.evaluate(task.gold, everything)
+        assert not [one for one in scores.warnings if "cut off" in one]
+
     def test_parameters(self, task: karat.Task) -> None:
         recent = karat.recommend(task, "popularity", params={"days": 0.05})
         assert lists_of(recent) != lists_of(karat.recommend(task, "popularity"))

@@ -21,6 +21,7 @@ from karat.measure import Measure, Value
 from karat.ordering import order_rows
 from karat.results import Scores
 from karat.settings import is_whole
+from karat.shared_ids import IdSample, SharedIds
 from karat.types import Bools, Floats, Gold, Ints, gathered, segments_within
 
 __all__ = ["evaluate_arrays"]
@@ -65,6 +66,9 @@ def evaluate_arrays(
     for side in (shown, held):
         side.check(size)
     bench = CodedBench(shown, held, None if grades is None else held.grades(grades), size)
+    bench.same_ids = n_items is not None
+    if not bench.has_hits:
+        bench.check_items(source)
     return Evaluation.of(bench, source, background).scores(asked)
 
 
@@ -98,6 +102,16 @@ class CodedBench(Bench):
         self.graded = grades is not None
         values = np.ones(held.items.size) if grades is None else grades
         self.gold = Gold(self.queries, held.starts, pl.Series(held.items), values, source=held.where)
+
+        self.joinable, self.depth, self.same_ids = False, None, True
+
+    @property
+    def has_hits(self) -> bool:
+        return self._matched_codes[0].size > 0
+
+    @cached_property
+    def shared_ids(self) -> SharedIds:
+        return SharedIds(IdSample.of(self.gold.items), IdSample.of(pl.Series(self.shown.items)))
 
     @cached_property
     def present(self) -> Bools:

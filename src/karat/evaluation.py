@@ -122,10 +122,22 @@ class Evaluation:
 
     def values(self, measure: Measure) -> Floats:
         """One measure for every query."""
+        self._check_depth(measure)
         judged = self._cut_judged(measure)
         if measure.metric.of_lists:
             judged = replace(judged, lists=self._shown(measure))
         return measure_values(judged, measure, self.source)
+
+    def _check_depth(self, measure: Measure) -> None:
+        """Refuse a measure that looks deeper than the ranking was made."""
+        depth = self.bench.depth
+        if depth is not None and measure.k is not None and depth < measure.k and self.bench.deepest >= depth:
+            raise UsageError(
+                f"{measure} looks at {measure.k:,} items, and only the first {depth:,} of each list were ranked",
+                where=self.source,
+                expected=f"cut-offs up to {depth:,}",
+                hint=f"Rank {measure.k:,} or more, as with karat.recommend(task, model, k={measure.k}).",
+            )
 
     def _shown(self, measure: Measure) -> Lists:
         """The lists that a measure looks at."""

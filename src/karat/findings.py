@@ -10,6 +10,7 @@ from karat.judged import Judged
 from karat.judging import Bench
 from karat.measure import Measure
 from karat.metrics.common import relevant_count, within
+from karat.shared_ids import SharedIds, no_item_in_common
 from karat.wording import count
 
 __all__ = ["Findings"]
@@ -33,6 +34,14 @@ class Findings:
     """By cut-off: items retrieved, judged ones among them, and queries whose scores tie there."""
     closed: bool
     """Whatever the gold does not list is known not to be relevant."""
+    lists: tuple[int, int, int] = (0, 0, 0)
+    """How many queries have a list, the length of the shortest and of the longest; zeros where lists are known to hold
+    all candidates."""
+    pairs: tuple[int, int] = (0, 0)
+    """Judged items of the queries that have a list, and how many of them were retrieved, at whatever rank; zeros where
+    ids are known to be spelled alike."""
+    shared: SharedIds | None = None
+    """Which item ids both sides have; None where nothing depends on it."""
 
     @classmethod
     def of(cls, bench: Bench, judged: Judged, measures: Sequence[Measure]) -> "Findings":
@@ -40,6 +49,13 @@ class Findings:
         names = judged.queries.filter(absent).head(_LISTED).to_list() if absent.any() else []
         rels = dict.fromkeys(cast(float | None, one["rel"]) for one in measures if one.metric.needs_relevant)
         cuts = sorted({one.k for one in measures if one.k is not None and not one.metric.of_lists}) or [10]
+        lengths = judged.depth[judged.depth > 0]
+        whole = bench.depth is not None and lengths.max(initial=0) < bench.depth
+        lists = (0, 0, 0) if whole or not lengths.size else (lengths.size, int(lengths.min()), int(lengths.max()))
+        pairs = (0, 0)
+        if not bench.same_ids:
+            pairs = (int(np.diff(judged.gold_starts)[judged.present].sum()), judged.row.size)
+        wanted = bench.joinable or _are_few(pairs) or _are_cut(lists, measures)
         return cls(
             int(absent.sum()),
             tuple(names),
@@ -55,6 +71,9 @@ class Findings:
                 for k in cuts
             },
             bench.gold.ordered or bench.gold.complete,
+            lists,
+            pairs,
+            bench.shared_ids if wanted else None,
         )
 
     def __add__(self, other: "Findings") -> "Findings":
@@ -70,10 +89,20 @@ class Findings:
                 for k, (retrieved, judged, tied) in self.cuts.items()
             },
             self.closed,
+            _joined_lists(self.lists, other.lists),
+            (self.pairs[0] + other.pairs[0], self.pairs[1] + other.pairs[1]),
+            None if self.shared is None or other.shared is None else self.shared + other.shared,
         )
+
+    def check(self, where: str) -> None:
+        """Refuse item ids that are spelled differently in gold and ranking."""
+        if self.pairs[0] and not self.pairs[1] and self.shared is not None and self.shared.surely_disjoint:
+            raise no_item_in_common(self.shared, where)
 
     def told(self, measures: Sequence[Measure]) -> Iterable[str]:
         """As warnings."""
+        yield from self._ids_told()
+        yield from self._lists_told(measures)
         if self.missing:
             more = " …" if self.missing > _LISTED else ""
             scored = _missing_told([one for one in measures if not one.metric.of_lists or one.metric.needs_relevant])
@@ -87,6 +116,34 @@ class Findings:
         if self.dropped:
             yield f"{count(self.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
         yield from self._cuts_told()
+
+    def _ids_told(self) -> Iterable[str]:
+        """Item ids that may be spelled differently."""
+        if self.shared is None or not _are_few(self.pairs):
+            return
+        gold, run = self.shared.gold, self.shared.run
+        if self.pairs[1] == 0 and self.shared.disjoint:
+            yield (
+                f"no item in common: none of the gold's items ({gold.shown}) is in the ranking ({run.shown}), so that "
+                "all scores are those of nothing found; check that ids are spelled alike"
+            )
+        elif (share := self.shared.low_share) is not None:
+            yield (
+                f"{share:.2%} of the gold's items ({gold.shown}) are anywhere in the ranking ({run.shown}); check that "
+                "ids are spelled alike"
+            )
+
+    def _lists_told(self, measures: Sequence[Measure]) -> Iterable[str]:
+        """Lists that were cut before the cut-off."""
+        number, _, length = self.lists
+        if self.shared is not None and _are_cut(self.lists, measures) and self.shared.more_than(length + 1):
+            deep = [str(one) for one in measures if one.k is not None and one.k > length]
+            more = " …" if len(deep) > _LISTED else ""
+            yield (
+                f"all {number:,} lists have {count(length, 'item', 'items')}, fewer than the cut-off of "
+                f"{', '.join(deep[:_LISTED])}{more}: what was cut off counts as not retrieved; rank more items, or use "
+                f"cut-offs up to {length:,}"
+            )
 
     def _empty_told(self, measures: Sequence[Measure]) -> Iterable[str]:
         """Warn of queries with nothing relevant; where measures treat them differently, with the metrics' names."""
@@ -128,6 +185,23 @@ def _empty_scored(measures: Sequence[Measure]) -> str:
             f"left out{whose} (empty=zero scores 0)" if left_out else f"scored 0{whose} (empty=skip leaves out)"
         )
     return "; ".join(said)
+
+
+def _are_few(pairs: tuple[int, int]) -> bool:
+    """Whether less than 1 % of the judged items was retrieved for their query."""
+    return pairs[0] > 100 * pairs[1]
+
+
+def _are_cut(lists: tuple[int, int, int], measures: Sequence[Measure]) -> bool:
+    """Whether several lists are equally long, and shorter than a measure looks: they may have been cut."""
+    number, shortest, longest = lists
+    return number > 1 and shortest == longest and any(one.k is not None and one.k > longest for one in measures)
+
+
+def _joined_lists(one: tuple[int, int, int], other: tuple[int, int, int]) -> tuple[int, int, int]:
+    if not one[0] or not other[0]:
+        return max(one, other)
+    return one[0] + other[0], min(one[1], other[1]), max(one[2], other[2])
 
 
 def _missing_told(measures: Sequence[Measure]) -> str:

@@ -17,6 +17,7 @@ from karat.judged import Judged, TieGroups
 from karat.lists import Background, Lists
 from karat.matching import DuplicateRule, Rows, keep_one_of_each, match_rows, without_self_matches
 from karat.ordering import Ordered, TieRule, order_rows
+from karat.shared_ids import IdSample, SharedIds, no_item_in_common
 from karat.types import ROW_NUMBER, Bools, Floats, Gold, Ints, Ranking, Runs, gathered, places_in, segments_within
 
 __all__ = ["Bench", "DuplicateRule", "Places", "TieRule", "judge"]
@@ -83,7 +84,7 @@ class Bench:
     def __init__(
         self, gold: Gold, ranking: Ranking, *, duplicates: DuplicateRule = "error", may_be_apart: bool = False
     ) -> None:
-        """``may_be_apart``: it is no error if gold and ranking have no query in common."""
+        """``may_be_apart``: it is no error if gold and ranking have no query, or no item, in common."""
         gold = gold.against(ranking)
         self.queries = gold.sorted_queries
         self._given = gold
@@ -106,6 +107,24 @@ class Bench:
         self._gold_rows, self._rows = unique_gold, unique_rows
         self.dropped = len(gold_rows.items) - len(unique_gold.items) + len(rows.items) - len(unique_rows.items)
         self.gold = replace(gold, starts=unique_gold.starts, items=unique_gold.items, grades=self._grades)
+        self.joinable, self.depth = may_be_apart, ranking.depth
+        # A gold that lists only what the ranking names was made with the catalogue.
+        self.same_ids = ranking.same_ids or gold.counted is not None
+        if self._matched[0].size == 0 and not may_be_apart:
+            self.check_items(f"{gold.source} × {ranking.source}")
+
+    def check_items(self, where: str) -> None:
+        """Refuse item ids that are spelled differently in gold and ranking; call it where no item was matched."""
+        if not self.same_ids and self.shared_ids.surely_disjoint:
+            raise no_item_in_common(self.shared_ids, where)
+
+    @cached_property
+    def shared_ids(self) -> SharedIds:
+        """Which items gold and ranking have in common, over the queries that both have."""
+        gold, items = self._gold_rows, self._gold_rows.items
+        if not self.present.all():
+            items = items.filter(pl.Series(np.repeat(self.present[gold.queries], np.diff(gold.starts))))
+        return SharedIds(IdSample.of(items), IdSample.of(self._rows.items))
 
     @cached_property
     def present(self) -> Bools:

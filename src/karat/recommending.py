@@ -1,11 +1,13 @@
 """What a script calls to hold recommenders against a log: read, split, recommend; then evaluate or compare."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, get_args
 
 from karat.errors import UnknownName, UsageError
+from karat.evaluation import DEFAULT_MEASURES, resolve_all
 from karat.interactions.attributes import Attributes, facts_of, read_items, read_users
 from karat.interactions.candidates import Catalogue, catalogue_of
 from karat.interactions.folders import find_companions
@@ -15,13 +17,17 @@ from karat.interactions.reading import read_log
 from karat.interactions.split import Split, Window
 from karat.interactions.splitting import fold_option, split_log
 from karat.interactions.task import Sampled, Task
+from karat.measure import Measure
 from karat.recommenders import Progress, Recommender, make_recommender
 from karat.recommenders.called import recommender_of
 from karat.recommenders.ranking import recommend as recommended
 from karat.settings import Params, is_whole
-from karat.types import Ranking
+from karat.types import WHOLE, Ranking
 
 __all__ = ["held_out", "recommend"]
+
+_UNCUT_DEPTH = 1_000
+"""How many are ranked for measures that have no cut-off, as in plans."""
 
 
 def held_out(
@@ -49,7 +55,7 @@ def held_out(
     the warnings of what is scored.
 
     >>> task = karat.held_out("ratings.csv", items="movies.csv")
-    >>> ranking = karat.recommend(task, "popularity", k=20)
+    >>> ranking = karat.recommend(task, "popularity", measures=["ndcg@10", "recall@10"])
     >>> karat.evaluate(task.gold, ranking, ["ndcg@10", "recall(rel=4)@10"])
     """
     known_as = Attributes | str | Path | None
@@ -105,18 +111,39 @@ def _split(
 def recommend(
     task: Task,
     model: Any,
-    k: int = 10,
+    k: int | None = None,
     *,
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
     params: Params | None = None,
     cold_users: str = "popularity",
     progress: Progress | None = None,
 ) -> Ranking:
-    """Fit a model on the task's training window, and rank the candidates of each of its users: the first k.
+    """Fit a model on the task's training window, and rank the first k candidates for each of its users.
 
-    ``model`` is a name (``karat recommenders`` lists them), a Recommender, or a function, class or object of your own
-    (as the model callable takes them). Users that it does not know get the most popular items, or ``nothing``. What is
-    to be known of the task and the lists is told with what is scored (``scores.warnings``).
+    Args:
+        task: What is predicted from what, as ``karat.held_out`` makes it.
+        model: A name (``karat recommenders`` lists them), a Recommender, or a function, class or object of your own (as
+            the model callable takes them).
+        k: How many items to rank for a user. None: as many as ``measures`` look at. Measures that look deeper than k
+            are refused when the ranking is scored.
+        measures: The measures that the ranking will be scored by; they only say how deep to rank.
+        params: Parameters of a model that is given by its name.
+        cold_users: What users get whom the model does not know: the most popular items (``popularity``), or
+            ``nothing``.
+        progress: Called with how much is done, and of how much.
+
+    Returns:
+        A Ranking. Notes on the task and the lists are among the warnings of what is scored (``scores.warnings``).
+
+    Raises:
+        UsageError: An argument has a value that is not possible.
+
+    >>> ranking = karat.recommend(task, "popularity", measures=["ndcg@20"])
     """
+    if k is None:
+        listed = [measures] if isinstance(measures, str | Measure) else measures
+        cuts = [one.measure.k for one in resolve_all(listed) if one.measure.k is not None]
+        k = max(cuts, default=_UNCUT_DEPTH)
     if not is_whole(k) or k < 1:
         raise UsageError(f"k is {k!r}", expected="a whole number from 1 on")
     if params is not None and not isinstance(model, str):
@@ -126,4 +153,5 @@ def recommend(
     made.fit(task.train, task.facts, progress)
     name = model if isinstance(model, str) else getattr(model, "__name__", type(model).__name__)
     found = recommended(made, task, k, cold=cold_users, source=name, progress=progress)
-    return replace(found.ranking(task, name), notes=(*task.notes(), *made.notes(), *found.notes()))
+    depth = k if k < int(task.in_catalogue.sum()) else WHOLE
+    return replace(found.ranking(task, name), depth=depth, notes=(*task.notes(), *made.notes(), *found.notes()))

@@ -20,6 +20,7 @@ from karat.matrices import Matrix, ids_and_rows, listed
 
 __all__ = [
     "ROW_NUMBER",
+    "WHOLE",
     "Bools",
     "Floats",
     "Gold",
@@ -34,6 +35,9 @@ __all__ = [
     "segments_within",
     "sort_key",
 ]
+
+WHOLE = 1 << 62
+"""The ``depth`` of a ranking whose lists hold all candidates."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -151,6 +155,11 @@ class Ranking:
     """What is to be known of how it was made; told with whatever is scored of it."""
     ranks_only: bool = False
     """``scores`` give the order and its ties only: they are negative ranks or levels, and are shown nowhere."""
+    depth: int | None = None
+    """Lists hold the first so many of a query's candidates, or all where these are fewer (``WHOLE``: all of them);
+    None: not known, as of a file."""
+    same_ids: bool = False
+    """Its items are of the catalogue that the gold's are of, so that ids cannot be spelled differently."""
 
     def __post_init__(self) -> None:
         freeze(self)

@@ -1,6 +1,7 @@
 """The kind of system that is a recommender: fitted on the training window, ranking the whole catalogue."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -11,7 +12,7 @@ from karat.plan.tables import Shop, SystemTable
 from karat.recommenders import RECOMMENDERS, make_recommender
 from karat.recommenders.ranking import recommend
 from karat.settings import Params, Setting, settled
-from karat.types import Ranking
+from karat.types import WHOLE, Ranking
 
 __all__ = ["RecommenderSystem"]
 
@@ -83,7 +84,8 @@ class RecommenderSystem(SystemTable):
                 },
             }
         )
-        return found.ranking(side.task, self.model)
+        # Lists that are shorter than the measures look hold all candidates, unless the plan's depth is smaller.
+        return replace(found.ranking(side.task, self.model), depth=WHOLE if depth >= looked_at else None)
 
     def settings(self, shop: Shop) -> Params:
         """Files are relative to the plan."""
@@ -95,6 +97,6 @@ class RecommenderSystem(SystemTable):
 
     def _depth(self, shop: Shop, catalogue: int) -> int:
         if shop.deepest is None:
-            return catalogue if catalogue <= _FULL_UP_TO else _USUAL_DEPTH
+            return catalogue if catalogue <= _FULL_UP_TO else max((_USUAL_DEPTH, *shop.cuts))
         looked_at = max(shop.deepest, *shop.cuts) if shop.cuts else shop.deepest
         return looked_at + 1  # one more, to see whether the last is tied with the next

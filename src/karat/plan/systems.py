@@ -72,8 +72,8 @@ class VectorsSystem(VectorFiles, SystemTable):
     engine: Literal["exact"] = Field("exact", description="Exact search; other engines are of the kind index.")
     depth: Annotated[int, Field(ge=1)] | None = Field(
         None,
-        description=f"How many to find; unset: all of up to {_FULL_UP_TO:,} items, else {_USUAL_DEPTH:,}; with a "
-        "reference as gold, as deep as the measures look.",
+        description=f"How many to find; unset: all of up to {_FULL_UP_TO:,} items, else {_USUAL_DEPTH:,} or as many as "
+        "the measures look at; with a reference as gold, as deep as the measures look.",
     )
     candidates: str | None = Field(
         None,
@@ -97,7 +97,7 @@ class VectorsSystem(VectorFiles, SystemTable):
         if shop.reference is not None and shop.reference.vectors is not None and candidates is None:
             check_same_items(shop.reference.vectors, corpus)
         size = len(corpus) if candidates is None else len(candidates)
-        usual = None if size <= _FULL_UP_TO else _USUAL_DEPTH
+        usual = None if size <= _FULL_UP_TO else max((_USUAL_DEPTH, *shop.cuts))
         # One more than the measures look at shows whether the last of them ties with the next.
         only_order = shop.reference is not None and shop.deepest is not None and self.threshold is None
         depth = self.depth or (shop.deepest + 1 if only_order and shop.deepest else usual)

@@ -120,7 +120,7 @@ class TextsSystem(SystemTable):
 
     def _ranked(self, corpus: Chunked, queries: Vectors, shop: Shop) -> Ranking:
         n = len(corpus.items)
-        depth = self.depth or (None if n <= _FULL_UP_TO else _USUAL_DEPTH)
+        depth = self.depth or (None if n <= _FULL_UP_TO else max((_USUAL_DEPTH, *shop.cuts)))
         if len(corpus.chunks) == n:  # each item is a chunk
             whole = Vectors(corpus.items, corpus.chunks.values, corpus.chunks.source)
             space = rank_vectors(

@@ -13,7 +13,7 @@ from karat.hygiene import HUB_K, Hygiene, inspect
 from karat.neighbours import NOBODY, Neighbours, Progress, nearest, score_listed
 from karat.rankers.others import excludes_self, own_item, own_note
 from karat.similarity import METRICS, ZERO_VECTORS, norms_of
-from karat.types import Ints, Ranking, Vectors
+from karat.types import WHOLE, Ints, Ranking, Vectors
 from karat.wording import count, named
 
 __all__ = ["Space", "check_pair", "check_same_items", "rank_listed", "rank_vectors", "those"]
@@ -83,7 +83,8 @@ def rank_vectors(
     hygiene = inspect(pool, found, itself=itself, scored=scored, metric=metric, cuts=cuts)
     ranking = _ranking_of(asked.ids, pool.items, found, k, source or corpus.source)
     notes = _own_notes(corpus, queries, asked.ids, pool, exclude=exclude)
-    return Space(replace(ranking, ranks_only=not scored and search is None, notes=notes), hygiene)
+    depth = WHOLE if k is None or k >= len(pool) - 1 else None
+    return Space(replace(ranking, ranks_only=not scored and search is None, notes=notes, depth=depth), hygiene)
 
 
 def rank_listed(
@@ -130,7 +131,8 @@ def rank_listed(
     lengths = names.to_frame().join(ordered.group_by(QUERY).len(), on=QUERY, how="left", maintain_order="left")
     starts = np.concatenate(([0], np.cumsum(lengths["len"].fill_null(0).to_numpy()))).astype(np.int64)
     items = corpus.items.gather(ordered["column"])
-    return Ranking(names, starts, items, ordered["score"].to_numpy(), corpus.source, notes=notes)
+    depth = WHOLE if k is None else None
+    return Ranking(names, starts, items, ordered["score"].to_numpy(), corpus.source, notes=notes, depth=depth)
 
 
 def check_same_items(reference: Vectors, candidate: Vectors) -> None:

@@ -50,6 +50,7 @@ class Recommended:
             task.log.items.gather(self.items[held]),
             self.scores[held],
             source,
+            same_ids=True,
         )
 
     def notes(self, looked_at: int | None = None) -> list[str]:

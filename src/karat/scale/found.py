@@ -76,6 +76,7 @@ class Found:
                     expected="the same query ids on both sides",
                     hint="Check prefixes, leading zeros, and that these two files belong together.",
                 )
+            one.check(f"{request.gold} × {source}")
 
 
 def examples_of(queries: pl.Series) -> tuple[str, ...]:
