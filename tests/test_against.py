@@ -132,3 +132,40 @@ def test_what_makes_no_sense_is_refused(options: dict[str, Any], error: type[Kar
 def test_candidates_that_do_not_fit_are_refused(candidates: Any, told: str) -> None:
     with pytest.raises(KaratError, match=told):
         karat.agree(TRUE, candidates, how=None)
+
+
+class TestListedQueries:
+    IDS = ("5", "3", "1", "0", "2", "4")
+    VALUES = np.random.default_rng(0).normal(size=(6, 3))
+
+    def test_numbers_are_ids_where_rows_have_ids(self) -> None:
+        """Row 5 has the id 4: which of both is meant is said."""
+        report = karat.agree(self.VALUES, {"x": self.VALUES}, [1], ids=self.IDS, queries=[5, 3], pairs=0, how=None)
+        assert [str(query) for query in report.systems["x"].queries] == ["3", "5"]
+        assert any("2 numbers are taken as ids" in warning for warning in report.warnings)
+        plain = karat.agree(self.VALUES, {"x": self.VALUES}, [1], queries=[5, 3], pairs=0, how=None)
+        assert not any("taken as ids" in warning for warning in plain.warnings)
+
+    @pytest.mark.parametrize(
+        ("queries", "found"),
+        [
+            ([6, 1], "1 query is not known: 6"),
+            ([-1], "not known: -1"),
+            ([1, 1], "more than once: 1"),
+            ([], "no queries"),
+            ([1.5], "type Float64"),
+            (7, "queries"),
+            ([None, 1], "has no id"),
+        ],
+    )
+    def test_refused(self, queries: Any, found: str) -> None:
+        with pytest.raises(karat.DataError, match=found):
+            karat.agree(self.VALUES, {"x": self.VALUES}, [1], queries=queries)
+
+    def test_row_numbers_of_rows_with_ids(self) -> None:
+        with pytest.raises(karat.DataError, match="row numbers cannot be used"):
+            karat.agree(self.VALUES, {"x": self.VALUES}, [1], ids=list("abcdef"), queries=[0, 1])
+
+    def test_a_sample_as_well(self) -> None:
+        with pytest.raises(karat.UsageError, match="both queries and n_samples"):
+            karat.agree(self.VALUES, {"x": self.VALUES}, [1], queries=[0], n_samples=2)

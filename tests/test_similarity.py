@@ -204,7 +204,7 @@ class TestRefusals:
     def test_a_misspelt_metric_suggests(self) -> None:
         with pytest.raises(UnknownName, match=r"unknown similarity 'cosin'. Did you mean cosine"):
             similarity_of("cosin", np.ones((1, 1)), np.ones((1, 1)))
-        with pytest.raises(UnknownName, match="Known: cosine, ip, l2"):
+        with pytest.raises(UnknownName, match="Known: cosine, cosine-zero, ip, l2"):
             similarity_of("?", np.ones((1, 1)), np.ones((1, 1)))
 
     @pytest.mark.parametrize("metric", METRICS)

@@ -4,13 +4,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
+from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import polars as pl
 
 from karat.assessment import assess
-from karat.errors import UnknownName, UsageError
+from karat.errors import DataError, UnknownName, UsageError
 from karat.evaluation import resolve_all
+from karat.formats.vectors.checks import names_of
+from karat.formats.vectors.ids import read_ids
 from karat.gold.reference import MEASURES, ReferenceTies, measures_for, reference_gold
 from karat.hygiene import Hygiene, notes_of
 from karat.pairing import PairsOfSystems, ReferenceSide
@@ -18,7 +22,7 @@ from karat.rankers.given import as_vectors
 from karat.rankers.others import excludes_self
 from karat.rankers.vectors import check_same_items, rank_vectors
 from karat.report import Report
-from karat.sampling import sample_ids
+from karat.sampling import chosen_ids, sample_ids
 from karat.similarities import OfVectors
 from karat.statistics.intervals import Resampling
 from karat.types import Ranking, Vectors
@@ -34,6 +38,7 @@ def agree(
     k_values: Iterable[int] = (1, 3, 5, 10),
     *,
     n_samples: int | None = None,
+    queries: Any = None,
     seed: int = 42,
     ids: Iterable[Any] | None = None,
     metric: str = "cosine",
@@ -46,14 +51,16 @@ def agree(
     """How far candidates find what a reference finds: ``karat.agree(ada, {"base": base, "tuned": tuned})``.
 
     Each is a matrix, a dict of id to vector, a path, or ``karat.Vectors``; matrices have the same rows, called by
-    ``ids`` or by their number.
-    ``n_samples`` of the items are asked, drawn by the seed; None: all. ``pairs`` is over how many the similarities are
-    compared; 0: not at all. ``exclude_self=False`` keeps each query's own item in its list; by default it is left out,
-    since the queries are the items. ``how=None`` leaves intervals and comparisons away. The first candidate is the
-    baseline.
+    ``ids`` or by their number. ``n_samples`` of the items are asked, drawn by the seed; None: all. ``queries`` lists
+    those to ask instead, or is a file of them: ids, or row numbers where the rows have no ids. ``pairs`` is over how
+    many the similarities are compared; 0: not at all. ``exclude_self=False`` keeps each query's own item in its list;
+    by default it is left out, since the queries are the items. ``how=None`` leaves intervals and comparisons away. The
+    first candidate is the baseline.
     """
     cuts = _checked_cuts(k_values)
     _check_request(candidates, n_samples, seed, ties, pairs, baseline)
+    if queries is not None and n_samples is not None:
+        raise UsageError("found both queries and n_samples", expected="one of both")
     names = None if ids is None else pl.Series("id", [str(one) for one in ids])
     truth = as_vectors(reference, names, "reference")
     hygiene: dict[str, Hygiene] = {}
@@ -64,7 +71,9 @@ def agree(
         hygiene.setdefault(name, space.hygiene)
         return space.ranking
 
-    asked = sample_ids(truth.ids, n_samples, seed, where="n_samples")
+    asked, told = sample_ids(truth.ids, n_samples, seed, where="n_samples"), list[str]()
+    if queries is not None:
+        asked, told = chosen_ids(truth.ids, _listed(queries), numbered=truth.numbered, where="queries")
     found = reference_gold(
         partial(ranked, "reference", truth), asked, cuts[-1], ties=ties, needed=cuts[-1], source=truth.source
     )
@@ -93,8 +102,19 @@ def agree(
         report,
         spaces=hygiene,
         agreements=compared.agreements(how, chosen) if compared else {},
-        warnings=(*report.warnings, *found.notes(tuple(cuts)), *notes_of(hygiene)),
+        warnings=(*report.warnings, *told, *found.notes(tuple(cuts)), *notes_of(hygiene)),
     )
+
+
+def _listed(queries: Any) -> pl.Series:
+    """Ids, or row numbers, that a caller lists or names a file of."""
+    if isinstance(queries, str | Path):
+        return names_of(read_ids(str(queries)), str(queries))
+    try:
+        held = queries if isinstance(queries, pl.Series) else pl.Series("id", np.asarray(queries).tolist())
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"cannot be read: {error}", where="queries", expected="ids or row numbers") from error
+    return names_of(held if len(held) else held.cast(pl.String), "queries")
 
 
 def _checked_cuts(k_values: Any) -> list[int]:

@@ -9,8 +9,9 @@ from karat.blocks import cut_rows
 from karat.errors import DataError, UsageError
 from karat.statistics.streams import Keys, keys_of, random_words
 from karat.types import Ints
+from karat.wording import count, named
 
-__all__ = ["sample_ids", "sample_others"]
+__all__ = ["chosen_ids", "sample_ids", "sample_others"]
 
 _CELLS_AT_ONCE = 1 << 20
 _SPARE = 8
@@ -41,6 +42,40 @@ def sample_ids(ids: pl.Series, size: int | None, seed: int, *, where: str = "sam
         )
     words = random_words(keys_of(ordered, seed), 0, 1)[:, 0]
     return ordered.gather(np.sort(np.argsort(words, kind="stable")[:size]))
+
+
+def chosen_ids(ids: pl.Series, wanted: pl.Series, *, numbered: bool, where: str) -> tuple[pl.Series, list[str]]:
+    """Choose queries that the user lists.
+
+    Args:
+        ids: All ids; numbers from 0 on where the rows have no ids of their own.
+        wanted: The ids to ask, as strings.
+        numbered: Whether the ids are row numbers.
+        where: The file or argument that lists them.
+
+    Returns:
+        The ids in ascending order, and a note where they may have been meant as row numbers, which they are not.
+
+    Raises:
+        DataError: None are listed, one is listed twice, or one is not known.
+    """
+    if not len(wanted):
+        raise DataError("found no queries", where=where, expected="at least one")
+    if wanted.is_duplicated().any():
+        twice = wanted.filter(wanted.is_duplicated()).unique(maintain_order=True)
+        raise DataError(f"queries that are listed more than once: {named(twice)}", where=where, expected="each once")
+    known = ids.cast(pl.String)
+    unknown = wanted.filter(~wanted.is_in(known.implode()))
+    if len(unknown):
+        raise DataError(
+            f"{count(len(unknown), 'query is', 'queries are')} not known: {named(unknown)}",
+            where=where,
+            expected=f"row numbers from 0 to {len(ids) - 1:,}" if numbered else "ids of the reference",
+            hint=None if numbered else "The reference has ids of its own, so that row numbers cannot be used.",
+        )
+    doubtful = not numbered and wanted.str.contains(r"^\d+$").all()
+    told = f"{where}: its {len(wanted):,} numbers are taken as ids, since the reference has ids, and not as row numbers"
+    return wanted.sort(), [told] if doubtful else []
 
 
 def sample_others(queries: pl.Series, own: Ints, items: int, size: int, seed: int) -> Ints:

@@ -261,6 +261,22 @@ def test_keep_self(karat: Karat) -> None:
     assert measured(form)["recall(over=k,gold=k)@1"] == 1.0
 
 
+def test_names_of_candidates(karat: Karat) -> None:
+    """NAME=FILE was an unknown file."""
+    form = agreed(karat, "ada=ref.npz", "first=base.npz", "tuned.npz", "--pairs", "0", "--baseline", "tuned")
+    assert list(form["systems"]) == ["first", "tuned"]
+    check_failure(karat("agree", "ref.npz", "x=base.npz", "x=tuned.npz"), 2, "two candidates are called x", "NAME=FILE")
+    check_failure(karat("agree", "ref.npz", "x=base.npz", "y=base.npz"), 2, "base.npz has two names")
+    check_failure(karat("agree", "ref.npz", "x=missing.npz"), 3, "missing.npz", "no such file")
+
+
+def test_queries_or_a_sample(karat: Karat) -> None:
+    put("some.txt", "nobody\n")
+    check_failure(karat("agree", "ref.npz", "base.npz", "--queries", "some.txt"), 3, "some.txt", "not known: nobody")
+    both = ["--queries", "some.txt", "--n-samples", "3"]
+    check_failure(karat("agree", "ref.npz", "base.npz", *both), 2, "--queries", "--n-samples")
+
+
 def test_short_runs(karat: Karat) -> None:
     """A reference that ranks ten cannot be cut at eleven; a candidate that finds three is scored for three."""
     put_run("ref.trec", "ref", k=10)

@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+import karat
 from karat.cli import main
 from karat.pairing import sampled_pairs
 
@@ -242,6 +243,30 @@ class TestBundledSample:
         check_similarities(some, "candidate", ids, reference, model, 20_000, 42)
 
 
+def test_queries_that_are_listed(tmp_path: Path) -> None:
+    """On a small matrix, whatever file lists them, from the command line and in Python."""
+    draw = np.random.default_rng(2)
+    reference = draw.normal(size=(60, 6))
+    model = reference[:, :4] + 0.5 * draw.normal(size=(60, 4))
+    rows = np.random.RandomState(42).choice(60, 20, replace=False)
+    for name, values in (("ref.npy", reference), ("model.npy", model), ("rows.npy", rows)):
+        np.save(tmp_path / name, values)
+    (tmp_path / "rows.txt").write_text("".join(f"{row}\n" for row in rows))
+    (tmp_path / "rows.json").write_text(json.dumps(rows.tolist()))
+    (tmp_path / "rows.csv").write_text("id\n" + "".join(f"{row}\n" for row in rows))
+    ids = [str(row) for row in range(60)]
+    lists = neighbours(ids, reference), neighbours(ids, model)
+    for listed in ("rows.npy", "rows.txt", "rows.json", "rows.csv", "rows.csv:id"):
+        found = agree(tmp_path, "ref.npy", "small=model.npy", "--pairs", "0", "--queries", listed)
+        assert {*map(int, found.scores("small")["query_id"])} == {*rows.tolist()}
+        check_protocol(found, "small", *lists, 20)
+    label = f"{SPELLINGS['ndcg']}@10"
+    expected = found.report["systems"]["small"]["measures"][label]["mean"]
+    for queries in (rows, rows.tolist(), pl.Series(rows), [str(row) for row in rows], tmp_path / "rows.npy"):
+        report = karat.agree(reference, {"small": model}, queries=queries, pairs=0, how=None)
+        assert report.as_json()["systems"]["small"]["measures"][label]["mean"] == expected
+
+
 def test_vectors_with_many_ties(tmp_path: Path, seed: int = 4) -> None:
     """Nothing but signs, so that many cosines are equal; ids in no order, each file's rows in another."""
     draw = np.random.default_rng(seed)
@@ -270,6 +295,17 @@ class TestSharedPapers:
         assert len(ids) == 5000
         check_protocol(shared, "candidate_wordllama", neighbours(ids, reference), neighbours(ids, model), 5000)
         check_similarities(shared, "candidate_wordllama", ids, reference, model, 20_000, 42)
+
+    def test_a_sample_that_numpy_drew(self, tmp_path: Path) -> None:
+        """Step 3 of the protocol: only a sample of karat's own could be asked, so that no other was reproduced."""
+        reference, model = map(np.load, SHARED_FILES)
+        np.random.seed(42)
+        rows = np.random.choice(len(reference), 500, replace=False)
+        np.save(tmp_path / "rows.npy", rows)
+        found = agree(tmp_path, *SHARED_FILES, "--pairs", "0", "--queries", "rows.npy")
+        assert sorted(map(int, found.scores("candidate_wordllama")["query_id"])) == sorted(rows.tolist())
+        ids = [str(row) for row in range(len(reference))]
+        check_protocol(found, "candidate_wordllama", neighbours(ids, reference), neighbours(ids, model), 500)
 
     def test_ids_from_the_table(self, tmp_path: Path, shared: Results) -> None:
         """Called by their own ids the papers give the same figures, paper by paper: no two scores are equal."""

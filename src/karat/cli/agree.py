@@ -1,7 +1,9 @@
 """karat agree: how far candidates find what a reference finds."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -47,11 +49,22 @@ def add_to(app: typer.Typer) -> None:
 def agree_command(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="REFERENCE CANDIDATE...", help="Vectors or runs: of the reference, then of candidates."),
+        typer.Argument(
+            metavar="REFERENCE CANDIDATE...",
+            help="Vectors or runs: of the reference, then of candidates; NAME=FILE gives one a name.",
+        ),
     ],
     n_samples: Annotated[
         int | None,
         typer.Option("--n-samples", metavar="N", help="Ask only so many queries, drawn by the seed; all if not given."),
+    ] = None,
+    queries: Annotated[
+        str | None,
+        typer.Option(
+            "--queries",
+            metavar="FILE",
+            help="Ask these queries instead of a sample: a file of ids, or row numbers where the vectors have no ids.",
+        ),
     ] = None,
     k_values: Annotated[
         list[str] | None,
@@ -104,9 +117,12 @@ def agree_command(
     quiet: QuietOption = False,
 ) -> None:
     """Measure how well candidates' top k match a reference's: what distilling, tuning or quantising lost or won."""
+    called, files = _split_names(files)
     files, cuts = _parted(files, " ".join(k_values) if k_values is not None else _USUAL_KS)
     if n_samples is not None and n_samples < 1:
         raise UsageError(f"--n-samples is {n_samples}", expected="1 or more")
+    if queries is not None and n_samples is not None:
+        raise UsageError("found both --queries and --n-samples", expected="one of both")
     if ids is not None and not any(file.endswith(_NO_IDS_INSIDE) for file in files):
         raise UsageError(
             f"--ids is {ids}, but no file is a {_NO_IDS_INSIDE}", hint="Other files have ids of their own."
@@ -114,7 +130,8 @@ def agree_command(
     _check_names(metric, dtype or [])
     content = agreement_plan(
         files, cuts, n_samples, seed, metric=metric, ids=ids, truncate=truncate or [], dtypes=dtype or [], ties=ties,
-        pairs=pairs, over=over, baseline=baseline, exclude_self=exclude_self, write=output is not None,
+        pairs=pairs, over=over, baseline=baseline, exclude_self=exclude_self, queries=queries, called=called,
+        write=output is not None,
     )  # fmt: skip
     from karat.cli.run_plan import carry_out_content
 
@@ -137,19 +154,21 @@ def agreement_plan(
     over: Over | None = None,
     baseline: str | None = None,
     exclude_self: bool | None = None,
+    queries: str | None = None,
+    called: Mapping[str, str] = MappingProxyType({}),
     write: bool,
 ) -> dict[str, Any]:
-    """The content of a plan: the first file is the reference, the others are candidates."""
+    """The content of a plan: the first file is the reference, the others are candidates; ``called``: names by file."""
     from karat.gold.reference import MEASURES, measures_for
 
     reference = _file(files[0], ids, metric)
-    systems = _systems(files[1:], ids, metric, truncate, dtypes)
+    systems = _systems(called, files[1:], ids, metric, truncate, dtypes)
     kinds = {table.get("kind", "run") for table in (reference, *systems.values())}
     if exclude_self is None and len(kinds) > 1:
         exclude_self = True  # the vectors say that the queries are the items, also of the runs beside them
     measures = measures_for(ties.value)
     content: dict[str, Any] = {
-        "name": f"agreement with {_name(files[0])}",
+        "name": f"agreement with {called.get(files[0]) or _name(files[0])}",
         "gold": reference | {"kind": "reference", "seed": seed, "ties": ties.value},
         "systems": systems,
         "measures": measures,
@@ -160,11 +179,29 @@ def agreement_plan(
         content["gold"]["exclude_self"] = exclude_self
     if n_samples is not None:
         content["gold"]["sample"] = n_samples
+    if queries is not None:
+        content["gold"]["sample_ids"] = queries
     if baseline is not None or len(systems) > 1:
         content["baseline"] = baseline or next(iter(systems))
     if pairs or over is not None:
         content["agreement"] = {"pairs": pairs or _USUAL_PAIRS, "seed": seed} | ({"over": over.value} if over else {})
     return content | (_OUTPUTS if write else {})
+
+
+def _split_names(given: list[str]) -> tuple[dict[str, str], list[str]]:
+    """Names by file, of those that are given as NAME=FILE, and the files; a file whose own name has an = is a file."""
+    called: dict[str, str] = {}
+    files: list[str] = []
+    for text in given:
+        name, equals, file = text.partition("=")
+        if equals and name and file and "/" not in name and not exists(text):
+            if file in called:
+                raise UsageError(f"{file} has two names: {called[file]}, {name}", expected="each file once")
+            called[file] = name
+            files.append(file)
+        else:
+            files.append(text)
+    return called, files
 
 
 def _parted(given: list[str], k_values: str) -> tuple[list[str], list[int]]:
@@ -217,12 +254,16 @@ def _file(file: str, ids: str | None, metric: str) -> dict[str, Any]:
 
 
 def _systems(
-    files: list[str], ids: str | None, metric: str, truncate: list[int], dtypes: list[str]
+    called: Mapping[str, str], files: list[str], ids: str | None, metric: str, truncate: list[int], dtypes: list[str]
 ) -> dict[str, dict[str, Any]]:
     """Candidates by name, each followed by its variants."""
-    names = [_name(file) for file in files]
+    names = [called.get(file) or _name(file) for file in files]
     if len(set(names)) < len(names):
-        names = name_systems(files)
+        whole = dict(zip(files, name_systems(files), strict=True))
+        names = [called.get(file) or whole[file] for file in files]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"two candidates are called {twice}", expected="NAME=FILE with a name for each")
     systems = {}
     for name, file in zip(names, files, strict=True):
         table = systems[name] = _file(file, ids, metric)

@@ -10,6 +10,8 @@ from karat.columns import QUERY
 from karat.dialects import Asked
 from karat.errors import UsageError
 from karat.formats.vectors import split_off_key
+from karat.formats.vectors.checks import names_of
+from karat.formats.vectors.ids import read_ids
 from karat.formats.vectors.sniffing import holds_vectors
 from karat.gold.labels import read_gold
 from karat.gold.ordered import ONLY_ASPECT, read_ordered
@@ -22,7 +24,7 @@ from karat.plan.vectors import VectorFiles
 from karat.rankers.others import excludes_self, own_note, own_rows, without_own
 from karat.rankers.runs import read_run
 from karat.rankers.vectors import Space, rank_vectors
-from karat.sampling import sample_ids
+from karat.sampling import chosen_ids, sample_ids
 from karat.similarities import OfRun, OfVectors
 from karat.tops import first_rows
 from karat.types import Ranking
@@ -74,6 +76,11 @@ class ReferenceGold(VectorFiles, GoldTable):
     )
     sample: Annotated[int, Field(ge=1)] | None = Field(None, description="Ask only so many of the items, by the seed.")
     seed: Annotated[int, Field(ge=0)] = Field(42, description="The seed of the sample.")
+    sample_ids: str | None = Field(
+        None,
+        description="A file of the queries to ask, instead of a sample: ids, or row numbers from 0 where the vectors "
+        "have no ids (.npy, .txt, .json, items.csv:id).",
+    )
     ties: Literal["id", "any"] = Field(
         "id", description="Equal scores at the cut-off: by id; any: all that tie count, with measures of gold=tied."
     )
@@ -100,13 +107,14 @@ class ReferenceGold(VectorFiles, GoldTable):
             spaces.append(space)
             return space.ranking
 
-        found = self._gold(rank, (queries or corpus).ids, folder, corpus.source)
+        asked, notes = self._asked((queries or corpus).ids, folder, corpus.source, (queries or corpus).numbered)
+        found = self._gold(rank, asked, folder, corpus.source)
         exclude = excludes_self(self.exclude_self, corpus, queries)
         side = ReferenceSide(found.gold, OfVectors(corpus, queries, self.metric), corpus, exclude)
         return Loaded(
             {ONLY_ASPECT: found.gold},
             reference=side,
-            notes=(*(f"reference: {note}" for note in spaces[0].ranking.notes), *found.notes(folder.cuts)),
+            notes=(*notes, *(f"reference: {note}" for note in spaces[0].ranking.notes), *found.notes(folder.cuts)),
             spaces={"reference": spaces[0].hygiene},
             queries_are_items=queries is None,
             exclude_self=exclude,
@@ -130,7 +138,8 @@ class ReferenceGold(VectorFiles, GoldTable):
             of_these = ordered.filter(pl.col(QUERY).is_in(wanted.implode()))
             return ranking_from_frame(of_these.group_by(QUERY, maintain_order=True).head(k), source=run.source)
 
-        found = self._gold(rank, run.queries, folder, run.source)
+        asked, _ = self._asked(run.queries, folder, run.source, numbered=False)
+        found = self._gold(rank, asked, folder, run.source)
         exclude = self.exclude_self if self.exclude_self is not None or not own else False
         side = ReferenceSide(found.gold, OfRun(run), exclude_self=bool(exclude))
         notes = [f"reference: {own_note(own, len(run), exclude=bool(exclude))}"] if own else []
@@ -141,14 +150,25 @@ class ReferenceGold(VectorFiles, GoldTable):
             exclude_self=exclude,
         )
 
+    def faults(self) -> Iterator[tuple[str, str]]:
+        yield from super().faults()
+        if self.sample is not None and self.sample_ids is not None:
+            yield "sample_ids", "lists the queries, but sample draws them; expected one of both"
+
+    def _asked(self, ids: pl.Series, folder: Folder, source: str, numbered: bool) -> tuple[pl.Series, list[str]]:
+        """The queries that are asked, and what to say of them."""
+        if self.sample_ids is None:
+            return sample_ids(ids, self.sample, self.seed, where=source), []
+        path = folder.path(self.sample_ids)
+        return chosen_ids(ids, names_of(read_ids(path), path), numbered=numbered, where=path)
+
     def _gold(
-        self, rank: Callable[[pl.Series, int], Ranking], ids: pl.Series, folder: Folder, source: str
+        self, rank: Callable[[pl.Series, int], Ranking], asked: pl.Series, folder: Folder, source: str
     ) -> Reference:
         if self.depth is not None and self.depth < folder.gold_cut:
             raise UsageError(
                 f"the gold is {self.depth:,} deep, and cut at {folder.gold_cut:,}", where=f"{source}, depth",
                 expected=f"{folder.gold_cut:,} or more",
             )  # fmt: skip
-        asked = sample_ids(ids, self.sample, self.seed, where=source)
         depth = self.depth or max(folder.cuts, default=_USUAL_DEPTH)
         return reference_gold(rank, asked, depth, ties=self.ties, needed=max(1, folder.gold_cut), source=source)
