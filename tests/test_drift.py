@@ -78,7 +78,10 @@ class TestRule:
         one = moved(drift, "norm mean")
         assert (one.change, one.within) == (float("inf"), False)
         assert drift.outcome == "fail" and one.as_json()["change"] is None
-        assert "drift" not in drift.figures() and drift.figures()["drift_top1"] == 0.0
+        values = drift.figures()
+        assert values["drift"] == values["drift_norm"] > 1e300 and values["drift_top1"] == 0.0
+        saved = report(hnsw=entry(stability(), figures=values))
+        assert check_targets([parse_target("drift <= 5 %")], saved).outcome == "fail"
 
     def test_what_has_no_spread_is_not_judged(self) -> None:
         both = [report(name, hnsw=entry(stability(scores_of(n=1)))) for name in ("new.json", "old.json")]

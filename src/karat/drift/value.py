@@ -1,7 +1,7 @@
 """What drifted, as a value: it prints, goes into reports and is held against targets."""
 
 from dataclasses import dataclass
-from math import isfinite
+from sys import float_info
 from typing import Any
 
 from karat.drift.churn import Churn
@@ -63,7 +63,11 @@ class Drift(Decision):
         return self._exit_code(strict)
 
     def figures(self) -> dict[str, float]:
-        """What targets may be about: ``drift <= 5 %``. A change that is no finite share is left out."""
+        """Return the values that targets may be about: ``drift <= 5 %``.
+
+        A change from exactly 0 is an infinite share. JSON has no infinity, so it is the largest float: a target on it
+        fails, as the rule does.
+        """
         found = {} if self.worst is None else {"drift": abs(self.worst.change)}
         for name in ("top1", f"top{self.k}", "norm"):
             of_name = [one for one in self.moved if one.figure.startswith(f"{name} ") and one.within is not None]
@@ -71,7 +75,7 @@ class Drift(Decision):
                 found[f"drift_{name}"] = max(abs(one.change) for one in of_name)
         if self.churn is not None:
             found |= {"churn": self.churn.changed, "churn_overlap": self.churn.overlap, "churn_rbo": self.churn.rbo}
-        return {name: value for name, value in found.items() if isfinite(value)}
+        return {name: min(value, float_info.max) for name, value in found.items()}
 
     def as_json(self) -> dict[str, Any]:
         return {
