@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import polars as pl
 
@@ -14,6 +14,7 @@ from karat.formats.attributes import read_attributes
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors import VECTOR_SUFFIXES
 from karat.formats.vectors.arrays import ID_NAMES
+from karat.formats.vectors.headers import read_headers
 from karat.formats.vectors.sniffing import holds_vectors
 from karat.gold.annotations import SEPARATOR
 from karat.gold.ordered import aspects_of
@@ -179,13 +180,14 @@ def _sort_in_vectors(path: Path, suffix: str, found: Found) -> None:
 
 
 def _matrices(path: Path) -> tuple[list[str], bool]:
-    """The names of the matrices, and whether there is nothing else but ids."""
-    import numpy as np
-
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as held:  # NumPy leaves a damaged one open
-        ids = next((name for name in ID_NAMES if name in held.files), None)
-        keys = [name for name in held.files if held[name].ndim == 2]
-        return keys, set(held.files) <= {*keys, ids}
+    """Return the names of the matrices, and whether there is nothing else but ids."""
+    keys = [one.key or "" for one in read_headers(path)]
+    if keys == [""]:  # a vector for each id
+        return keys, True
+    with ZipFile(path) as archive:
+        names = {name.removesuffix(".npy") for name in archive.namelist()}
+    ids = next((name for name in ID_NAMES if name in names), None)
+    return keys, names <= {*keys, ids}
 
 
 def _tensors(path: Path) -> tuple[list[str], bool]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from karat.errors import DataError, KaratError
 from karat.formats.source import Source
 from karat.formats.vectors.checks import Raw, check_lengths, the_only_one
-from karat.formats.vectors.headers import array_header
+from karat.formats.vectors.headers import are_single_vectors, array_header, member_headers
 from karat.formats.vectors.metadata import METADATA_NAME, VALUES_NAME, parse_metadata
 from karat.types import Matrix
 from karat.variants import DTYPES, Codes, decode
@@ -83,7 +83,7 @@ def read_npz(source: Source, key: str | None) -> Raw:
         with np.load(file, allow_pickle=False) as held:
             members = held.zip.namelist()
             names = [name.removesuffix(".npy") for name in members if name.endswith(".npy")] or list(held.files)
-            if key is None and len(names) > 1 and _are_single_vectors(held.zip, names):
+            if key is None and are_single_vectors(member_headers(held.zip)):
                 return _by_id(names, [held[name] for name in names], source.name)
             id_name = next((name for name in (f"{key}_ids", *ID_NAMES) if name in names and name != key), None)
             like_ids = [name for name in names if _LIKE_IDS.search(name) and name != key]
@@ -103,16 +103,6 @@ def read_npz(source: Source, key: str | None) -> Raw:
     return Raw(values, None if ids is None else ids_of(ids, f"{source.name}:{id_name}"))
 
 
-def _header(archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    with archive.open(f"{name}.npy") as file:
-        return array_header(file)
-
-
-def _are_single_vectors(archive: zipfile.ZipFile, names: list[str]) -> bool:
-    """Whether every array is one row of numbers."""
-    return all(len(shape) == 1 and dtype.kind in "fiu" for shape, dtype in (_header(archive, name) for name in names))
-
-
 def _by_id(names: list[str], vectors: list[NDArray[Any]], where: str) -> Raw:
     if all(map(_WITHOUT_NAME.match, names)):
         raise DataError(
@@ -127,7 +117,8 @@ def _by_id(names: list[str], vectors: list[NDArray[Any]], where: str) -> Raw:
 
 
 def _refuse_objects(archive: zipfile.ZipFile, name: str, path: str, holds: str) -> None:
-    if f"{name}.npy" in archive.namelist() and _header(archive, name)[1].hasobject:
+    header = member_headers(archive).get(name)
+    if header is not None and header[1].hasobject:
         array = f"a[{name!r}]"
         plain = f"{array}.astype(str)" if holds == "ids" else f"np.stack(list({array}.ravel())).astype('float32')"
         loaded, saved = f"a = dict(np.load({path!r}, allow_pickle=True))", f"np.savez({path!r}, **a)"

@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +14,11 @@ import polars as pl
 from karat.errors import DataError, KaratError, UsageError
 from karat.formats.source import plain_suffix
 
-__all__ = ["Header", "array_header", "read_headers", "reading"]
+__all__ = ["Header", "are_single_vectors", "array_header", "member_headers", "read_headers", "reading"]
 
 _TENSOR_TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "uint8"}
+ArrayHeader = tuple[tuple[int, ...], np.dtype[Any]]
+"""Shape and type of an array."""
 
 
 @dataclass(frozen=True)
@@ -63,25 +65,38 @@ def reading(path: str | Path) -> Iterator[None]:
 
 def _npy_headers(path: Path) -> list[Header]:
     with path.open("rb") as file:
-        return _matrix(None, file)
+        return _matrix(None, *array_header(file))
 
 
 def _npz_headers(path: Path) -> list[Header]:
-    found = []
     with zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            if name.endswith(".npy"):
-                with archive.open(name) as file:
-                    found += _matrix(name.removesuffix(".npy"), file)
+        arrays = member_headers(archive)
+    if are_single_vectors(arrays):
+        (dimensions,), dtype = next(iter(arrays.values()))
+        return [Header(None, len(arrays), dimensions, str(dtype))]
+    return [one for key, header in arrays.items() for one in _matrix(key, *header)]
+
+
+def member_headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
+    """Return the shape and type of each array of an .npz file by its name."""
+    found = {}
+    for name in archive.namelist():
+        if name.endswith(".npy"):
+            with archive.open(name) as file:
+                found[name.removesuffix(".npy")] = array_header(file)
     return found
 
 
-def _matrix(key: str | None, file: Any) -> list[Header]:
-    shape, dtype = array_header(file)
+def are_single_vectors(arrays: Mapping[str, ArrayHeader]) -> bool:
+    """Whether there are several arrays, each one row of numbers, as ``np.savez(path, **{id: vector})`` writes."""
+    return len(arrays) > 1 and all(len(shape) == 1 and dtype.kind in "fiu" for shape, dtype in arrays.values())
+
+
+def _matrix(key: str | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> list[Header]:
     return [Header(key, shape[0], shape[1], str(dtype))] if len(shape) == 2 and dtype.kind in "fiu" else []
 
 
-def array_header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def array_header(file: Any) -> ArrayHeader:
     """Return the shape and type of an array in NumPy's format; the numbers are not read."""
     readers = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
     major, _ = np.lib.format.read_magic(file)
