@@ -204,6 +204,12 @@ def test_an_id_with_a_blank_before_a_number_is_not_read_as_item_rank_and_score(
     assert repr(lines[0].replace(" ", separator)) in caught.value.found
 
 
+def test_words_behind_the_tag_are_no_columns_where_tabs_separate_these(tmp_path: Path) -> None:
+    """NIST's own test file has such lines, and trec_eval reads them."""
+    path = put(tmp_path, "run.trec", "q1\tQ0\td1\t1\t  2.5\ttag\nq1\tQ0\td2\t2\t  1.5\ttag reserved for \n")
+    assert read(path, "run").rows() == [("q1", "d1", 2.5), ("q1", "d2", 1.5)]
+
+
 def test_a_line_too_long_and_a_line_too_short_do_not_make_up_for_each_other(tmp_path: Path) -> None:
     """Counted over the whole file, the separators are as many as there should be."""
     regular = "q1 Q0 d1 1 2.5 tag\n" * 50_000

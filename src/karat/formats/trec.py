@@ -26,11 +26,13 @@ _SHOWN = {
 }
 _NUMBER = {"run": SCORE, "gold": GRADE}
 # A line has exactly as many columns as the format says. trec_eval takes the rest of a run's line for the tag; but then
-# an id with a blank (q01 Q0 kb 031 1 7.39 bm25) is read as item kb with score 1, and nothing tells the two apart.
+# an id with a blank (q01 Q0 kb 031 1 7.39 bm25) is read as item kb with score 1, and nothing tells the two apart. Where
+# tabs separate the six columns, as in NIST's own test file, what follows the tag in the last one is no riddle.
 _PATTERN = {
     "run": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}[^ \t]+[ \t]*$",
     "gold": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}{_WORD}[ \t]*$",
 }
+_BEHIND_THE_TAG = r"^( *[^ \t]+ *(?:\t *[^ \t]+ *){4}\t *[^ \t]+) [^\t]*$"
 _LONGEST_LINE_SHOWN = 80
 
 
@@ -73,7 +75,8 @@ def _read_carefully(source: Source, kind: str) -> pl.DataFrame:
     frame = frame.filter(~pl.col("line").str.contains(r"^[ \t]*(#|$)"))
     if frame.is_empty():
         raise DataError("found no line that holds data", where=source.name, expected=_SHOWN[kind])
-    fields = pl.col("line").str.extract_groups(_PATTERN[kind]).alias("fields")
+    line = pl.col("line").str.replace(_BEHIND_THE_TAG, "$1") if kind == "run" else pl.col("line")
+    fields = line.str.extract_groups(_PATTERN[kind]).alias("fields")
     frame = frame.lazy().with_columns(fields).unnest("fields").collect(engine="streaming")
     frame = frame.rename({"1": QUERY, "2": ITEM, "3": number})
     malformed = frame.filter(pl.col(number).is_null())
