@@ -88,12 +88,12 @@ def outcome(work: Any) -> Any:
         return str(error)
 
 
-@settings(max_examples=15, deadline=None)
 def without_ids(warnings: Sequence[str]) -> list[str]:
     """Examples of ids stand in brackets, and are codes on one side and names on the other."""
     return [re.sub(r" \([^)]*\)", "", warning) for warning in warnings]
 
 
+@settings(max_examples=15, deadline=None)
 @given(cases(), st.sampled_from([None, 1, 3, 5]), st.booleans(), st.booleans())
 def test_every_measure_is_as_by_name(case: Any, k: int | None, graded: bool, as_csr: bool) -> None:
     shown, held, grades = case
