@@ -1,5 +1,7 @@
 """Gold and rankings side by side: the items that judging ranks first, with the gold's grades."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -36,6 +38,18 @@ class TestLists:
         found = answers(GOLD, RUN).golds[""]
         assert [[one.item for one in found.of(row)] for row in range(3)] == [["x"], ["b", "a"], ["y"]]
         assert found.total.tolist() == [1, 3, 1]
+
+    def test_a_histogram_is_of_the_systems_own_scores_without_those_of_a_fallback(self) -> None:
+        """Popularity counts of users whom a model does not know stood among its scores, hundreds of times as large."""
+        truth = as_gold(GOLD)
+        run = as_ranking({"q1": {"x": 0.5, "z": 0.1}, "q2": {"b": 306.0, "c": 250.0}})
+        mixed = listed_ranking(run, truth.sorted_queries, 5, truth).histogram()
+        assert mixed is not None and mixed["edges"][-1] == 306.0 and "fallback_queries" not in mixed
+        served = replace(run, fallback=np.array([str(query) == "q2" for query in run.queries]))
+        own = listed_ranking(served, truth.sorted_queries, 5, truth).histogram()
+        assert own is not None
+        assert (own["edges"][0], own["edges"][-1], sum(own["counts"])) == (0.1, 0.5, 2)
+        assert own["fallback_queries"] == 1
 
     def test_an_order_alone_has_no_scores(self) -> None:
         truth = as_gold(GOLD)

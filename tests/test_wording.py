@@ -38,6 +38,23 @@ def test_percents(share: float, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("share", "expected"),
+    [
+        *((0.858654, "85.9 %"), (0.09999227, "10 %"), (0.200103, "20 %"), (1 / 3, "33.3 %")),
+        *((0.9995, "99.95 %"), (0.9999876, "99.999 %"), (0.0000123, "0.001 %"), (0.0, "0 %"), (1.0, "100 %")),
+        (-0.0512345, "−5.1 %"),
+    ],
+)
+def test_percents_are_rounded_but_never_to_all_or_nothing(share: float, expected: str) -> None:
+    """Hints read '85.8654 %', and ticks of a picture '9.999227 %'."""
+    assert percent(share) == expected
+
+
+def test_percents_with_as_many_decimals_as_are_asked_for() -> None:
+    assert (percent(0.5, 1), percent(0.09999227, 0), percent(0.0512, 2, signed=True)) == ("50.0 %", "10 %", "+5.12 %")
+
+
+@pytest.mark.parametrize(
     ("ci", "expected"),
     [
         (None, 4),

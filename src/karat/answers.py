@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import nan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -48,6 +48,8 @@ class Listed:
     """By query, how many there are in all."""
     ranks: Ints
     """From 1."""
+    fallback: Bools | None = None
+    """Which queries were answered by a fallback, whose scores are on a scale of their own."""
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -64,15 +66,19 @@ class Listed:
         """Which are the first of their query, without a gap above them."""
         return np.asarray(self.ranks == segments_within(self.starts) + 1)
 
-    def histogram(self, bins: int = _BINS) -> dict[str, list[float]] | None:
-        """How many of the scores fall where; None where none is known."""
-        known = np.empty(0) if self.scores is None else self.scores[self.first & np.isfinite(self.scores)]
+    def histogram(self, bins: int = _BINS) -> dict[str, Any] | None:
+        """Count the system's own scores by bins, without those of a fallback; None where none is known."""
+        own = self.first
+        if self.fallback is not None:
+            own = own & ~np.repeat(self.fallback, np.diff(self.starts))
+        known = np.empty(0) if self.scores is None else self.scores[own & np.isfinite(self.scores)]
         if not len(known):
             return None
         low, high = float(known.min()), float(known.max())
         apart = (high - low) / bins > np.spacing(max(abs(low), abs(high)))  # else bins would have no width
         counts, edges = np.histogram(known, bins=bins if apart else 1, range=(low, high))
-        return {"edges": edges.tolist(), "counts": counts.tolist()}
+        left_out = {} if self.fallback is None else {"fallback_queries": int(self.fallback.sum())}
+        return {"edges": edges.tolist(), "counts": counts.tolist()} | left_out
 
     def tuples(self, depth: int | None = None) -> tuple[tuple[str, ...], ...]:
         """The first items alone, query by query; at most ``depth`` of them."""
@@ -171,7 +177,11 @@ def listed_ranking(ranking: Ranking, queries: pl.Series, k: int, gold: Gold, sho
     lengths = dict(zip(ranking.queries.cast(pl.String), np.diff(ranking.starts).tolist(), strict=True))
     names = queries.cast(pl.String)
     total = pl.DataFrame({QUERY: names, IN_ALL: [lengths.get(name, 0) for name in names]})
-    return _listed(rows.join(total, on=QUERY, how="left", maintain_order="left"), names, total[IN_ALL].to_numpy())
+    found = _listed(rows.join(total, on=QUERY, how="left", maintain_order="left"), names, total[IN_ALL].to_numpy())
+    if ranking.fallback is None:
+        return found
+    served = names.is_in(ranking.queries.cast(pl.String).filter(pl.Series(ranking.fallback)).implode())
+    return replace(found, fallback=served.to_numpy())
 
 
 def _further_down(rows: pl.DataFrame, k: int, queries: pl.Series, shown: Listed | None) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from karat.judging import Bench
 from karat.measure import Measure
 from karat.metrics.common import relevant_count, within
 from karat.shared_ids import SharedIds, no_item_in_common
-from karat.wording import count
+from karat.wording import count, percent
 
 __all__ = ["Findings"]
 
@@ -161,7 +161,7 @@ class Findings:
         for k, (retrieved, judged, _) in self.cuts.items() if not self.closed else ():
             share = 1 - judged / retrieved if retrieved else 0.0
             if share > 0:
-                shares[k] = f"{share:.1%} of the top {k}"
+                shares[k] = f"{percent(share, 1)} of the top {k}"
         if shares:
             yield "unjudged items count as not relevant: " + ", ".join(shares.values())
         tied = {k: number for k, (_, _, number) in self.cuts.items() if number}

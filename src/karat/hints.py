@@ -257,7 +257,7 @@ def _is_one(length: float) -> bool:
 
 
 def _signed(share: float) -> str:
-    return f"{100 * share:+.1f} %".replace("-", "−")
+    return percent(share, 1, signed=True)
 
 
 def _table(entry: Entry, name: str) -> Entry:

@@ -256,7 +256,7 @@ class Report:
         }
         return {"measures": measures} | {key: value for key, value in beside.items() if value}
 
-    def _histogram(self, name: str) -> dict[str, list[float]] | None:
+    def _histogram(self, name: str) -> dict[str, Any] | None:
         """Of the scores of its first items."""
         listed = None if self.answers is None else self.answers.systems.get(name)
         return None if listed is None else listed.histogram()

@@ -160,6 +160,8 @@ class Ranking:
     None: not known, as of a file."""
     same_ids: bool = False
     """Its items are of the catalogue that the gold's are of, so that ids cannot be spelled differently."""
+    fallback: Bools | None = None
+    """Which queries something else than the system answered, such as popularity: their scores are not its own."""
 
     def __post_init__(self) -> None:
         freeze(self)

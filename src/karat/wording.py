@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from math import ceil, floor, isnan, log10
+from math import ceil, floor, isclose, isnan, log10
 
 from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Bounds
@@ -34,6 +34,7 @@ _NAMED = 100
 _MANY = 3
 _USUAL_DECIMALS = 4
 _FEWEST_DECIMALS, _MOST_DECIMALS = 3, 6
+_PERCENT_DECIMALS = 1
 _OF_SHARES = 2.0
 """Figures below are shares and the like, of which people expect three decimals."""
 
@@ -49,9 +50,25 @@ def named(ids: Iterable[object], most: int = _NAMED) -> str:
     return ", ".join(map(str, shown[:most])) + (" …" if len(shown) > most else "")
 
 
-def percent(share: float) -> str:
-    """``95 %``, ``99.9 %``."""
-    return f"{100 * share:.6g} %"
+def percent(share: float, decimals: int | None = None, *, signed: bool = False) -> str:
+    """Format a share: ``95 %``, ``99.95 %``, ``85.9 %``.
+
+    Args:
+        share: 0.95 for 95 %.
+        decimals: So many in any case; without it one, without zeros at its end. A value with up to three decimals, such
+            as a level, is not rounded then, and one between 0 and 100 % never becomes 0 or 100.
+        signed: With a plus, where it is positive.
+    """
+    value = 100 * share
+    sign = "+" if signed else ""
+    if decimals is not None:
+        return f"{value:{sign}.{decimals}f} %".replace("-", "−")
+    exact = next((places for places in range(4) if isclose(value, round(value, places), rel_tol=1e-12)), None)
+    places = _PERCENT_DECIMALS if exact is None else exact
+    while exact is None and places < _MOST_DECIMALS and round(value, places) in (0.0, 100.0):
+        places += 1
+    text = f"{value:{sign}.{places}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %".replace("-", "−")
 
 
 def decimals_of(ci: Bounds | None) -> int:

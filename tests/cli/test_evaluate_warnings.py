@@ -70,9 +70,9 @@ def test_queries_that_a_threshold_empties_are_counted(karat: Karat) -> None:
     ("measures", "text"),
     [
         ("rr@1", None),
-        ("rr@2", "25.0% of the top 2"),
-        ("rr@2,ap@4", "25.0% of the top 2, 50.0% of the top 4"),
-        ("rr", "50.0% of the top 10"),
+        ("rr@2", "25.0 % of the top 2"),
+        ("rr@2,ap@4", "25.0 % of the top 2, 50.0 % of the top 4"),
+        ("rr", "50.0 % of the top 10"),
     ],
 )
 def test_the_unjudged_share_is_told(karat: Karat, measures: str, text: str | None) -> None:

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.text import Annotation
+from matplotlib.text import Annotation, Text
 from PIL import Image
 
 from karat.lab.comparison import PairedTimes
@@ -308,6 +308,16 @@ class TestPicture:
             "Not drawn: 1 pruned, 1 failed of 5 settings."
         )
 
+    def test_no_blank_band_is_left_where_all_points_of_a_build_are_on_the_frontier(self) -> None:
+        """Markers of no points stood at the corner of the picture, and room was kept down to there."""
+        for sweep in (grid(1, 4), grid(2, 1), grid()):
+            figure = sweeps_to_figure([sweep])
+            canvas = FigureCanvasAgg(figure)
+            below = axes_of(figure).xaxis.get_tightbbox(canvas.get_renderer())
+            (caption,) = [text for text in figure.findobj(Text) if text.get_text() == figure.get_supxlabel()]
+            assert below is not None
+            assert 0 <= below.y0 - caption.get_window_extent().y1 < 0.05 * figure.bbox.height
+
     def test_equal_sweeps_give_equal_bytes_of_a_whole_picture(self) -> None:
         first, again = sweeps_to_png([grid(2, 3)]), sweeps_to_png([grid(2, 3)])
         assert first == again
@@ -328,6 +338,12 @@ class TestLabelling:
 
     def test_none_where_there_is_no_room(self) -> None:
         assert place_labels([(50, 50)], [(10, 6)], (0, 0, 100, 100), [(0, 0, 100, 100)]) == [None]
+
+    def test_a_line_is_covered_only_where_there_is_no_other_place(self) -> None:
+        everywhere, right = (0.0, 0.0, 100.0, 100.0), (50.0, 0.0, 100.0, 100.0)
+        (beside,) = place_labels([(50, 50)], [(10, 6)], everywhere, avoided=[right])
+        assert beside is not None and beside[0] + 5 <= 50
+        assert place_labels([(50, 50)], [(10, 6)], everywhere, avoided=[everywhere]) != [None]
 
     def test_the_first_choose_first(self) -> None:
         alone = place_labels([(50, 50)], [(10, 6)], (0, 0, 100, 100))

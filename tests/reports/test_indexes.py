@@ -174,8 +174,8 @@ class TestFilters:
         header, rows = filters_table(report_of(x=indexed(filters=parts)))
         assert header == ["index", "filter", "items pass", "queries", "ANN recall", "p95 ms"]
         assert rows == [
-            ["x", "kind=boot", "1,250 (12.5%)", "3", "0.988", "2.50"],
-            ["x", "none", "10,000 (100.0%)", "1", "–", "–"],
+            ["x", "kind=boot", "1,250 (12.5 %)", "3", "0.988", "2.50"],
+            ["x", "none", "10,000 (100.0 %)", "1", "–", "–"],
         ]
 
 

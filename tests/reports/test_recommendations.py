@@ -115,7 +115,7 @@ def test_windows_are_counted_as_by_hand(report: Report) -> None:
         "test": [row for row in rows if row[3] >= second],
     }
     before = {place: {row[place] for row in parts["train"]} for place in (0, 1)}
-    header, cells = windows_table(report)
+    header, cells = windows_table(report.interactions)
     assert header[:4] == ["window", "rows", "users", "items"] and len(header) == 7
     for (name, part), row in zip(parts.items(), cells, strict=True):
         distinct = [{one[place] for one in part} for place in (0, 1)]
@@ -126,14 +126,14 @@ def test_windows_are_counted_as_by_hand(report: Report) -> None:
 
 
 def test_a_log_without_times_has_no_dates() -> None:
-    _, cells = windows_table(recommended("popularity", baseline=None, titles=False, dates=False))
+    _, cells = windows_table(recommended("popularity", baseline=None, titles=False, dates=False).interactions)
     assert [row[0] for row in cells] == ["train", "validation", "test"]
     assert [row[-1] for row in cells] == ["", "", ""]
 
 
 def test_large_counts_have_commas_and_unknown_ones_a_dash(report: Report) -> None:
     windows = {"train": {"rows": 1_234_567, "users": None, "items": 5}}
-    _, cells = windows_table(replace(report, interactions={**report.interactions, "windows": windows}))
+    _, cells = windows_table({**report.interactions, "windows": windows})
     assert cells == [["train", "1,234,567", "–", "5", "–", "–", ""]]
 
 
@@ -405,7 +405,11 @@ class TestMarkdown:
         by_tier = [title.split()[0] for title in titles if "by tier" in title]
         assert by_tier == ["ndcg@5", "recall(rel=4)@5", "ndcg@10", "recall(rel=4)@10"]
         assert titles[-1].startswith(f"Which share of the first {whole.exposures['popularity'].k} recommendations")
-        for table in (windows_table(whole), tiers_table(whole, "recall(rel=4)@10", ends=True), exposure_table(whole)):
+        for table in (
+            windows_table(whole.interactions),
+            tiers_table(whole, "recall(rel=4)@10", ends=True),
+            exposure_table(whole),
+        ):
             for row in table[1]:
                 assert f"| {' | '.join(row)} |" in text
         for line in ("activity: low at most 12", "warning: not shown to be better than popularity on ndcg@5: recent"):

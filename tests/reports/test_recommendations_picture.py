@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -100,6 +101,19 @@ class TestWords:
             "Recall: recall(rel=4)",
         ):
             assert part in told
+
+    def test_ticks_of_a_catalogue_that_tens_do_not_divide_are_rounded_and_apart(self, report: Report) -> None:
+        """'9.999227 %20.0103 %' stood under the axis, each label over the next."""
+        edges = (0.0999922, 0.200103, 0.299984, 0.400094, 0.499976, 0.51, 0.700078, 0.79996, 0.90007, 1.0)
+        uneven = {name: replace(one, edges=edges) for name, one in report.exposures.items()}
+        assert all(len(one.recommended) == len(edges) for one in uneven.values())
+        figure = to_recommenders_figure(replace(report, exposures=uneven))
+        FigureCanvasAgg(figure).draw()
+        labels = sorted(figure.axes[1].get_xticklabels(), key=lambda label: label.get_position()[0])
+        texts = ["10 %", "20 %", "30 %", "40 %", "51 %", "70 %", "80 %", "90 %", "100 %"]
+        assert [label.get_text() for label in labels] == texts
+        boxes = [label.get_window_extent() for label in labels]
+        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
     def test_words_stay_on_the_page(self, report: Report) -> None:
         check_inside(to_recommenders_figure(report))

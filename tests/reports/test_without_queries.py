@@ -70,7 +70,7 @@ def test_what_is_logged_has_no_queries(reports: tuple[Report, Report]) -> None:
 def test_quantiles_are_shown_where_they_were_asked_for(reports: tuple[Report, Report]) -> None:
     known = {name: {"ap": {"at": {"0.05": 0.25, "0.5": None}, "relative_error": 2.0**-12}} for name in "ab"}
     report = replace(reports[1], quantiles=known)
-    note = "Scores at shares of the queries; counted after rounding, off by 0.02% at most."
+    note = "Scores at shares of the queries; counted after rounding, off by 0.02 % at most."
     assert "| measure | system | 5 % | 50 % |" in to_markdown(report) and "| ap | b | 0.2500 | – |" in to_markdown(
         report
     )

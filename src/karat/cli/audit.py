@@ -89,8 +89,10 @@ def _print_audit(found: "Audit") -> None:
 
 
 def _lines(found: "Audit") -> Iterator[str]:
+    from karat.wording import percent
+
     times, ties, catalogue = found.times, found.ties, found.catalogue
-    yield f"{found.rows:,} rows; {_percent(found.sparsity, 2)} of the pairs of a user and an item have none"
+    yield f"{found.rows:,} rows; {percent(found.sparsity, 2)} of the pairs of a user and an item have none"
     if times is not None:
         first, last = times.first_date or f"{times.first:,}", times.last_date or f"{times.last:,}"
         length = f" ({times.days:,.0f} days)" if times.days is not None and times.days >= 2 else ""
@@ -100,11 +102,13 @@ def _lines(found: "Audit") -> Iterator[str]:
         yield f"catalogue: {catalogue.n:,} items, {never}; Gini over all {catalogue.gini:.3f}"
     yield f"repeated: {found.duplicate_pairs:,} rows of a pair, {found.exact_duplicates:,} in full"
     if ties is not None:
-        shares = [_percent(part / found.rows) for part in (ties.rows, ties.rows_within_users)]
+        shares = [percent(part / found.rows, 1) for part in (ties.rows, ties.rows_within_users)]
         yield f"equal times: {shares[0]} of rows, {shares[1]} within a user; at most {ties.largest:,} at once"
 
 
 def _sides(found: "Audit") -> Iterator[list[str]]:
+    from karat.wording import percent
+
     both = found.users, found.items
     yield ["number", *(f"{side.n:,}" for side in both)]
     yield ["rows of each: fewest", *(f"{side.rows.min:,}" for side in both)]
@@ -112,24 +116,22 @@ def _sides(found: "Audit") -> Iterator[list[str]]:
     yield ["  mean", *(f"{side.rows.mean:,.1f}" for side in both)]
     yield ["  most", *(f"{side.rows.max:,}" for side in both)]
     yield ["Gini", *(f"{side.gini:.3f}" for side in both)]
-    yield ["share of rows of the top 20 %", *(_percent(side.top_share) for side in both)]
+    yield ["share of rows of the top 20 %", *(percent(side.top_share, 1) for side in both)]
     yield [f"cold: fewer than {found.cold:,} rows", *(f"{side.cold:,}" for side in both)]
-    yield ["  share", *(_percent(side.cold_share) for side in both)]
-
-
-def _percent(share: float, decimals: int = 1) -> str:
-    return f"{100 * share:.{decimals}f} %"
+    yield ["  share", *(percent(side.cold_share, 1) for side in both)]
 
 
 def _bars(found: "Audit") -> Iterator[list[str]]:
     """A row a rating, with a bar as long as its share of the commonest."""
+    from karat.wording import percent
+
     bins = found.ratings.histogram if found.ratings is not None else ()
     most = max((one.count for one in bins), default=1)
     for one in bins:
         name = f"{one.low:g}" if one.low == one.high else f"{one.low:.4g} to {one.high:.4g}"
         whole, part = divmod(round(one.count / most * _BAR * 8), 8)
         bar = ("█" * whole + _EIGHTHS[part]).rstrip()
-        yield [name, f"{one.count:,}", _percent(one.count / found.rows), bar]
+        yield [name, f"{one.count:,}", percent(one.count / found.rows, 1), bar]
 
 
 def _print_future(found: "Audit") -> None:
@@ -151,7 +153,9 @@ def _print_future(found: "Audit") -> None:
 
 
 def _unseen(part: int, whole: int) -> list[str]:
-    return [f"{part:,}", _percent(part / whole) if whole else "–"]
+    from karat.wording import percent
+
+    return [f"{part:,}", percent(part / whole, 1) if whole else "–"]
 
 
 def _median(value: float) -> str:

@@ -205,8 +205,10 @@ def _print(records: "Sequence[dict[str, Any]]", *, several: bool) -> None:
 
 
 def _cells(window: "Mapping[str, Any]") -> list[str]:
+    from karat.wording import percent
+
     numbers = [f"{window[name]:,}" for name in ("users", "cold_users", "items", "cold_items")]
-    return [f"{window['rows']:,}", f"{100 * window['share']:.1f} %", *numbers, *(_day(window, end) for end in _ENDS)]
+    return [f"{window['rows']:,}", percent(window["share"], 1), *numbers, *(_day(window, end) for end in _ENDS)]
 
 
 _ENDS = (("from", "first"), ("to", "last"))

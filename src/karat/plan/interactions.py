@@ -19,6 +19,7 @@ from karat.interactions.log import Log
 from karat.interactions.reading import read_log
 from karat.interactions.split import Split, Window
 from karat.interactions.splitting import check_options, counts, split_log
+from karat.interactions.splitting.moments import written_moment
 from karat.interactions.task import Facts, Sampled, Task
 from karat.interactions.tiers import Tiers, describe
 from karat.plan import GOLD_KINDS
@@ -141,6 +142,7 @@ class InteractionsGold(GoldTable):
             "fit_on": self.fit_on,
             "split": dict(split.how),
             "cutoffs": dict(split.cutoffs),
+            "cutoff_times": {name: written_moment(at, split.log.unit) for name, at in split.cutoffs.items()},
             "windows": counts(split),
             "catalogue": {"kind": self._catalogue(items), "items": int(task.in_catalogue.sum())},
             "candidates": "whole catalogue" if self.candidates is None else self.candidates.model_dump(),

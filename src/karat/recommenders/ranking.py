@@ -51,6 +51,7 @@ class Recommended:
             self.scores[held],
             source,
             same_ids=True,
+            fallback=self.cold.copy() if self.fallback == "popularity" and self.cold.any() else None,
         )
 
     def notes(self, looked_at: int | None = None) -> list[str]:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from karat.reports.charts.from_form.reading import Form, idle_systems, labels_of, less_is_better, level_of
-from karat.reports.html.sections import headline_labels, headline_of, slices_of, verdicts_of, who_of
+from karat.reports.html.sections import headline_labels, headline_of, verdicts_of, who_of
+from karat.reports.html.slices import slices_of
 from karat.reports.table import Table
 from karat.wording import count, difference_shown, percent
 

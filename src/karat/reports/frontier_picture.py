@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from io import BytesIO
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from karat.reports.drawing import COLOURS, MARKERS, fitted, own_style
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sweeps_to_figure", "sweeps_to_png"]
 
-_SIZE = (7.2, 4.4)
+_SIZE = (7.2, 4.8)
 _TITLE, _TEXT, _SMALL = 10.0, 8.0, 6.5
 _POINTS = 72.0
 _LOG_FROM = 6.0
@@ -29,6 +30,7 @@ _OUTCOMES = {
 }
 _HALF, _RING, _GAP = 3.2, 12.0, 4.2
 """In points: half the size of a marker, the whole of the ring around one, and from its middle to a label."""
+_STEP = 4.0
 
 
 def sweeps_to_png(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = (), *, dpi: int = 150) -> bytes:
@@ -71,8 +73,9 @@ def _drawn(sweeps: Sequence["Sweep"], by: Sequence["Cost"]) -> "Figure":
     figure.supxlabel("\n".join(caption), x=0.015, ha="left", fontsize=_SMALL, color=_DARK)
     canvas.draw()  # type: ignore[no-untyped-call]
     figure.set_layout_engine("none")  # it is laid out, and labels stand where there is room
-    ringed_ids = [id(point) for choice in chosen for point in (choice.point, *choice.rivals)]
-    _add_labels(axes, lines, ringed_ids, on_frontier)
+    first = [id(choice.point) for choice in chosen]
+    ringed_ids = {*first, *(id(rival) for choice in chosen for rival in choice.rivals)}
+    _add_labels(axes, lines, [*first, *on_frontier], ringed_ids)
     return figure
 
 
@@ -126,9 +129,7 @@ def _dress(axes: "Axes", sweeps: Sequence["Sweep"]) -> None:
 def _draw_line(axes: "Axes", line: Line, on_frontier: Collection[int]) -> None:
     """Points on the frontier are filled, others hollow; intervals as fine bars."""
     colour, marker = COLOURS[line.place % len(COLOURS)], MARKERS[line.place % len(MARKERS)]
-    axes.plot(
-        *_places(sorted(line.points, key=lambda point: _places([point]))), color=colour, linewidth=0.9, alpha=0.55
-    )
+    axes.plot(*_places(_by_time(line)), color=colour, linewidth=0.9, alpha=0.55)
     fine: Any = {"colors": colour, "linewidth": 0.7, "alpha": 0.4}
     upright = [point for point in line.points if point.recall_ci]
     lying = [point for point in line.points if point.p95 and point.p95.ci]
@@ -137,8 +138,11 @@ def _draw_line(axes: "Axes", line: Line, on_frontier: Collection[int]) -> None:
     lefts, rights = ([point.p95.ci[end] for point in lying if point.p95 and point.p95.ci] for end in (0, 1))
     axes.hlines(_places(lying)[1], lefts, rights, **fine)
     for filled in (True, False):
+        marked = [point for point in line.points if (id(point) in on_frontier) is filled]
+        if not marked:  # an empty line that is not clipped counts as a point at the corner, for which room is kept
+            continue
         axes.plot(
-            *_places([point for point in line.points if (id(point) in on_frontier) is filled]),
+            *_places(marked),
             marker=marker, markersize=5.0, markerfacecolor=colour if filled else "white", markeredgecolor=colour,
             markeredgewidth=0.9, linestyle="none", zorder=4, clip_on=False,
         )  # fmt: skip
@@ -176,23 +180,24 @@ def _draw_limits(axes: "Axes", sweeps: Sequence["Sweep"]) -> None:
             )  # fmt: skip
 
 
-def _add_labels(axes: "Axes", lines: Sequence[Line], chosen: Sequence[int], others: Sequence[int]) -> None:
-    """Those chosen and those on the frontier find their place first; a fine line leads to a label that is far off."""
+def _add_labels(axes: "Axes", lines: Sequence[Line], first: Sequence[int], ringed: Collection[int]) -> None:
+    """Label the points, those that come ``first`` before the others; a fine line leads to a label that is far off."""
     from matplotlib.patheffects import withStroke
 
-    order = {key: place for place, key in enumerate(dict.fromkeys([*chosen, *others]))}
+    order = {key: place for place, key in enumerate(dict.fromkeys(first))}
     shown = [(line, point) for line in lines for point in line.points]
     scale = _POINTS / axes.figure.dpi
     spots = {id(point): _spot(axes, point, scale) for _, point in shown}
     taken = [_extent(text.get_window_extent(), scale) for text in axes.texts]
-    taken += [_around(spot, 0.55 * _RING if key in chosen else _HALF) for key, spot in spots.items()]
+    taken += [_around(spot, 0.55 * _RING if key in ringed else _HALF) for key, spot in spots.items()]
     if len(shown) > MOST_LABELS:
         shown = [(line, point) for line, point in shown if id(point) in order]
     shown.sort(key=lambda pair: order.get(id(pair[1]), len(order)))
     texts = [label_of(line, point) for line, point in shown]
     sizes = [(_wide(text, _SMALL) + 1.0, _SMALL) for text in texts]
     wanted = [spots[id(point)] for _, point in shown]
-    places = place_labels(wanted, sizes, _extent(axes.bbox.padded(6), scale), taken, gap=_GAP)
+    drawn = [box for line in lines for box in _along([spots[id(point)] for point in _by_time(line)])]
+    places = place_labels(wanted, sizes, _extent(axes.bbox.padded(6), scale), taken, gap=_GAP, avoided=drawn)
     for (line, point), spot, text, place in zip(shown, wanted, texts, places, strict=True):
         if place is None or not text:
             continue
@@ -206,6 +211,20 @@ def _add_labels(axes: "Axes", lines: Sequence[Line], chosen: Sequence[int], othe
             arrowprops={"arrowstyle": "-", "linewidth": 0.5, "color": colour, "shrinkB": 3} if far else None,
             path_effects=[withStroke(linewidth=1.6, foreground="white")],
         )  # fmt: skip
+
+
+def _by_time(line: Line) -> list["Point"]:
+    return sorted(line.points, key=lambda point: _places([point]))
+
+
+def _along(spots: Sequence[tuple[float, float]]) -> list[Box]:
+    """Return small boxes that cover the line through these spots."""
+    found = []
+    for (x, y), (to_x, to_y) in pairwise(spots):
+        steps = max(1, int(max(abs(to_x - x), abs(to_y - y)) / _STEP))
+        ways = (step / steps for step in range(steps + 1))
+        found += [_around((x + way * (to_x - x), y + way * (to_y - y)), 1.0) for way in ways]
+    return found
 
 
 def _spot(axes: "Axes", point: "Point", scale: float) -> tuple[float, float]:

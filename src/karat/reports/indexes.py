@@ -7,7 +7,7 @@ from karat.report import Report
 from karat.reports.table import Table
 from karat.stability import Spread
 from karat.timing.summary import Latency
-from karat.wording import count
+from karat.wording import count, percent
 
 __all__ = ["filters_table", "index_lines", "index_table", "latency_table", "stability_table", "without"]
 
@@ -88,7 +88,7 @@ def filters_table(report: Report) -> Table:
         [
             name,
             part.filter,
-            f"{part.items:,} ({part.selectivity:.1%})",
+            f"{part.items:,} ({percent(part.selectivity, 1)})",
             f"{part.queries:,}",
             "–" if part.recall != part.recall else f"{part.recall:.3f}",
             _milliseconds(part.p95_ms / _KILO),

@@ -11,20 +11,25 @@ _SIDES: tuple[Spot, ...] = ((1, -1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0), 
 _AWAY = (1.0, 2.2, 4.0, 6.5, 9.5, 13.0)
 """How far from its point a label may stand, in units of the gap."""
 _APART = 0.6
+_NEARBY = 16
+"""So many of the nearest free places are looked at for one that covers no line."""
 
 
 def place_labels(
-    spots: Sequence[Spot], sizes: Sequence[Spot], within: Box, taken: Sequence[Box] = (), *, gap: float = 4.0
-) -> list[Spot | None]:
+    spots: Sequence[Spot], sizes: Sequence[Spot], within: Box, taken: Sequence[Box] = (), *, gap: float = 4.0,
+    avoided: Sequence[Box] = (),
+) -> list[Spot | None]:  # fmt: skip
     """The middle of each label, as near to its spot as there is room; None where there is none. The first choose first.
 
     ``sizes`` are widths and heights, ``taken`` is what must not be covered, the points among it; ``gap`` is from a spot
-    to its label.
+    to its label. What is ``avoided`` is covered only where there is no other place nearby.
     """
     blocked = list(taken)
     placed: list[Spot | None] = []
     for spot, size in zip(spots, sizes, strict=True):
-        chosen = next((one for one in _candidates(spot, size, gap) if _free(_box(one, size), within, blocked)), None)
+        free = [one for one in _candidates(spot, size, gap) if _free(_box(one, size), within, blocked)]
+        clear = (one for one in free[:_NEARBY] if _free(_box(one, size), within, avoided))
+        chosen = next(clear, free[0] if free else None)
         if chosen is not None:
             blocked.append(_box(chosen, (size[0] + 2 * _APART, size[1] + 2 * _APART)))
         placed.append(chosen)

@@ -8,6 +8,7 @@ from karat.reports.comparison import changes_table, comparison_table, losses_of,
 from karat.reports.partial import missed_table, notes_of, quality_table, shown_queries
 from karat.reports.quantiles import quantiles_note, quantiles_table
 from karat.reports.recommendations import (
+    cutoffs_told,
     empty_tiers_told,
     exposure_table,
     ranges_told,
@@ -78,7 +79,9 @@ def _who(report: Report) -> str:
 def _log(report: Report) -> Iterator[str]:
     """What was held out of which log."""
     yield from ("### The log", "", escaped(split_told(report.interactions)), "")
-    yield from markdown_table(*windows_table(report), text=(0, 6))
+    if cutoffs_told(report.interactions):
+        yield from (f"Cut-off times: {escaped(cutoffs_told(report.interactions))}", "")
+    yield from markdown_table(*windows_table(report.interactions), text=(0, 6))
     yield from ("", "new: of whom training has nothing.", "", "### Measures", "")
 
 

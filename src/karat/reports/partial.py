@@ -10,7 +10,7 @@ from karat.report import Report
 from karat.reports.console import console, print_first_fitting, print_table
 from karat.reports.indexes import without
 from karat.reports.table import Table
-from karat.wording import count
+from karat.wording import count, percent
 
 __all__ = ["Shown", "missed_table", "notes_of", "print_partial", "quality_table", "shown_queries"]
 
@@ -175,7 +175,7 @@ def _missed_row(one: Missed) -> list[str]:
         one.group,
         f"{one.queries:,}",
         f"{one.lacking:,} of {one.results:,}",
-        _percent(one.share),
+        percent(one.share, 1),
         instead,
     ]
 
@@ -185,9 +185,9 @@ def notes_of(report: Report, system: str) -> Iterator[str]:
     partial = report.partials[system]
     total = partial.whole + partial.some + partial.none
     if total:
-        whole, some, none = (_percent(one / total) for one in (partial.whole, partial.some, partial.none))
+        whole, some, none = (percent(one / total, 1) for one in (partial.whole, partial.some, partial.none))
         yield f"Of {total:,} results of {system}, {whole} have all keywords of their query, {some} some, {none} none"
-    by_group = ", ".join(f"{one.name} {_percent(one.share)}" for one in partial.groups if one.results)
+    by_group = ", ".join(f"{one.name} {percent(one.share, 1)}" for one in partial.groups if one.results)
     if by_group:
         yield f"Lacking by group: {by_group}"
     if partial.look_alikes:
@@ -198,10 +198,10 @@ def notes_of(report: Report, system: str) -> Iterator[str]:
         yield f"Look-alikes, most alike though not relevant: {told}"
     alike = partial.alike
     if alike is not None and alike.others is not None:
-        right = "" if alike.relevant is None else f", relevant ones {_percent(alike.relevant)}"
+        right = "" if alike.relevant is None else f", relevant ones {percent(alike.relevant, 1)}"
         yield (
-            f"Results that are not relevant share {_percent(alike.others)} of the query's keywords in groups "
-            f"that do not count ({', '.join(alike.groups)}){right}, any item {_percent(alike.anything)}"
+            f"Results that are not relevant share {percent(alike.others, 1)} of the query's keywords in groups "
+            f"that do not count ({', '.join(alike.groups)}){right}, any item {percent(alike.anything, 1)}"
         )
 
 
@@ -215,10 +215,6 @@ def quality_table(report: Report) -> Table | None:
         for method, one in found.items()
     ]
     return ["method", "precision", "recall", "F1", "wholly right", "texts"], rows
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def _figure(value: float | None) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from karat.reports.table import Table
-from karat.wording import NOTHING
+from karat.wording import NOTHING, percent
 
 __all__ = ["quantiles_note", "quantiles_table"]
 
@@ -16,7 +16,7 @@ def quantiles_table(known: Known, labels: Iterable[str], titled: Callable[[str],
     """One row a measure and system."""
     entries = [(label, name, of[label]["at"]) for label in labels for name, of in known.items() if label in of]
     shares = entries[0][2] if entries else ()
-    header = ["measure", "system", *(f"{float(share) * 100:g} %" for share in shares)]
+    header = ["measure", "system", *(percent(float(share)) for share in shares)]
     return header, [
         [titled(label), name, *(NOTHING if value is None else f"{value:.4f}" for value in at.values())]
         for label, name, at in entries
@@ -26,5 +26,5 @@ def quantiles_table(known: Known, labels: Iterable[str], titled: Callable[[str],
 def quantiles_note(known: Known) -> str:
     """What they are, and how far they may be off."""
     error = max(one["relative_error"] for of in known.values() for one in of.values())
-    rounded = f"; counted after rounding, off by {error:.2%} at most" if error else ""
+    rounded = f"; counted after rounding, off by {percent(error, 2)} at most" if error else ""
     return f"Scores at shares of the queries{rounded}."

@@ -16,6 +16,7 @@ from karat.wording import ITEM_SLICES, estimate_shown, figure_shown, percent
 __all__ = [
     "below_chance",
     "board",
+    "cutoffs_told",
     "empty_tiers_told",
     "exposure_table",
     "print_recommendations",
@@ -39,7 +40,9 @@ def print_recommendations(report: Report) -> None:
     """On standard output: the log, every system, the first measure beside the baseline and in every tier, exposure."""
     screen = console()
     screen.print(split_told(report.interactions))
-    print_parted(*windows_table(report), fixed=1)
+    if cutoffs_told(report.interactions):
+        screen.print(f"cut-off times: {cutoffs_told(report.interactions)}")
+    print_parted(*windows_table(report.interactions), fixed=1)
     print()
     print_parted(*board(report, ends=True), fixed=1)
     if report.how is not None:
@@ -131,14 +134,25 @@ def split_told(about: Mapping[str, Any]) -> str:
     return f"{kind} split, held against {about['window']}, fitted on {learnt}; candidates: {candidates}"
 
 
-def windows_table(report: Report) -> Table:
-    """Rows, users and items of each window of the log, and those of whom training has nothing."""
+def windows_table(about: Mapping[str, Any]) -> Table:
+    """Return rows, users and items of each window of the log, and those of whom training has nothing.
+
+    Args:
+        about: ``interactions`` of a report, or of its JSON form.
+    """
     rows = []
-    for name, one in report.interactions["windows"].items():
+    for name, one in about["windows"].items():
         cells = [f"{one[key]:,}" if one.get(key) is not None else "–" for key in ("rows", "users", "items")]
         cold = ["–", "–"] if name == "train" else [f"{one[key]:,}" for key in ("cold_users", "cold_items")]
         rows.append([name, *cells, *cold, _span(one)])
     return ["window", "rows", "users", "items", "new users", "new items", "from – to"], rows
+
+
+def cutoffs_told(about: Mapping[str, Any]) -> str:
+    """``validation from 2023-03-17T16:10:03Z, test from …``; empty where the log is not split by time."""
+    times = about.get("cutoff_times") or {}
+    at = {name: times.get(name) or f"time {cutoff:,}" for name, cutoff in (about.get("cutoffs") or {}).items()}
+    return ", ".join(f"{name} from {time}" for name, time in at.items())
 
 
 def _span(one: Mapping[str, Any]) -> str:
@@ -198,16 +212,12 @@ def exposure_table(report: Report) -> Table:
     nearest = (min(range(len(first.edges)), key=lambda place: abs(first.edges[place] - share)) for share in _SHARES)
     places = list(dict.fromkeys(nearest))
     for name, one in report.exposures.items():
-        shares = [_percent(sum(one.recommended[: place + 1])) for place in places]
+        shares = [percent(sum(one.recommended[: place + 1]), 0) for place in places]
         rows.append([name, *shares, f"{one.distinct:,}"])
-    taken = [_percent(sum(first.taken[: place + 1])) for place in places]
+    taken = [percent(sum(first.taken[: place + 1]), 0) for place in places]
     rows.append(["(training)", *taken, f"of {first.catalogue:,}"])
-    header = [f"top {_percent(first.edges[place])}" for place in places]
+    header = [f"top {percent(first.edges[place], 0)}" for place in places]
     return ["system", *header, "different items"], rows
-
-
-def _percent(share: float) -> str:
-    return percent(round(share, 2))
 
 
 def below_chance(report: Report, label: str) -> Iterator[str]:

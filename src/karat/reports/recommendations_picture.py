@@ -35,6 +35,8 @@ __all__ = ["to_recommenders_figure", "to_recommenders_png"]
 _MOST_CUTS = 3
 _WIDEST = 0.5
 """Of the page, at most, are names of slices."""
+_TICKS_APART = 0.06
+"""As a share of the axis: nearer ticks would have labels that overlap."""
 _ROW, _POINT, _EXPOSURE, _PANEL = 0.1, 0.045, 2.2, 1.9
 """In inches: the space about a slice, a system in it, what is exposed, and a panel by cut-off."""
 
@@ -153,7 +155,11 @@ def _draw_exposure(figure: "SubFigure", report: Report) -> None:
     plain(axes)
     axes.set_xlim(0.0, 1.0)
     axes.set_ylim(0.0, 1.02)
-    axes.set_xticks(edges, [percent(edge) for edge in edges])
+    ticks: list[float] = []
+    for edge in reversed(edges):
+        if not ticks or ticks[-1] - edge >= _TICKS_APART:
+            ticks.append(edge)
+    axes.set_xticks(ticks, [percent(edge, 0) for edge in ticks])
     axes.tick_params(labelsize=SMALL, length=3, color="#888888")
     axes.set_xlabel("catalogue, most popular in training first", fontsize=SMALL)
     axes.set_ylabel("share", fontsize=SMALL)

@@ -5,6 +5,7 @@ from math import isnan
 from karat.hygiene import Hygiene
 from karat.report import Report
 from karat.reports.table import Table
+from karat.wording import percent
 
 __all__ = ["hygiene_rows", "spaces_table"]
 
@@ -47,6 +48,6 @@ def hygiene_rows(space: Hygiene) -> list[list[str]]:
         ["nearly equal", f"{space.near_duplicates:,} of {space.looked_at:,} looked at"],
         ["mean cosine", "–" if isnan(space.mean_similarity) else f"{space.mean_similarity:.4f}"],
         [f"hubs (among {space.hub_k} nearest)", f"skew {space.hub_skew:.2f}; {hubs}"],
-        ["never found", f"{space.never_found:.1%}"],
+        ["never found", percent(space.never_found, 1)],
     ]
-    return rows + [[f"tied at {k}", f"{share:.1%} of the queries"] for k, share in space.tied_at.items()]
+    return rows + [[f"tied at {k}", f"{percent(share, 1)} of the queries"] for k, share in space.tied_at.items()]

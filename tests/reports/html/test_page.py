@@ -17,9 +17,12 @@ from karat.report import Report
 from karat.reports.html import Details, html_of, page_of, to_html
 from karat.reports.html.cases import cases_of
 from karat.reports.html.rendering import embedded, script, shown, style
-from karat.reports.html.sections import headline_of, slices_of, verdicts_of
+from karat.reports.html.sections import headline_of, verdicts_of
+from karat.reports.html.slices import slice_tables, slices_of
+from karat.reports.recommendations import windows_table
 from tests.reports.html.unpacking import pieces
 from tests.reports.small import HOSTILE, small
+from tests.reports.test_recommendations import recommended
 
 SAMPLES = karat.__path__[0] + "/samples"
 
@@ -100,6 +103,22 @@ class TestPage:
     def test_equal_reports_give_equal_pages(self, movies: Outcome) -> None:
         assert to_html(movies.report) == to_html(movies.report)
 
+    def test_a_log_is_shown_with_its_windows_cutoff_times_and_candidates(self) -> None:
+        report = recommended()
+        page = Elements(to_html(report))
+        assert page.sections()[:4] == ["verdicts", "headline", "log", "slices"]
+        text = " ".join(" ".join(page.texts).split())
+        about = report.interactions
+        assert all(time in text for time in about["cutoff_times"].values())
+        assert set(about["cutoff_times"]) == {"validation", "test"}
+        assert "candidates: 40 items of the items file, less what a user took in training" in text
+        for row in windows_table(about)[1]:
+            assert " ".join(row) in text
+
+    def test_a_log_without_times_has_no_cutoffs(self) -> None:
+        text = to_html(recommended("popularity", baseline=None, titles=False, dates=False))
+        assert "Random split, " in text and "Cut-off times" not in text
+
     def test_every_form_of_report_has_a_page(self) -> None:
         plain = karat.compare({"q": {"a": 1}}, {"one": {"q": ["a"]}, "two": {"q": ["b"]}}, ["rr"])
         page = to_html(plain)
@@ -156,6 +175,41 @@ class TestTables:
         gains = [row.gain for row in rows]
         assert gains == sorted(gains)
         assert len(rows) == 8
+
+    def test_every_measure_that_slices_have_has_a_table_of_them(self) -> None:
+        """The page showed the first measure alone."""
+        report = recommended()
+        tables, cut = slice_tables(report.as_json(), list(report.headline), (), 10**6)
+        known = {label for part in report.slices for of in part.estimates.values() for label in of}
+        assert {table.label for table in tables} == known and cut == 0
+        assert [table.full for table in tables] == [True, *[False] * (len(tables) - 1)]
+        for table in tables:
+            means = {part.name: part.estimates for part in report.slices}
+            assert {name for name, _, _ in table.rows} == set(means)
+            for name, n, cells in table.rows:
+                over = sorted({means[name][system][table.label].n for system in table.systems})
+                assert n == "–".join(f"{one:,}" for one in dict.fromkeys([over[0], over[-1]]))
+                for system, cell in zip(table.systems, cells, strict=True):
+                    estimate = means[name][system][table.label]
+                    if estimate.n:
+                        assert next(numbers_in(cell.mean)) == pytest.approx(estimate.mean, abs=6e-4)
+        page = to_html(report)
+        for label in known:
+            assert f'aria-label="Slices: {label}"' in page
+
+    def test_slices_that_do_not_fit_are_counted_and_where_they_are_is_said(self) -> None:
+        """They were dropped by a budget of bytes without a word."""
+        form = recommended().as_json()
+        assert form["slices"]
+        form["slices"] = [
+            {**part, "slice": f"{part['slice']} {number}"} for part in form["slices"] for number in range(90)
+        ]
+        every = len({row.slice for row in slices_of(form, form["headline"][0])})
+        page = page_of(form, None)
+        found = re.search(r"The tables have the (\d+) worst of ([\d,]+) slices of each measure\. ([^<]*)<", page)
+        assert found is not None
+        assert int(found[1]) < every and found[2] == f"{every:,}" and "JSON" in found[3] and "CSV" in found[3]
+        assert len(page.encode()) < 400_000
 
     def test_failures_come_first(self) -> None:
         order = ["pass", "fail", "unsure"]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from karat.interactions.audit.times import Future, Ties, Times
 from karat.interactions.splitting.moments import written_moment
-from karat.wording import count
+from karat.wording import count, percent
 
 if TYPE_CHECKING:
     from karat.interactions.audit import Audit, Catalogue, Ratings
@@ -37,7 +37,7 @@ def warnings_of(found: "Audit") -> Iterator[str]:
 
 
 def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "none"
+    return percent(part / whole, 1) if whole else "none"
 
 
 def _when(time: int, unit: str) -> str:
@@ -82,7 +82,7 @@ def _of_ratings(ratings: "Ratings") -> Iterator[str]:
         )
     if ratings.high_share >= _MOSTLY:
         yield (
-            f"{100 * ratings.high_share:.1f} % of ratings are {ratings.high_from:g} or more: people rate what they "
+            f"{percent(ratings.high_share, 1)} of ratings are {ratings.high_from:g} or more: people rate what they "
             "like, and such a threshold hardly tells good from bad"
         )
 
@@ -101,7 +101,7 @@ def _of_ties(ties: Ties, unit: str, rows: int, future: Future) -> Iterator[str]:
     if ties.largest > least * rows:
         yield (
             f"{ties.largest:,} rows ({_share(ties.largest, rows)}) have one time, {_when(ties.largest_at, unit)}: more "
-            f"than a window of {100 * least:g} % can hold, and equal times are never parted"
+            f"than a window of {percent(least)} can hold, and equal times are never parted"
         )
     if ties.bulk_users:
         users = count(ties.bulk_users, "user has", "users have")

@@ -4,6 +4,7 @@ import numpy as np
 
 from karat.interactions.log import Log
 from karat.interactions.split import WINDOWS, Parts
+from karat.wording import percent
 
 __all__ = ["learnt_later"]
 
@@ -20,5 +21,5 @@ def learnt_later(log: Log, part: Parts, why: str, what: str) -> str | None:
     if not tested.size or not (training > tested.min()).any():
         return None
     middle = np.partition(tested, tested.size // 2)[tested.size // 2]
-    later = 100 * np.count_nonzero(training > middle) / training.size
-    return f"{why}: models learn from what {what} ({later:.1f} % of training is later than half of the test rows)"
+    later = np.count_nonzero(training > middle) / training.size
+    return f"{why}: models learn from what {what} ({percent(later, 1)} of training is later than half of the test rows)"

@@ -106,7 +106,7 @@ def decimals_for(values: list[float]) -> int:
 def numbers_shown(values: list[float], *, shares: bool = False) -> list[str]:
     """With equal decimals and a real minus; thousands in groups; very large and very small ones by power of ten."""
     if shares:
-        return [percent(value).replace("-", "−") for value in values]
+        return [percent(value) for value in values]
     if not values:
         return []
     largest = max(map(abs, values))

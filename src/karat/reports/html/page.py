@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from karat.reports.html.details import LONGEST_TEXT, Details
 from karat.reports.html.figures import Form
 from karat.reports.html.packing import Packed, pack
 from karat.reports.html.rendering import embedded, rendered
+from karat.reports.html.slices import SliceTable, slice_tables, slices_of
 from karat.wording import ITEM_SLICES, count, named
 
 __all__ = ["Drawn", "context_of", "page_of"]
@@ -30,7 +32,9 @@ _ROOM = 1_480_000
 """Bytes that a page may have in all; the rest of the megabyte and a half is for what grows beside queries."""
 _FOR_SLICE_CHARTS = 30_000
 """Bytes after which no further chart of slices is drawn."""
-_MOST_SLICE_ROWS = 200
+_FOR_SLICE_TABLES = 80_000
+"""Bytes for tables of slices, about."""
+_ELSEWHERE = 'The JSON and the CSV report hold all of them: outputs = ["report.json"] in a plan.'
 _MOST_NAMED = 3
 
 
@@ -48,11 +52,12 @@ class Sliced:
     """What the section on slices shows."""
 
     charts: tuple[Drawn, ...]
-    label: str
-    rows: tuple[sections.SliceRow, ...]
-    all: int
-    """How many rows there are."""
-    note: str = ""
+    tables: tuple[SliceTable, ...]
+    """One per measure."""
+    notes: tuple[str, ...]
+    """How slices of items are scored; what there was no room for, and where it is."""
+    legend: str
+    """Of the marks in the tables."""
 
 
 def page_of(
@@ -140,6 +145,7 @@ def context_of(
         "figures": sections.figures_of(form),
         "quantiles": sections.quantiles_of(form),
         "p_legend": sections.p_legend(form),
+        "log": sections.log_of(form),
         "slices": sliced,
         "examples": cases,
         "example_label": shown[0] if shown else "",
@@ -150,7 +156,7 @@ def context_of(
         "provenance": sections.provenance_of(form, manifest),
         "warnings": form.get("warnings") or [],
         "many": many,
-        "sections": list(_contents(sliced, many, cases, lost, drawn)),
+        "sections": list(_contents(sliced, many, cases, lost, drawn, bool(form.get("interactions")))),
         "about": _about(form, details, shown, (one, many)),
         "packed": None,
         "unheld": False,
@@ -183,8 +189,11 @@ def _contents(
     cases: Sequence[Any],
     lost: Mapping[str, Any],
     drawn: Sequence[tuple[str, str, Any]],
+    of_log: bool,
 ) -> Iterator[tuple[str, str]]:
     yield from (("verdicts", "Verdicts"), ("headline", "Measures"))
+    if of_log:
+        yield "log", "Log"
     if sliced is not None:
         yield "slices", "Slices"
     yield "queries", many.capitalize()
@@ -239,17 +248,30 @@ def _sliced(form: Form, labels: Sequence[str]) -> Sliced | None:
         return None
     compared = dict.fromkeys(one["system"] for one in form.get("comparisons") or ())
     systems = [name for name in compared or form["systems"] if name not in idle_systems(form)]
-    found: list[Drawn] = []
-    for label, system in ((label, system) for label in labels for system in systems):
-        if sum(len(one.svg) for one in found) > _FOR_SLICE_CHARTS:
-            break
+    # One chart for each measure before there are several of one.
+    drawn: list[Drawn] = []
+    left = 0
+    for system, label in product(systems, labels):
         chart = charts.slices_chart(form, label, system)
-        if chart is not None:
-            found.append(_drawn(chart, f"slices-{len(found)}", f"{system}, {label}"))
-    label = next((label for label in labels if sections.slices_of(form, label)), labels[0])
-    rows = [row for row in sections.slices_of(form, label) if row.system not in idle_systems(form)]
-    note = ITEM_SLICES if any(part.get("of") == "items" for part in form["slices"]) else ""
-    return Sliced(tuple(found), label, tuple(rows[:_MOST_SLICE_ROWS]), len(rows), note)
+        if chart is None:
+            continue
+        if sum(len(one.svg) for one in drawn) > _FOR_SLICE_CHARTS:
+            left += 1
+            continue
+        drawn.append(_drawn(chart, f"slices-{len(drawn)}", f"{system}, {label}"))
+    tables, cut = slice_tables(form, labels, idle_systems(form), _FOR_SLICE_TABLES)
+    shown = max((len(table.rows) for table in tables), default=0)
+    every = max((len({row.slice for row in slices_of(form, table.label)}) for table in tables), default=0)
+    notes = [f"{ITEM_SLICES}."] if any(part.get("of") == "items" for part in form["slices"]) else []
+    if left:
+        notes.append(f"{count(left, 'chart is', 'charts are')} not drawn, to keep the page small; see the tables.")
+    if shown < every:
+        notes.append(f"The tables have the {shown:,} worst of {every:,} slices of each measure. {_ELSEWHERE}")
+    if cut:
+        notes.append(f"{count(cut, 'measure has', 'measures have')} no table of slices here. {_ELSEWHERE}")
+    marks = f"▲ better, ▼ worse than {form.get('baseline')} in the slice, beyond chance with all slices considered."
+    legend = marks if form.get("baseline") and len(tables) > 1 else ""
+    return Sliced(tuple(drawn), tuple(tables), tuple(notes), legend)
 
 
 def _chart_sections(form: Form, history: Sequence[charts.Chart]) -> Iterator[tuple[str, str, list[Drawn]]]:

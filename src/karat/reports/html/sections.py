@@ -9,23 +9,24 @@ from karat.measure import Measure
 from karat.reports.charts.from_form.reading import labels_of, less_is_better, level_of
 from karat.reports.html.figures import NOTHING, Cell, Form, bounds_of, cell_of
 from karat.reports.quantiles import quantiles_note, quantiles_table
+from karat.reports.recommendations import cutoffs_told, split_told, windows_table
 from karat.usual import beside, usual_name
 from karat.wording import bounds_shown, count, decimals_of, difference_shown, figure_shown, percent
 
 __all__ = [
     "Headline",
     "Row",
-    "SliceRow",
     "VerdictRow",
     "conventions_of",
     "figures_of",
     "headline_labels",
     "headline_of",
+    "log_of",
     "lost_keywords",
     "p_legend",
     "provenance_of",
     "quantiles_of",
-    "slices_of",
+    "title_of",
     "verdict_of",
     "verdicts_of",
     "who_of",
@@ -76,11 +77,11 @@ def _found(one: Form) -> str:
     if value is None:
         return NOTHING
     if one.get("relative") and str(one.get("wanted") or "").endswith("%"):
-        ends = [f"{100 * end:+.1f}".replace("-", "−") for end in (value, *(ci or ()))]
-        return f"{ends[0]} %" + (f" [{ends[1]}, {ends[2]}]" if ci else "")
+        low_high = [percent(end, 1, signed=True).removesuffix(" %") for end in ci or ()]
+        return percent(value, 1, signed=True) + (f" [{', '.join(low_high)}]" if ci else "")
     if one.get("relative"):
         return difference_shown(value, ci)
-    return f"{value:.6g}" if ci is None else f"{figure_shown(value, decimals_of(ci))} {bounds_shown(ci)}"
+    return _rounded(value) if ci is None else f"{figure_shown(value, decimals_of(ci))} {bounds_shown(ci)}"
 
 
 def headline_labels(form: Form) -> list[str]:
@@ -129,10 +130,10 @@ def headline_of(form: Form, labels: Sequence[str]) -> Headline:
         )
         for name, one in form["systems"].items()
     )
-    return Headline(tuple(labels), tuple(_title(form, label) for label in labels), rows, percent(level))
+    return Headline(tuple(labels), tuple(title_of(form, label) for label in labels), rows, percent(level))
 
 
-def _title(form: Form, label: str) -> str:
+def title_of(form: Form, label: str) -> str:
     entries = (one["measures"].get(label) for one in form["systems"].values())
     return beside(label, next((entry.get("usual_name") for entry in entries if entry), None))
 
@@ -143,37 +144,23 @@ def who_of(form: Form) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class SliceRow:
-    slice: str
-    n: str
-    system: str
-    cell: Cell
-    gain: float
-    """The difference, or the mean where nothing is compared, counted so that more is better; for ordering."""
+class LogSection:
+    """Where a report on interactions comes from: how the log was split, and what could be recommended."""
+
+    split: str
+    cutoffs: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
-def slices_of(form: Form, label: str) -> list[SliceRow]:
-    """One measure in every slice, worst first; systems that are compared where there are such, else all."""
-    level, lower = level_of(form), less_is_better(form, label)
-    rows = list(_slice_rows(form, label, level, lower))
-    return sorted(rows, key=lambda row: (row.gain, row.slice, row.system))
-
-
-def _slice_rows(form: Form, label: str, level: float, lower: bool) -> Iterator[SliceRow]:
-    parts = form.get("slices") or ()
-    comparing = any(one["measure"] == label for part in parts for one in part.get("comparisons") or ())
-    for part in parts:
-        compared = {one["system"]: one for one in part.get("comparisons") or () if one["measure"] == label}
-        for name, one in part["systems"].items():
-            entry = one["measures"].get(label)
-            if entry is None or entry.get("mean") is None or (comparing and name not in compared):
-                continue
-            if comparing and compared[name].get("difference") is None:
-                continue
-            value = compared[name]["difference"] if comparing else entry["mean"]
-            cell = cell_of(entry, compared.get(name), lower=lower, level=level)
-            n = compared[name]["n"] if comparing else entry["n"]
-            yield SliceRow(part["slice"], f"{n:,}", name, cell, -value if lower else value)
+def log_of(form: Form) -> LogSection | None:
+    """Return the split, its cut-off times and windows, and the candidates; None where queries are no users of a log."""
+    about = form.get("interactions")
+    if not about:
+        return None
+    header, rows = windows_table(about)
+    told = split_told(about)
+    return LogSection(told[:1].upper() + told[1:], cutoffs_told(about), tuple(header), tuple(map(tuple, rows)))
 
 
 def figures_of(form: Form) -> tuple[list[str], list[tuple[str, list[str]]]]:
@@ -188,9 +175,14 @@ def _figure(one: Any) -> str:
     if one is None:
         return NOTHING
     if not isinstance(one, Mapping):
-        return f"{one:.6g}"
+        return _rounded(one)
     ci = bounds_of(one)
-    return f"{one['value']:.6g}" if ci is None else f"{figure_shown(one['value'], decimals_of(ci))} {bounds_shown(ci)}"
+    return _rounded(one["value"]) if ci is None else f"{figure_shown(one['value'], decimals_of(ci))} {bounds_shown(ci)}"
+
+
+def _rounded(value: float) -> str:
+    """Four digits of a value without an interval; a whole number and thousands in full."""
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1000 else f"{value:.4g}".replace("-", "−")
 
 
 def quantiles_of(form: Form) -> tuple[list[str], list[list[str]], str] | None:
@@ -201,7 +193,7 @@ def quantiles_of(form: Form) -> tuple[list[str], list[list[str]], str] | None:
     }
     if not any(known.values()):
         return None
-    header, rows = quantiles_table(known, labels_of(form), lambda label: _title(form, label))
+    header, rows = quantiles_table(known, labels_of(form), lambda label: title_of(form, label))
     return header, rows, quantiles_note(known)
 
 

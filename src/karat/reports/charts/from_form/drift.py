@@ -70,8 +70,7 @@ def _interval(drift: Form, figure: str, change: float | None) -> tuple[float | N
 
 
 def _share(change: float) -> str:
-    text = f"{100 * change:+.2f} %".replace("-", "−")
-    return text if change else "0 %"
+    return percent(change, 2, signed=True) if change else "0 %"
 
 
 def _figure(value: object) -> str:

@@ -1,6 +1,7 @@
 """How scores, similarities and lengths are spread: a strip a system, over one axis where their ranges are alike."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import floor
 
 from karat.reports.charts.from_form.reading import Form, number_in, places_of, queries_named, systems_of
@@ -27,7 +28,22 @@ def score_charts(form: Form) -> list[Histogram]:
 
 def first_charts(form: Form) -> list[Histogram]:
     strips = _strips(form, lambda one: _read(one.get("first_scores"), "item", "items"))
-    return _charts(form, strips, "Scores of the first items", "score", "items")
+    charts = _charts(form, strips, "Scores of the first items", "score", "items")
+    return [replace(chart, footnote=f"{chart.footnote} {_without_fallback(form, chart)}".strip()) for chart in charts]
+
+
+def _without_fallback(form: Form, chart: Histogram) -> str:
+    """Say of how many queries a fallback gave the items, whose scores are not the system's own."""
+    systems = systems_of(form)
+    left = {bars.name: (systems[bars.name].get("first_scores") or {}).get("fallback_queries") for bars in chart.strips}
+    known = {name: number for name, number in left.items() if number}
+    if not known:
+        return ""
+    who = queries_named(form)
+    if len(set(known.values())) == 1 and len(known) == len(left):
+        return f"Without {next(iter(known.values())):,} {who} that the fallback (popularity) served."
+    told = ", ".join(f"{name} {number:,}" for name, number in known.items())
+    return f"Without {who} that the fallback (popularity) served: {told}."
 
 
 def top1_charts(form: Form) -> list[Histogram]:
