@@ -199,7 +199,7 @@ class Bench:
         """Return where in the ranking each item of the catalogue stands; these are strings, in ascending order."""
         rows = self._rows if self_matches == "keep" else without_self_matches(self._rows, self.queries)
         ranked = order_rows(rows.starts, rows.values, single=scores == "single")
-        positions = ranked.resolved(np.arange(len(rows.items)), ties, rows.items)
+        positions = ranked.resolved(np.arange(len(rows.items)), ties, self._tied(rows))
         codes = np.empty(positions.size, dtype=np.int32)
         codes[positions] = places_in(catalogue, rows.items.cast(pl.String))
         first = np.zeros(len(self.queries), dtype=np.int64)
