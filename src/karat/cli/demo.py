@@ -105,8 +105,8 @@ def demo_command(
     helpdesk: two runs on 40 graded questions. movies: 50 movies in three embedding spaces, fused. papers: a small
     model's neighbours of 1,000 abstracts, cut and quantised, against a large one's. fashion: may this index ship?
     300 items, 80 queries: exact search, FAISS HNSW and, where karat[pgvector] is installed, PostgreSQL. driving: 80
-    texts and 400 clips, each asking for clips with all of its keywords. movielens: recommenders learn from a log, and
-    are held against what its users took later.
+    texts and 400 clips, each asking for clips with all of its keywords. movielens: recommenders learn from a
+    synthetic log, and are evaluated on what its users took later.
     """
     if data is not None:
         table = Table(data, groups_of(group), tuple(select or ()), id_column, separator)

@@ -9,12 +9,16 @@ __all__ = ["DEMO_FOLDER", "bundled", "own_log"]
 
 DEMO_FOLDER = Path("karat-movielens")
 _PICTURE = "recommenders.png"
+_SYNTHETIC = """\
+The log is synthetic: users, movies and ratings are drawn from a seed. The
+numbers show what is reported, not which recommender is better.
+"""
 _MODELS: dict[str, dict[str, Any]] = {
     "popularity": {},
     "recent": {"model": "popularity", "params": {"days": 90.0}},
     "item-knn": {"optional": True},
     "ease": {"optional": True},
-    "als": {"optional": True, "params": {"factors": 32}},
+    "als": {"optional": True},
     "stars": {"model": "svd", "optional": True, "params": {"values": "ratings"}},
     "random": {},
 }
@@ -24,9 +28,10 @@ _HEADLINE = ["ndcg@10", "precision(rel=4)@10", "recall(rel=4)@10"]
 
 
 def bundled(folder: Path, output: Path, *, quiet: bool) -> None:
-    """The sample's plan; its report and its page of figures are written."""
+    """Run the sample's plan, after saying that its log is synthetic; its report and its page of figures are written."""
     from karat.cli.run_plan import carry_out
 
+    print(_SYNTHETIC, flush=True)
     again = "" if folder == output else "karat demo movielens --keep movielens, then "
     plan = f"{output if folder == output else 'movielens'}/karat.toml"
     next_step = f"Next: open {output / _PICTURE}; {again}karat tune {plan}"
