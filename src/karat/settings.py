@@ -24,6 +24,8 @@ class Param:
     choices: tuple[str, ...] = ()
     more_finds_more: bool = False
     """Recall does not fall and time does not shorten as it grows: sweeps leave settings out by this."""
+    auto: bool = False
+    """Whether 0, the default, stands for a value that the model chooses from its training data."""
 
 
 def is_whole(value: object) -> bool:

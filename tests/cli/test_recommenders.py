@@ -49,7 +49,7 @@ def test_json(karat: Karat) -> None:
     assert (one["als"]["about"], one["als"]["extra"], one["als"]["installed"]) == (kind.about, "recsys", True)
     assert one["als"]["libraries"] == kind.versions()
     assert one["als"]["params"]["factors"] == {
-        "usual": 64, "about": kind.params["factors"].about, "least": 1, "most": None, "choices": [],
+        "usual": 16, "about": kind.params["factors"].about, "least": 1, "most": None, "choices": [],
     }  # fmt: skip
 
 

@@ -258,7 +258,7 @@ def test_help_teaches(karat: Karat) -> None:
     put("log.csv", as_csv(rows()))
     put("movies.toml", OF_MODELS)
     examples = re.findall(r"^ +karat (.+)$", karat("tune", "--help").out, re.MULTILINE)
-    assert len(examples) == 6
+    assert len(examples) == 7
     for example in examples:
         assert karat(*example.split()).code == 0, example
 

@@ -78,6 +78,60 @@ def untimed(form: Any) -> Any:
     return [untimed(one) for one in form] if isinstance(form, list) else form
 
 
+class TestEdges:
+    """The best value of a grid's edge was reported like any other, though a better one may lie beyond it."""
+
+    FIRST = SYSTEMS.replace("at = 9", "at = 2")
+    NARROW = "[tune.points]\nparams = { at = [2, 3], weight = [1.0, 2.0] }\n"
+
+    def test_are_said(self, karat: Karat) -> None:
+        """Of weight, which changes nothing, no value is better than another: it has no edge."""
+        put_plan(self.NARROW, systems=self.FIRST)
+        outcome = karat("tune", "karat.toml")
+        text = " ".join(outcome.out.split())
+        assert "The best at, 3, is the largest that was tried: 4 may be better; --extend tries it." in text
+        assert one_of(karat("tune", "karat.toml", "--json"))["edges"] == [
+            {"parameter": "at", "value": 3.0, "end": "largest", "beyond": 4}
+        ]
+        put_plan(systems=self.FIRST)
+        assert "was tried:" not in karat("tune", "karat.toml").out, "5 lies within 0, 5, 6"
+
+    def test_are_extended_until_the_best_lies_within(self, karat: Karat, pointer: type[Pointer]) -> None:
+        put_plan(self.NARROW, systems=self.FIRST)
+        one = one_of(karat("tune", "karat.toml", "--json", "--extend"))
+        assert one["best"]["params"]["at"] == 5 and one["search"] == {"kind": "grid", "extensions": 3}
+        assert one["edges"] == []
+        assert sorted(pointer.fitted) == [at for at in range(2, 7) for _ in range(2)], "each setting once"
+        pointer.fitted.clear()
+        again = one_of(karat("tune", "karat.toml", "--json", "--extend"))
+        assert untimed(again) == untimed(one) and not pointer.fitted and again["resumed"] == len(one["trials"])
+        put_plan(self.NARROW.replace("[2, 3]", "[2, 3, 4, 5, 6]"), systems=self.FIRST)
+        wide = one_of(karat("tune", "karat.toml", "--json"))
+        means = [[trial["estimate"]["mean"] for trial in found["trials"]] for found in (wide, one)]
+        assert not pointer.fitted and means[0] == means[1], "as if the wider grid had been asked for"
+
+    def test_go_on_after_an_interruption(self, karat: Karat, pointer: type[Pointer]) -> None:
+        put_plan(self.NARROW, systems=self.FIRST)
+        pointer.stops.add(5)
+        assert karat("tune", "karat.toml", "--extend").code == 130
+        pointer.stops.clear()
+        pointer.fitted.clear()
+        one = one_of(karat("tune", "karat.toml", "--json", "--extend"))
+        assert one["best"]["params"]["at"] == 5 and sorted(pointer.fitted) == [5, 5, 6, 6]
+
+    def test_are_extended_five_times_at_most(self, karat: Karat) -> None:
+        put_plan("[tune.points]\nparams = { at = [10, 11] }\n", systems=SYSTEMS.replace("at = 9", "at = 11"))
+        outcome = karat("tune", "karat.toml", "--extend")
+        assert outcome.code == 0, outcome.err
+        text = " ".join(outcome.out.split())
+        assert "The best at, 5, is the smallest that was tried after 5 extensions of the grid: 4 may be better." in text
+
+    def test_are_of_grids(self, karat: Karat) -> None:
+        put_plan('[tune.points]\nsearch = "random"\nparams = { at = [1, 2] }\n')
+        check_failure(karat("tune", "karat.toml", "--extend"), 2, "--extend", "random")
+        check_failure(karat("tune", "gold.qrels", "run.trec", "run.trec", "--extend"), 2, "--extend")
+
+
 class TestTheScreen:
     def test_trials_best_first_and_the_line_for_the_plan(self, karat: Karat) -> None:
         outcome = karat("tune", "karat.toml")

@@ -139,7 +139,7 @@ def test_with_libraries_all_models_run(tmp_path: Path) -> None:
 def test_what_can_be_tuned_is_of_a_system(tmp_path: Path) -> None:
     put(tmp_path, ratings__csv=CSV)
     _, checked = drafted(tmp_path)
-    assert list(checked.plan.tune) == ["als"]
+    assert set(checked.plan.tune) < set(checked.plan.systems)
 
 
 def test_names_that_toml_would_misread(tmp_path: Path) -> None:
@@ -201,6 +201,17 @@ def test_what_is_known_of_users_is_named(tmp_path: Path) -> None:
     (tmp_path / "users.csv").write_text("userId,age\n" + ages)
     plan = draft("recommenders", look(tmp_path), "mine")
     assert 'users = "users.csv"' in plan and "rel=4" in plan
+
+
+def test_what_is_drafted_to_tune_holds_the_defaults(tmp_path: Path) -> None:
+    """The grid began where the defaults were left, so that tuning could not find them again."""
+    (tmp_path / "ratings.csv").write_text(CSV)
+    tune = drafted(tmp_path)[1].plan.tune
+    assert set(tune) == {"item-knn", "als", "ease"}
+    for name, table in tune.items():
+        for parameter, values in table.params.items():
+            param = RECOMMENDERS.get(name).params[parameter]
+            assert isinstance(values, list) and (param.auto or param.usual in values), (name, parameter)
 
 
 class TestReleases:

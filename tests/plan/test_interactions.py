@@ -18,7 +18,10 @@ from karat.interactions.saving import write_split
 from karat.interactions.splitting import split_log
 from karat.interactions.task import Facts
 from karat.plan.execution import Outcome
+from karat.plan.reading import read_plan
+from karat.plan.tuning import subjects_of
 from karat.recommenders import RECOMMENDERS, Progress, Recommender
+from karat.tuning.models import tune_model
 from karat.types import Ints, Matrix
 from tests.specs import slow_movielens as slow
 
@@ -246,6 +249,17 @@ class TestReports:
         )
         assert sum(one["share"] for one in about["items"]["popularity"].values()) == pytest.approx(1)
 
+    def test_settings_that_come_from_the_log_are_recorded(self, folder: Path) -> None:
+        """A hybrid calls cold what the tiers call cold; the ridge that EASE chose is in the report, not 0."""
+        systems = "".join(
+            f'systems.{name} = {{ kind = "recommender", model = "hybrid"{more} }}\n'
+            for name, more in (("a", ""), ("b", ", params = { cold_items = 3, ease_regularization = 7 }"))
+        )
+        recorded = run(folder, systems, items='"movies.csv"', tiers="{ cold_items = 6 }").report.facts
+        params: dict[str, Any] = {name: recorded[name]["params"] for name in ("a", "b")}
+        assert (params["a"]["cold_items"], params["a"]["ease_regularization"]) == (6, 10.0)
+        assert (params["b"]["cold_items"], params["b"]["ease_regularization"]) == (3, 7.0)
+
     def test_tiers_of_users_crossed_with_tiers_of_items(self, folder: Path) -> None:
         """Only items of one tier count, over the users of the other; six are listed, one more than is looked at."""
         report = run(folder, tiers="{ cold_users = 12, cold_items = 12, crossings = true }").report
@@ -318,6 +332,28 @@ class TestReports:
         facts: dict[str, Any] = run(folder, system).report.facts["als"]
         assert facts["model"] == "als" and facts["params"]["factors"] == 4
         assert set(facts["libraries"]) >= {"implicit"} and all(facts["libraries"].values())
+
+
+def test_a_tuned_hybrid_is_never_worse_than_its_model_on_validation(folder: Path) -> None:
+    """The grid names no weight without content: it is tried all the same, and is the model within to the last bit."""
+    systems = 'systems.h = { kind = "recommender", model = "hybrid", params = { trust = 1.0 } }\n' + (
+        'systems.e = { kind = "recommender", model = "ease" }\n'
+    )
+    tune = "tune.h = { params = { trust = [0.5, 1.0], ease_regularization = [5.0, 50.0] } }\n"
+    tune += "tune.e = { params = { regularization = [5.0, 50.0] } }\n"
+    (folder / "plan.toml").write_text(MEASURES + gold(items='"movies.csv"') + systems + tune)
+    hybrid, ease = (
+        tune_model(one) for one in subjects_of(read_plan(folder / "plan.toml"), ["h", "e"], lambda *_: None)
+    )
+    assert hybrid.best is not None and ease.best is not None
+    without = {
+        trial.params.get("ease_regularization"): trial.values
+        for trial in hybrid.trials
+        if (trial.params.get("trust"), trial.params.get("blend")) == (0.0, 0.0)
+    }
+    for trial in ease.trials:
+        assert np.array_equal(without[trial.params.get("regularization")], trial.values, equal_nan=True)
+    assert hybrid.estimates[hybrid.best.number].mean >= ease.estimates[ease.best.number].mean
 
 
 class TestLooks:

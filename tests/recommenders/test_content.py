@@ -7,9 +7,12 @@ import pytest
 from karat.errors import DataError, UnknownName, UsageError
 from karat.interactions.log import Log, log_from_frame
 from karat.interactions.task import Facts
-from karat.recommenders import make_recommender
+from karat.interactions.tiers import Tiers, item_tiers
+from karat.recommenders import Recommender, make_recommender
+from karat.recommenders.hybrid import Hybrid
+from karat.recommenders.ranking import recommend
 
-from .made import all_of, fitted, made_facts, made_log
+from .made import all_of, fitted, made_facts, made_log, task_of
 
 
 def hand_made() -> tuple[Log, Facts]:
@@ -75,10 +78,8 @@ def test_attributes_that_are_not_there() -> None:
 def test_a_hybrid_keeps_its_models_order_of_warm_items(name: str) -> None:
     log = made_log().with_items(pl.Series(["x1", "x2"]))
     settings = {} if name == "ease" else {"model": name}
-    hybrid = fitted("hybrid", log, **settings).score(*all_of(log))
-    alone = make_recommender(name, {"regularization": 5.0} if name == "ease" else {})
-    alone.fit(log, made_facts(log))
-    theirs = np.asarray(alone.score(*all_of(log)))[:, :18]
+    hybrid = fitted("hybrid", log, trust=1.0, cold_items=1, **settings).score(*all_of(log))
+    theirs = np.asarray(collaborative_of(name, log).score(*all_of(log)))[:, :18]
     free = np.ones((25, 18), dtype=bool)
     free[log.user, log.item] = False
     for user in range(25):
@@ -87,24 +88,68 @@ def test_a_hybrid_keeps_its_models_order_of_warm_items(name: str) -> None:
     assert np.isfinite(hybrid[:, 18:]).all() and (hybrid[np.isfinite(hybrid)] >= 0).all() and hybrid.max() <= 1
 
 
+def collaborative_of(name: str, log: Log) -> Recommender:
+    """Return the model within a hybrid, by itself."""
+    found = make_recommender(name, {"regularization": 5.0} if name == "ease" else {})
+    found.fit(log, made_facts(log))
+    return found
+
+
+@pytest.mark.parametrize("name", ["ease", "als", "item-knn"])
+def test_a_hybrid_without_content_is_its_model_to_the_last_bit(name: str) -> None:
+    """No weight of a hybrid used to give the collaborative model's ranking, so that validation could choose worse."""
+    log = made_log()
+    task = task_of(log)
+    alone, hybrid = (
+        collaborative_of(name, task.train),
+        fitted("hybrid", task.train, task.facts, model=name, **Hybrid.simpler),
+    )
+    assert np.array_equal(hybrid.score(*all_of(log)), alone.score(*all_of(log)))
+    mine, theirs = (recommend(model, task, 10) for model in (hybrid, alone))
+    assert np.array_equal(mine.items, theirs.items) and np.array_equal(mine.scores, theirs.scores)
+
+
+def test_cold_is_what_the_tiers_call_cold() -> None:
+    """An item of one training interaction was warm to the hybrid, and cold to the slices that judge it."""
+    log = made_log()
+    tier = item_tiers(task_of(log, share=0.99), Tiers(cold_items=12))[1]
+    train = task_of(log, share=0.99).train
+    plain, raised = (fitted("hybrid", train, trust=trust, cold_items=12) for trust in (0.0, 1.0))
+    before, after = (np.asarray(model.score(*all_of(log))) for model in (collaborative_places(train), raised))
+    moved = (before != after).any(axis=0)
+    assert moved.any() and not moved[tier.place == 1].any() and (tier.place == 1).any()
+    assert (after >= before).all(), "content can only raise an item"
+    assert (
+        plain.settings["cold_items"] == 12 and make_recommender("hybrid").settings["cold_items"] == Tiers().cold_items
+    )
+
+
+def collaborative_places(log: Log) -> Recommender:
+    """A hybrid whose items are all warm, so that its scores are places by its model alone."""
+    return fitted("hybrid", log, cold_items=1)
+
+
 def test_the_place_of_a_cold_item() -> None:
     """User u has a and b; of the warm items they lack, c is the only one: d is nearer to them than c, by content."""
     log, facts = hand_made()
-    scores = fitted("hybrid", log, facts).score(*all_of(log))
+    scores = fitted("hybrid", log, facts, trust=1.0, cold_items=1).score(*all_of(log))
     assert scores[0, 3] == 1.0 and scores[0, 2] == 0.5
     assert np.isneginf(scores[0, 4])
-    assert fitted("hybrid", log, facts, trust=0.25).score(*all_of(log))[0, 3] == 0.25
+    half = 0.5
+    for trust in (0.25, 0.5):
+        low = fitted("hybrid", log, facts, trust=trust, cold_items=1).score(*all_of(log))
+        assert np.isclose(low[0, 3], 1 + half - half / trust) and low[0, 2] == 0.5 >= low[0, 3]
 
 
 def test_blended_content_moves_warm_items() -> None:
     log = made_log()
-    collaborative, content = (fitted("hybrid", log, blend=one).score(*all_of(log)) for one in (0.0, 1.0))
-    half = fitted("hybrid", log, blend=0.5).score(*all_of(log))
-    assert np.allclose(half, (collaborative + content) / 2)
+    some = {one: fitted("hybrid", log, blend=one, trust=0.0).score(*all_of(log)) for one in (0.0, 0.5, 1.0)}
+    assert not np.array_equal(np.argsort(some[0.0]), np.argsort(some[0.5]))
+    assert not np.array_equal(np.argsort(some[0.5]), np.argsort(some[1.0]))
     alone = np.asarray(fitted("content", log).score(*all_of(log)))
     apart = np.abs(alone[:, :, None] - alone[:, None, :]) > 1e-9
     higher = (alone[:, :, None] > alone[:, None, :]) & apart
-    assert (content[:, :, None] >= content[:, None, :])[higher].all()
+    assert (some[1.0][:, :, None] >= some[1.0][:, None, :])[higher].all()
 
 
 def test_parameters_of_the_model_within() -> None:

@@ -71,3 +71,35 @@ def test_items_that_are_drawn_are_none_that_the_user_has() -> None:
     users, items = _drawn(known_of(log), 4, 0)
     assert users.size > len(log) and not dense(log)[users, items].any()
     assert made_facts(log).items["genre"].shape[0] == 18
+
+
+def with_strangers() -> tuple[Log, Log, Facts]:
+    """A log whose users with odd numbers take odd items; the last six users are not in training."""
+    log = made_log()
+    facts = Facts(users={"group": np.eye(3)[np.where(np.arange(25) == 24, 2, np.arange(25) % 2)]})
+    return log, log.take(log.user < 19), facts
+
+
+def test_users_without_training_interactions_are_scored_by_their_attributes() -> None:
+    """They were not known to the model, and got the most popular items though their attributes were there."""
+    log, train, facts = with_strangers()
+    users, items = all_of(log)
+    model = fitted("fm", train, facts, iterations=60, samples=30)
+    assert model.knows(users).tolist() == [True] * 24 + [False], "nobody of training has the attribute of the last"
+    scores = np.asarray(model.score(users, items))
+    assert np.isfinite(scores[19:24][:, np.unique(train.item)]).all() and np.isneginf(scores[24]).all()
+    odd, even = scores[[19, 21, 23]], scores[[20, 22]]
+    assert np.array_equal(odd[0], odd[1]) and np.array_equal(even[0], even[1]), "by their attributes alone"
+    known = np.unique(train.item)
+    lean = (odd[0] - even[0])[known]
+    assert lean[known % 2 == 1].mean() > lean[known % 2 == 0].mean(), "the odd lean to odd items, as training does"
+    assert not fitted("fm", train, facts, attributes="none").knows(users[19:]).any()
+
+
+def test_strangers_change_nothing_of_those_in_training() -> None:
+    """Neither their attributes nor what they took later may move a digit of what is learnt."""
+    _, train, facts = with_strangers()
+    other = facts.users["group"].copy()
+    other[19:] = other[19:][:, ::-1]
+    first, second = (fitted("fm", train, Facts(users={"group": one})) for one in (facts.users["group"], other))
+    assert np.array_equal(first.score(np.arange(19), np.arange(18)), second.score(np.arange(19), np.arange(18)))

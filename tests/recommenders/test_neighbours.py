@@ -54,7 +54,7 @@ def hand_made() -> Log:
 
 def test_by_hand() -> None:
     log = hand_made()
-    scores = fitted("item-knn", log, neighbours=2).score(*all_of(log))
+    scores = fitted("item-knn", log, neighbours=2, shrinkage=0.0).score(*all_of(log))
     ab, ac = 1 / np.sqrt(2), 1 / 2
     assert np.allclose(scores, [[ab, ab, ac], [ac, ab, ac], [ac, 0, 0]], atol=1e-5)
 

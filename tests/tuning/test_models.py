@@ -30,7 +30,7 @@ def subject(places: list[int], task: Task | None = None, measure: str = "ndcg@10
     settings = tuple({"at": at, **({"wrong": wrong[at]} if at in wrong else {})} for at in places)
     return Subject(
         "points", "pointer", Pointer.params, lambda params: make_recommender("pointer", params),
-        task or task_of(), settings, ("at",), asked, 10, **more,
+        task or task_of(), settings, {"at": places}, asked, 10, **more,
     )  # fmt: skip
 
 

@@ -1,18 +1,19 @@
 """Which settings are tried: all, or some that are drawn; each once, in an order that hangs on the table alone."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from karat.errors import UnknownName, UsageError
 from karat.settings import Param
-from karat.tuning.search import Range, settings_to_try
+from karat.tuning.search import Range, edges_of, settings_to_try, widened
 
 KNOWN = {
     "factors": Param(32, "how many", least=1, most=512),
     "alpha": Param(0.5, "how much", least=0.0),
     "how": Param("plain", "which", choices=("plain", "fancy")),
     "bias": Param(True, "whether"),
+    "ridge": Param(0.0, "how much; 0: by itself", least=0, auto=True),
 }
 
 
@@ -31,6 +32,65 @@ class TestGrid:
     def test_equal_settings_are_tried_once_whatever_their_spelling(self) -> None:
         assert tried({"alpha": [1, 0.5, 1.0, 0.1, 0.1]}) == [{}, {"alpha": 1}, {"alpha": 0.1}]
         assert tried({"factors": [32]}, {"alpha": 0.5}) == [{"alpha": 0.5}], "all usual values: what is in use"
+
+
+class TestSimpler:
+    """Settings that make a model a simpler one, such as a hybrid without content, are tried whatever the grid says."""
+
+    SIMPLER: ClassVar = {"alpha": 0.0}
+
+    def test_with_all_combinations_of_a_grid(self) -> None:
+        found = tried({"alpha": [0.1, 1.0], "factors": [8, 64]}, simpler=self.SIMPLER)
+        assert len(found) == 1 + 4 + 3
+        assert [one for one in found if one.get("alpha") == 0.0] == [
+            {"alpha": 0.0}, {"alpha": 0.0, "factors": 8}, {"alpha": 0.0, "factors": 64},
+        ]  # fmt: skip
+
+    def test_with_those_in_use_where_the_search_is_random(self) -> None:
+        ranges = {"alpha": Range(0.001, 1.0, log=True)}
+        found = tried(ranges, {"factors": 8}, search="random", trials=5, simpler=self.SIMPLER)
+        assert len(found) == 7 and found[-1] == {"factors": 8, "alpha": 0.0}
+
+
+class TestEdges:
+    @pytest.mark.parametrize(
+        ("name", "values", "best", "end", "beyond"),
+        [
+            ("factors", [8, 16, 64], 64, "largest", 256),
+            ("factors", [8, 16, 64], 8, "smallest", 4),
+            ("factors", [100, 200, 300], 300, "largest", 400),
+            ("factors", [64, 256], 256, "largest", 512),
+            ("factors", [60, 70], 70, "largest", 80),
+            ("alpha", [0.01, 0.1, 1], 0.01, "smallest", 0.001),
+            ("alpha", [1, 3, 10, 30], 30.0, "largest", 90.0),
+            ("alpha", [0.0, 20.0, 100.0], 100.0, "largest", 500.0),
+            ("alpha", [0.4, 0.6, 0.8], 0.4, "smallest", 0.2),
+            ("ridge", [100.0, 1000.0], 100.0, "smallest", 10.0),
+        ],
+    )
+    def test_the_next_value(self, name: str, values: list[Any], best: float, end: str, beyond: float) -> None:
+        """Geometric where the grid is, and within the parameter's limits; those in use count as tried."""
+        (edge,) = edges_of(KNOWN, {name: values[1]}, {name: values, "how": ["plain", "fancy"]}, {name: best})
+        assert (edge.parameter, edge.value, edge.end, edge.beyond) == (name, best, end, beyond)
+        assert type(edge.beyond) is type(KNOWN[name].usual)
+        assert widened({name: values, "bias": [True]}, [edge]) == {name: [*values, beyond], "bias": [True]}
+
+    @pytest.mark.parametrize(
+        ("own", "params", "best"),
+        [
+            ({"factors": 8}, {"factors": [8, 16, 32]}, {"factors": 16}),
+            ({"factors": 256}, {"factors": [8, 16, 32]}, {"factors": 32}),
+            ({"factors": 8}, {"factors": [8]}, {"factors": 8}),
+            ({"alpha": 1}, {"alpha": [0.0, 1.0]}, {"alpha": 0.0}),
+            ({"factors": 8}, {"factors": [8, 512]}, {"factors": 512}),
+            ({}, {"how": ["plain", "fancy"], "bias": [True, False]}, {"how": "fancy"}),
+            ({}, {"ridge": [100.0, 200.0]}, {"ridge": 0.0}),
+            ({"ridge": 200.0}, {"ridge": [100.0, 190.0]}, {"ridge": 300.0}),
+        ],
+    )
+    def test_none(self, own: dict[str, Any], params: dict[str, Any], best: dict[str, Any]) -> None:
+        """Within the grid, at the limit of the parameter, of one value, no number, or chosen by the model."""
+        assert edges_of(KNOWN, own, params, best) == []
 
 
 class TestRandom:

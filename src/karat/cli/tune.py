@@ -19,6 +19,7 @@ _EPILOG = (
     "  karat tune karat.toml --system combined\n\n"
     "  karat tune qrels.txt a.trec b.trec c.trec --c 60 --folds 10 --json\n\n"
     "  karat tune movies.toml -o trials.json\n\n"
+    "  karat tune movies.toml --extend\n\n"
     "  karat tune movies.toml --system popular --search random --trials 3\n\n"
     "  karat tune movies.toml --final --refit train+validation -o results\n\n"
     "Fusions: each query is scored with the weights that are best on the other folds' queries: that mean is the "
@@ -26,11 +27,13 @@ _EPILOG = (
     "Recommenders: [tune.NAME] of the plan says what to try: params = { factors = [16, 64] }. Every setting is fitted "
     "on train and scored on validation, whatever window the plan says; the test window stays shut until --final, which "
     "opens it once, for all systems of the plan with the settings that were chosen. Trials are kept as they end: after "
-    "Ctrl-C the same command goes on. Exit code: 1 where all trials of a system failed; 4 a target failed (--final)."
+    "Ctrl-C the same command goes on. Where the best number is the smallest or largest of its grid this is said, and "
+    "--extend tries the next one, up to five times: a geometric step where the grid is geometric. Exit code: 1 where "
+    "all trials of a system failed; 4 a target failed (--final)."
 )
 _FOLDS = 5
 _OF_FUSIONS = ("method", "depth", "normalise", "c", "folds")
-_OF_MODELS = ("search", "trials", "fresh", "final", "refit", "window")
+_OF_MODELS = ("search", "trials", "fresh", "extend", "final", "refit", "window")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -63,6 +66,10 @@ def tune_command(
         int | None, typer.Option("--trials", help="Recommenders: how many a random search draws.")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Recommenders: try everything anew.")] = False,
+    extend: Annotated[
+        bool,
+        typer.Option("--extend", help="Recommenders: widen the grid while the best number lies on its edge."),
+    ] = False,
     final: Annotated[
         bool, typer.Option("--final", help="Then open the test window, once, with the chosen settings.")
     ] = False,
@@ -93,12 +100,13 @@ def tune_command(
     statistics: dict[str, Any] = {name: value for name, value in resampling.items() if value is not None}
     checked = _read(files)
     for_fusions = dict(zip(_OF_FUSIONS, (method, depth, normalise, constants, folds != _FOLDS or None), strict=True))
-    for_models = dict(zip(_OF_MODELS, (search, trials, fresh or None, final or None, refit, window), strict=True))
+    given = (search, trials, fresh or None, extend or None, final or None, refit, window)
+    for_models = dict(zip(_OF_MODELS, given, strict=True))
     if checked is not None and _is_of_models(checked, system):
         from karat.cli.tune_models import ModelOptions, tune_models
 
         _refuse(for_fusions, "fusions")
-        options = ModelOptions(search, trials, measure, seed, fresh=fresh, final=final, refit=refit)
+        options = ModelOptions(search, trials, measure, seed, fresh=fresh, final=final, refit=refit, extend=extend)
         tune_models(checked, system, options, statistics, output, as_json=as_json, quiet=quiet)
         return
     _refuse(for_models, "recommenders of a plan")

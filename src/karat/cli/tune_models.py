@@ -37,6 +37,7 @@ class ModelOptions:
     fresh: bool
     final: bool
     refit: str | None
+    extend: bool = False
 
     @property
     def changed(self) -> dict[str, Any]:
@@ -95,6 +96,8 @@ def _names(checked: "Checked", system: str | None, options: ModelOptions) -> lis
     searches = {options.search or checked.plan.tune[name].how for name in names if name in checked.plan.tune}
     if options.trials is not None and searches == {"grid"}:
         raise UsageError("--trials is for a random search, and a grid is tried whole", expected="--search random")
+    if options.extend and searches == {"random"}:
+        raise UsageError("--extend widens a grid, and the search is random", expected="--search grid, or a wider range")
     return names
 
 
@@ -142,8 +145,12 @@ def _tried(
         try:
             for subject in subjects:
                 told = _shifted(tell, done, total)
-                found.append(tune_model(subject, how=how, journal=journal, fresh=options.fresh, progress=told))
-                done += len(subject.settings)
+                extend = options.extend and subject.search["kind"] == "grid"
+                found.append(
+                    tune_model(subject, how=how, journal=journal, fresh=options.fresh, extend=extend, progress=told)
+                )
+                done += len(found[-1].trials)
+                total += len(found[-1].trials) - len(subject.settings)
         except KeyboardInterrupt:
             again = "the same command, without --fresh, goes on" if options.fresh else "the same command goes on"
             say(f"{len(journal):,} finished trials are kept in {journal.path}: {again} from there")
@@ -152,8 +159,8 @@ def _tried(
 
 
 def _shifted(tell: "Steps", before: int, total: int) -> "Steps":
-    """One bar for all systems."""
-    return lambda what, done, of: tell(what, before + done, total)
+    """Return one progress bar for all systems; it grows where a grid is extended."""
+    return lambda what, done, of: tell(what, before + done, max(total, before + of))
 
 
 def _opened(

@@ -47,8 +47,22 @@ def print_trials(found: "ModelTuning") -> None:
         if one is not None:
             out.print(f"best − {what}: {_difference(one)}")
     out.print(f"{found.verdict[0].upper()}{found.verdict[1:]}.")
+    for line in edge_lines(found):
+        out.print(line, markup=False)
     if found.best is not None:
         out.print(f"Best: params = {as_toml(found.best.params)}", markup=False)
+
+
+def edge_lines(found: "ModelTuning") -> list[str]:
+    """Return a sentence for each parameter whose best value lies on the edge of its grid."""
+    extensions = found.search.get("extensions", 0)
+    after = f" after {extensions} extensions of the grid" if extensions else ""
+    hint = "" if extensions else f"; --extend tries {'them' if len(found.edges) > 1 else 'it'}"
+    return [
+        f"The best {edge.parameter}, {edge.value:g}, is the {edge.end} that was tried{after}: {edge.beyond:g} may be "
+        f"better{hint}."
+        for edge in found.edges
+    ]
 
 
 def _print_failed(found: "ModelTuning") -> None:

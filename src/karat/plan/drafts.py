@@ -6,7 +6,15 @@ from karat.gold.reference import measures_for
 from karat.plan.drafting import aspect_for, key_of, name_of, register, text_of, top
 from karat.plan.looking import Found
 
-__all__: list[str] = []
+__all__ = ["TUNING_GRIDS"]
+
+TUNING_GRIDS: dict[str, dict[str, list[int | float]]] = {
+    "item-knn": {"neighbours": [50, 100, 500], "shrinkage": [0.0, 20.0, 100.0]},
+    "als": {"factors": [8, 16, 32, 64], "alpha": [1.0, 5.0]},
+    "ease": {"regularization": [100.0, 300.0, 1000.0, 3000.0, 10000.0]},
+}
+"""What a drafted plan tries of its recommenders. Each grid holds the defaults; that of EASE holds the range that its
+default is chosen from by the size of the log (docs/recommenders.md)."""
 
 
 @register("runs", "Saved runs against graded labels.")
@@ -200,5 +208,11 @@ def _recommenders(found: Found) -> list[str]:
     for path in found.runs:
         lines += ["", f"[systems.{key_of(name_of(path, taken))}]", 'kind = "run"', f"path = {text_of(path)}"]
     lines += ["", "[systems.random]          # the exact expectation of a random order", 'kind = "random"']
-    return [*lines, "", "[tune.als]                 # karat tune searches these on validation",
-            "params = { factors = [16, 32, 64], regularization = [0.01, 0.1] }"]  # fmt: skip
+    lines += [
+        "",
+        "# karat tune --extend tries these on validation, beside those in use, and widens grids that are too narrow",
+    ]
+    for model, grid in TUNING_GRIDS.items():
+        inside = ", ".join(f"{name} = [{', '.join(map(str, values))}]" for name, values in grid.items())
+        lines += [f"[tune.{model}]", f"params = {{ {inside} }}", ""]
+    return lines[:-1]

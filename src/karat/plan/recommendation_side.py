@@ -12,7 +12,10 @@ from karat.slices import Cuts
 from karat.slicing import Crossings
 from karat.types import Ranking
 
-__all__ = ["RecommendationSide"]
+__all__ = ["COLD_ITEMS", "RecommendationSide"]
+
+COLD_ITEMS = "cold_items"
+"""The threshold of cold items: a key of the tiers, and of models that treat cold items differently."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """The kind of system that is a recommender: fitted on the training window, ranking the whole catalogue."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -8,6 +8,7 @@ from pydantic import Field
 
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.plan import SYSTEM_KINDS
+from karat.plan.recommendation_side import COLD_ITEMS, RecommendationSide
 from karat.plan.tables import Shop, SystemTable
 from karat.recommenders import RECOMMENDERS, make_recommender
 from karat.recommenders.ranking import recommend
@@ -60,7 +61,7 @@ class RecommenderSystem(SystemTable):
             raise UsageError(
                 "the gold is no log that a recommender could learn from", expected='a gold of the kind "interactions"'
             )
-        model = make_recommender(self.model, self.settings(shop))
+        model = make_recommender(self.model, self.settings(shop.path, side))
         model.fit(side.task.train, side.task.facts, lambda done, of: shop.tell("Fitting", done, of))
         depth = self.depth or self._depth(shop, int(side.task.in_catalogue.sum()))
         found = recommend(
@@ -75,7 +76,7 @@ class RecommenderSystem(SystemTable):
         shop.keep_facts(
             {
                 "model": self.model,
-                "params": dict(model.settings),
+                "params": model.fitted_settings(),
                 "libraries": model.used(),
                 "users": {
                     "known": int((~found.cold).sum()),
@@ -87,11 +88,14 @@ class RecommenderSystem(SystemTable):
         # Lists that are shorter than the measures look hold all candidates, unless the plan's depth is smaller.
         return replace(found.ranking(side.task, self.model), depth=WHOLE if depth >= looked_at else None)
 
-    def settings(self, shop: Shop) -> Params:
-        """Files are relative to the plan."""
-        paths = RECOMMENDERS.get(self.model).paths
-        return {
-            name: shop.path(value) if name in paths and isinstance(value, str) and value else value
+    def settings(self, path: Callable[[str], str], side: RecommendationSide | None) -> Params:
+        """Return the parameters, with files relative to the plan; cold is what the plan's tiers call cold."""
+        kind = RECOMMENDERS.get(self.model)
+        from_tiers: Params = {}
+        if side is not None and COLD_ITEMS in kind.params:
+            from_tiers = {COLD_ITEMS: side.tiers.cold_items}
+        return {**from_tiers} | {
+            name: path(value) if name in kind.paths and isinstance(value, str) and value else value
             for name, value in self.params.items()
         }
 

@@ -10,6 +10,7 @@ from pydantic import Discriminator, Field, Tag
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.evaluation import resolve_all
 from karat.plan.contents import contents_of
+from karat.plan.recommendation_side import COLD_ITEMS
 from karat.plan.tables import Table
 from karat.recommenders import RECOMMENDERS, make_recommender
 from karat.settings import Params, Setting
@@ -155,30 +156,33 @@ def _table(checked: "Checked", name: str, changed: Mapping[str, Any]) -> TuneTab
 
 def _subject(work: "Work", name: str, table: TuneTable, asked: "Asked", task: Any) -> Subject:
     system, checked = recommenders_of(work.checked.plan)[name], work.checked
-    kind = RECOMMENDERS.get(system.model)
+    kind, side = RECOMMENDERS.get(system.model), work.loaded.recommendations
 
     def settings(params: Params) -> Params:
-        return system.model_copy(update={"params": dict(params)}).settings(work)  # type: ignore[arg-type]
+        return system.model_copy(update={"params": dict(params)}).settings(work.path, side)
 
     with work.named_at("systems", name):
         make_recommender(system.model, settings(system.params))
     try:
         tried = settings_to_try(
-            kind.params, system.params, table.tried, search=table.how, trials=table.trials, seed=table.seed
-        )
+            kind.params, system.params, table.tried, search=table.how, trials=table.trials, seed=table.seed,
+            simpler=kind.simpler,
+        )  # fmt: skip
     except KaratError as error:
         error.where = checked.at("tune", name, *(error.where or "").split("."))
         raise
     size = int(task.in_catalogue.sum())
     depth = system.depth or asked.measure.k or (size if size <= _FULL_UP_TO else _USUAL_DEPTH)
+    about: dict[str, Any] = {"libraries": kind.versions(), "files": contents_of(tried, checked.folder)}
+    if side is not None and COLD_ITEMS in kind.params:
+        about[COLD_ITEMS] = side.tiers.cold_items
     search: dict[str, Any] = {"kind": table.how}
     if table.how == "random":
         search |= {"trials": table.trials, "seed": table.seed}
     return Subject(
         name, system.model, kind.params, lambda params: make_recommender(system.model, settings(params)), task,
-        tuple(tried), tuple(table.params), asked, depth, system.cold_users, system.threshold, search,
-        {"libraries": kind.versions(), "files": contents_of(tried, checked.folder)},
-        Path(checked.where).stem,
+        tuple(tried), table.tried, asked, depth, system.cold_users, system.threshold, search,
+        about, kind.simpler, Path(checked.where).stem,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from karat.errors import MissingExtra
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
 from karat.registry import Registry
-from karat.settings import Param, Params, settled
+from karat.settings import Param, Params, Setting, settled
 from karat.types import Bools, Ints, Matrix
 
 __all__ = ["RECOMMENDERS", "Progress", "Recommender", "make_recommender"]
@@ -39,9 +39,14 @@ class Recommender(ABC):
     """Whether users differ; else all get the same, known or not."""
     paths: ClassVar[tuple[str, ...]] = ()
     """The parameters that name files."""
+    simpler: ClassVar[Params] = {}
+    """Settings with which it gives the same scores as a simpler model that it contains: a search always tries them."""
+    chosen: Params
+    """Settings that were left to the model (0 where ``Param.auto``), with the values that fitting chose for them."""
 
     def __init__(self, settings: Params | None = None) -> None:
         self.settings = settled(self.params, settings, "parameter")
+        self.chosen = {}
 
     @classmethod
     def is_installed(cls) -> bool:
@@ -58,6 +63,10 @@ class Recommender(ABC):
             except PackageNotFoundError:
                 found[name] = "unknown"
         return found
+
+    def fitted_settings(self) -> dict[str, Setting]:
+        """Return all settings that it was fitted with, also those that it chose itself."""
+        return {**self.settings, **self.chosen}
 
     def used(self) -> dict[str, str]:
         """The libraries, with their versions, that it was fitted by."""

@@ -16,7 +16,7 @@ from karat.types import Floats
 
 __all__ = ["LeastSquares", "PairwiseRanking", "TruncatedSvd"]
 
-_FACTORS = Param(64, "how many factors", least=1)
+_FACTORS = Param(16, "how many factors", least=1)
 _SEED = Param(0, "the seed of the random start", least=0, most=2**32 - 1)
 
 
@@ -81,7 +81,7 @@ class LeastSquares(ByFactors):
     params: ClassVar = {
         "factors": _FACTORS,
         "regularization": Param(0.01, "holds factors small", least=0),
-        "alpha": Param(5.0, "how much more an item counts that was taken than one that was not", least=0),
+        "alpha": Param(1.0, "how much more an item counts that was taken than one that was not", least=0),
         "values": Param("implicit", "whether its rating multiplies that", choices=("implicit", "ratings")),
         "iterations": Param(15, "rounds over users and items", least=1),
         "seed": _SEED,
@@ -115,7 +115,7 @@ class PairwiseRanking(ByFactors):
     params: ClassVar = {
         "factors": _FACTORS,
         "learning_rate": Param(0.01, "the step of gradient descent", least=1e-9),
-        "regularization": Param(0.01, "holds factors small", least=0),
+        "regularization": Param(0.05, "holds factors small", least=0),
         "iterations": Param(100, "rounds over the training interactions", least=1),
         "seed": _SEED,
     }

@@ -1,4 +1,4 @@
-"""Hybrid: a collaborative model where there is something to learn from, content where there is nothing."""
+"""Hybrid: a collaborative model, with content for the items of which it has little to learn from."""
 
 from typing import ClassVar
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
+from karat.interactions.tiers import Tiers
 from karat.recommenders import RECOMMENDERS, Progress
 from karat.recommenders.content import CONTENT, Content
 from karat.recommenders.factors import LeastSquares
@@ -27,15 +28,20 @@ def _inner(model: str, parameter: str) -> str:
 
 @RECOMMENDERS.register("hybrid")
 class Hybrid(Trained):
-    """Scores are places: the share of the warm items that a user has not taken and that stand below an item.
+    """A collaborative model whose cold items are raised by content.
 
-    Both models order the same items, so that a place by content is worth what the same place is by the other model:
-    a cold item stands among the warm ones where warm items of its content stand among one another.
+    Scores are places: the share of the training items that a user has not taken and that rank below an item. Both
+    models order the same items, so that a place by content is worth what the same place is by the other model. Content
+    can only raise a cold item: one that content ranks r-th comes at least where rank r / trust is. Cold is what the
+    tiers call cold: fewer than ``cold_items`` training interactions.
+
+    With ``trust`` and ``blend`` 0 the scores are those of the collaborative model, to the last bit. ``karat tune``
+    always tries that, so that what it chooses is never worse on validation than the collaborative model.
     """
 
     about = (
-        "a collaborative model for items that somebody took, blended with content, and content alone for cold items; "
-        "both as places among the warm items"
+        "a collaborative model whose cold items are raised by content (trust), and whose other items may be blended "
+        "with it (blend); with both 0 it is the collaborative model itself"
     )
     extra = "recsys"
     libraries = ("irspack", "implicit", "scipy")
@@ -43,11 +49,23 @@ class Hybrid(Trained):
         "model": Param("ease", "the collaborative model", choices=tuple(_MODELS)),
         **CONTENT,
         "blend": Param(0.0, "the share of content in the score of warm items", least=0, most=1),
-        "trust": Param(1.0, "what the place of a cold item is multiplied by", least=0, most=1),
+        "trust": Param(
+            0.1,
+            "cold items: the r-th by content comes at rank r / trust; 0: as the collaborative model ranks it",
+            least=0,
+            most=1,
+        ),
+        "cold_items": Param(
+            Tiers.cold_items,
+            "items of fewer training interactions are cold; unset in a plan: as its tiers say",
+            least=1,
+        ),
         **{_inner(name, one): param for name, model in _MODELS.items() for one, param in model.params.items()},
     }
+    simpler: ClassVar = {"blend": 0.0, "trust": 0.0}
     collaborative: Trained
     content: Content
+    is_cold: Bools
 
     def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
         name = str(self.settings["model"])
@@ -57,31 +75,48 @@ class Hybrid(Trained):
         self.content = Content({one: self.settings[one] for one in CONTENT})
         self.content.fit(train, facts)
         self.known = self.collaborative.known
+        self.is_cold = train.per_item < int(self.settings["cold_items"])
+        self.chosen = {_inner(name, one): value for one, value in self.collaborative.chosen.items()}
+
+    @property
+    def _is_collaborative(self) -> bool:
+        """Whether content has no weight, so that all is left to the collaborative model."""
+        return all(self.settings[name] == value for name, value in self.simpler.items())
+
+    def factors(self) -> tuple[Matrix, Matrix] | None:
+        return self.collaborative.factors() if self._is_collaborative else None
 
     def score(self, users: Ints, items: Ints) -> Matrix:
+        if self._is_collaborative:
+            return self.collaborative.score(users, items)
         everything = np.arange(self.known.item_at.size)
-        warm = self.known.item_at >= 0
+        trained = self.known.item_at >= 0
         by_others = self.collaborative.score(users, everything)
         by_content = self.content.score(users, everything)
         starts, taken = self.known.taken(users)
         found = np.full((users.size, items.size), -np.inf)
         for row in np.flatnonzero(self.knows(users)):
-            free = warm.copy()
+            free = trained.copy()
             free[self.known.items[taken[starts[row] : starts[row + 1]]]] = False
-            found[row] = self._blended(by_others[row], by_content[row], free, warm)[items]
+            found[row] = self._blended(by_others[row], by_content[row], free)[items]
         return found
 
-    def _blended(self, by_others: Floats, by_content: Floats, free: Bools, warm: Bools) -> Floats:
-        """One user's scores of all items."""
+    def _blended(self, by_others: Floats, by_content: Floats, free: Bools) -> Floats:
+        """Return one user's scores of all items; −∞ where neither model has one."""
         ours, theirs = _places(by_content, free), _places(by_others, free)
-        blend = float(self.settings["blend"])
-        both = np.where(np.isnan(ours), theirs, blend * np.nan_to_num(ours) + (1.0 - blend) * theirs)
-        cold = np.where(np.isnan(ours), -np.inf, float(self.settings["trust"]) * np.nan_to_num(ours))
-        return np.where(warm, both, cold)
+        blend, trust = float(self.settings["blend"]), float(self.settings["trust"])
+        if blend > 0:
+            mixed = np.where(np.isnan(ours), theirs, blend * ours + (1.0 - blend) * theirs)
+            theirs = _places(np.where(np.isnan(theirs), -np.inf, mixed), free)
+        if trust > 0:
+            half = 0.5 / max(1, int(free.sum()))  # so that the first by content is of rank 1, not 0
+            raised = 1.0 + half - (1.0 + half - ours) / trust
+            theirs = np.where(self.is_cold, np.fmax(theirs, raised), theirs)
+        return np.where(np.isnan(theirs), -np.inf, theirs)
 
 
 def _places(scores: Floats, among: Bools) -> Floats:
-    """The share of some items that stand below each, of equal ones the half; NaN where there is no score."""
+    """Return the share of some items that rank below each, of equal ones the half; NaN where there is no score."""
     order = np.argsort(scores)
     ordered = scores[order]
     counted = (among & (scores > -np.inf))[order]

@@ -35,12 +35,20 @@ class Ease(_Linear):
     """
 
     about = "EASE: each item by ridge regression on all others, in closed form (irspack's DenseSLIM)"
-    params: ClassVar = {"regularization": Param(250.0, "the ridge: the higher, the smaller the weights", least=1e-3)}
+    params: ClassVar = {
+        "regularization": Param(
+            0.0,
+            "the ridge: the higher, the smaller the weights; 0: a hundredth of the training interactions, 10 to 10000",
+            least=0,
+            auto=True,
+        )
+    }
     scores: Floats | None = None
 
     def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
         self.known = known_of(train)
-        ridge = float(self.settings["regularization"])
+        ridge = float(self.settings["regularization"]) or _ridge_for(self.known.columns.size)
+        self.chosen = {"regularization": ridge}
         if self.known.users.size < self.known.items.size:
             with steadily():
                 self.scores = _over_users(matrix_of(self.known), ridge)
@@ -58,6 +66,15 @@ class Ease(_Linear):
     def used(self) -> dict[str, str]:
         """Over users karat works it out itself."""
         return {name: one for name, one in self.versions().items() if name != "irspack" or self.scores is None}
+
+
+def _ridge_for(interactions: int) -> float:
+    """Return the default ridge for a log of this size.
+
+    The best ridge grows with the log (``python benchmarks/defaults.py``, docs/recommenders.md): about 100 at 19,000
+    training interactions, 250 to 1,000 at 80,000, 10,000 at 800,000. It is not extrapolated beyond what was measured.
+    """
+    return float(np.clip(interactions / 100, 10.0, 10_000.0))
 
 
 def _over_users(taken: Any, ridge: float) -> Floats:

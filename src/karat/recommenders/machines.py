@@ -16,9 +16,9 @@ from karat.errors import UnknownName
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
 from karat.recommenders import RECOMMENDERS, Progress
-from karat.recommenders.trained import ByFactors, Known, known_of, ratings_of
+from karat.recommenders.trained import ByFactors, Known, are_known, known_of, ratings_of
 from karat.settings import Param
-from karat.types import Floats, Ints, Matrix
+from karat.types import Bools, Floats, Ints, Matrix
 
 __all__ = ["FactorizationMachine"]
 
@@ -28,7 +28,12 @@ class _Side:
     """The features of users, or of items: one of their own each, and their attributes."""
 
     rows: Any
+    """One row per user or item of training."""
     widths: tuple[int, ...]
+    cold: Ints
+    """The codes of those that training lacks and whose attributes it has …"""
+    of_cold: Any
+    """… and their features: a one in place of their own, then their attributes."""
 
 
 @RECOMMENDERS.register("fm")
@@ -37,7 +42,8 @@ class FactorizationMachine(ByFactors):
 
     about = (
         "factorization machine over users, items and their attributes (myFM): of who took what against items drawn by "
-        "chance, or of ratings, which predicts stars and can rank below random"
+        "chance, or of ratings, which predicts stars and can rank below random; users without training interactions "
+        "are scored by their attributes"
     )
     extra = "recsys"
     libraries = ("myfm", "scipy")
@@ -46,7 +52,7 @@ class FactorizationMachine(ByFactors):
         "rank": Param(8, "how many factors", least=1),
         "iterations": Param(50, "rounds of sampling", least=2),
         "samples": Param(20, "the last rounds, over which scores are averaged", least=1),
-        "negatives": Param(2, "of implicit: items drawn for each that was taken", least=1),
+        "negatives": Param(5, "of implicit: items drawn for each that was taken", least=1),
         "attributes": Param("all", "of items and users: all, none, or names with commas between"),
         "seed": Param(0, "the seed", least=0, most=2**31 - 1),
     }
@@ -59,7 +65,13 @@ class FactorizationMachine(ByFactors):
             _side(self.known.users, facts.users, wanted),
             _side(self.known.items, facts.items, wanted),
         )
-        self.keep(*_factors(*self._sampled(sides, users, items, target, progress), sides))
+        sampled = self._sampled(sides, users, items, target, progress)
+        self.keep(*_factors(*sampled, sides))
+        self.of_users[sides[0].cold] = _factors_of_cold(*sampled, sides[0])
+
+    def knows(self, users: Ints) -> Bools:
+        """Return which users are of training, or have attributes that users of training have."""
+        return are_known(self.of_users[users])
 
     def _examples(self, train: Log) -> tuple[Ints, Ints, Floats]:
         """Rows to learn from: user, item, and what is to be predicted."""
@@ -106,10 +118,23 @@ def _wanted(attributes: str, facts: Facts) -> set[str]:
 def _side(codes: Ints, facts: Mapping[str, Matrix], wanted: set[str]) -> _Side:
     from scipy.sparse import csr_matrix, hstack, identity
 
-    tables = [facts[name][codes] for name in sorted(wanted & set(facts))]
-    tables = [table[:, table.any(axis=0)] for table in tables]  # what only the future has would move what is drawn
-    rows = hstack([identity(codes.size), *map(csr_matrix, tables)], format="csr", dtype=np.float64)
-    return _Side(rows, (codes.size, *(table.shape[1] for table in tables)))
+    tables = [facts[name] for name in sorted(wanted & set(facts))]
+    tables = [table[:, table[codes].any(axis=0)] for table in tables]  # only the future's would move what is drawn
+    rows = hstack(
+        [identity(codes.size), *(csr_matrix(table[codes]) for table in tables)], format="csr", dtype=np.float64
+    )
+    cold = _cold_with_attributes(codes, tables)
+    of_cold = csr_matrix(np.hstack([np.ones((cold.size, 1)), *(table[cold] for table in tables)]), dtype=np.float64)
+    return _Side(rows, (codes.size, *(table.shape[1] for table in tables)), cold, of_cold)
+
+
+def _cold_with_attributes(codes: Ints, tables: list[Matrix]) -> Ints:
+    """Return the codes that are not among these but have one of the attributes."""
+    if not tables:
+        return np.empty(0, dtype=np.int64)
+    cold = np.any([table.any(axis=1) for table in tables], axis=0)
+    cold[codes] = False
+    return np.flatnonzero(cold)
 
 
 def _drawn(known: Known, n: int, seed: int) -> tuple[Ints, Ints]:
@@ -130,6 +155,18 @@ def _factors(constants: Floats, weights: Floats, factors: Floats, sides: tuple[_
         np.column_stack((users, of_users, np.ones(len(users)))),
         np.column_stack((items, np.ones(len(items)), of_items)),
     )
+
+
+def _factors_of_cold(constants: Floats, weights: Floats, factors: Floats, side: _Side) -> Floats:
+    """Return the factors of users that training lacks, by their attributes.
+
+    In place of weights of their own they have the mean of all users', which is what the model's prior expects of them.
+    """
+    n, width = side.widths[0], side.rows.shape[1]
+    weights = np.column_stack((weights[:, :n].mean(axis=1), weights[:, n:width]))
+    factors = np.concatenate((factors[:, :n].mean(axis=1, keepdims=True), factors[:, n:width]), axis=1)
+    users, of_users = _parted(side.of_cold, weights, factors)
+    return np.column_stack((users, of_users + constants.mean(), np.ones(len(users))))
 
 
 def _parted(rows: Any, weights: Floats, factors: Floats) -> tuple[Floats, Floats]:

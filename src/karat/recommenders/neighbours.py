@@ -13,10 +13,15 @@ from karat.types import Ints, Matrix
 __all__ = ["ItemNeighbours", "UserNeighbours"]
 
 _WEIGHTINGS = {"none": "NONE", "tf-idf": "TF_IDF", "bm25": "BM_25"}
-_PARAMS = {
-    "neighbours": Param(100, "how many neighbours count", least=1),
-    "shrinkage": Param(0.0, "added to the divisor: takes weight from similarities that stand on few", least=0),
-}
+
+
+def _params(neighbours: int, shrinkage: float) -> dict[str, Param]:
+    return {
+        "neighbours": Param(neighbours, "how many neighbours count", least=1),
+        "shrinkage": Param(
+            shrinkage, "added to the divisor: takes weight from similarities that stand on few", least=0
+        ),
+    }
 
 
 def _weighting(*choices: str) -> Param:
@@ -45,7 +50,10 @@ class ItemNeighbours(_Neighbours):
     """The sum of an item's cosine similarities to what a user took, over each item's nearest."""
 
     about = "items like those that a user took: cosine similarity of who took them, each item's nearest (irspack)"
-    params: ClassVar = {**_PARAMS, "weighting": _weighting("none", "bm25")}  # a weight an item is lost in cosines
+    params: ClassVar = {
+        **_params(500, 100.0),
+        "weighting": _weighting("none", "bm25"),
+    }  # a weight an item is lost in cosines
 
     def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
         with quietly():
@@ -64,7 +72,7 @@ class UserNeighbours(_Neighbours):
     """The sum of the similarities of those neighbours who took an item."""
 
     about = "what users took who took the same: cosine similarity, each user's nearest (irspack)"
-    params: ClassVar = {**_PARAMS, "weighting": _weighting(*_WEIGHTINGS)}
+    params: ClassVar = {**_params(100, 0.0), "weighting": _weighting(*_WEIGHTINGS)}
 
     def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
         with quietly():

@@ -4,13 +4,14 @@ Every setting is fitted on what the task gives to learn from and scored on its w
 what is no number, fails its trial and not the search.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from karat.dialects import Asked
 from karat.errors import DataError, KaratError, MissingExtra, UsageError
@@ -26,13 +27,16 @@ from karat.settings import Param, Params
 from karat.statistics.intervals import Resampling
 from karat.tuning.identity import identity_of
 from karat.tuning.outcome import ModelTuning
+from karat.tuning.search import Edge, Tried, settings_to_try, widened
 from karat.tuning.trials import Memory, Trial
 from karat.types import Floats
 
-__all__ = ["Progress", "Subject", "tune_model", "without_test"]
+__all__ = ["MOST_EXTENSIONS", "Progress", "Subject", "tune_model", "without_test"]
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many trials are done, and of how many."""
+MOST_EXTENSIONS = 5
+"""How often a grid is widened: five steps are a factor of 32 on a grid of powers of two."""
 _LONGEST_MESSAGE = 500
 
 
@@ -48,8 +52,8 @@ class Subject:
     task: Task
     settings: tuple[Params, ...]
     """To be tried; the first are those in use."""
-    tried: tuple[str, ...]
-    """The parameters in which they differ."""
+    tried: Tried
+    """The values of the parameters in which they differ."""
     asked: Asked
     depth: int
     """How many to recommend."""
@@ -59,6 +63,8 @@ class Subject:
     """How the settings were chosen, for the record."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """What else decides what a trial finds: versions of libraries, files …"""
+    simpler: Params = field(default_factory=dict)
+    """Settings that make the model a simpler one, which are always tried."""
     place: str = ""
     """Where it stands, to tell it from others of the same name in one journal."""
 
@@ -99,31 +105,64 @@ def tune_model(
     how: Resampling | None = None,
     journal: Journal | None = None,
     fresh: bool = False,
+    extend: bool = False,
     progress: Progress | None = None,
 ) -> ModelTuning:
-    """Try every setting, or take it from the journal where it was tried under the same conditions."""
+    """Try every setting, or take it from the journal where it was tried under the same conditions.
+
+    ``extend``: where the best value of a numeric parameter is the smallest or the largest of its grid, the grid is
+    widened by the next value and tried again, up to ``MOST_EXTENSIONS`` times. The result is that of the wider grid.
+    """
     subject = replace(subject, task=without_test(subject.task))
     task, tell = subject.task, progress or (lambda what, done, of: None)
     queries = task.gold.queries.sort()  # what is wrong with the data is no fault of a model
     search = f"{subject.place}/{subject.system}"
     memory = Memory(journal, search, subject.identity, len(queries), fresh=fresh)
-    trials: list[Trial] = []
-    of = len(subject.settings)
-    for number, params in enumerate(subject.settings):
-        tell(f"{subject.system}: trial {number + 1:,} of {of:,}", number, of)
-        key = key_of(params, subject.known)
-        trial = memory.find(key)
-        if trial is None:
-            trial = _carried_out(subject, params)
-            memory.keep(key, trial)
-        trials.append(replace(trial, params=dict(params), number=number))
-    tell(subject.system, of, of)
+    trials: dict[str, Trial] = {}
+    extensions = 0
+    while True:
+        of = len(subject.settings)
+        for params in subject.settings:
+            key = key_of(params, subject.known)
+            if key in trials:
+                continue
+            tell(f"{subject.system}: trial {len(trials) + 1:,} of {of:,}", len(trials), of)
+            trial = memory.find(key)
+            if trial is None:
+                trial = _carried_out(subject, params)
+                memory.keep(key, trial)
+            trials[key] = replace(trial, params=dict(params), number=len(trials))
+        found = _tuning(
+            subject, queries, tuple(trials.values()), how or Resampling(), tuple(memory.notes()), extensions
+        )
+        if not extend or not found.edges or extensions == MOST_EXTENSIONS:
+            break
+        subject, extensions = _extended(subject, found.edges), extensions + 1
+    tell(subject.system, len(trials), len(trials))
+    return found
+
+
+def _tuning(
+    subject: Subject,
+    users: pl.Series,
+    trials: tuple[Trial, ...],
+    how: Resampling,
+    notes: tuple[str, ...],
+    extensions: int,
+) -> ModelTuning:
     metric = subject.asked.measure.metric
+    search = {**subject.search, **({"extensions": extensions} if extensions else {})}
     return ModelTuning(
-        subject.system, subject.model, subject.asked.label, metric.aggregate, metric.lower_is_better, task.window,
-        task.fit_on, queries, tuple(trials), subject.tried, subject.known, dict(subject.search), how or Resampling(),
-        tuple(memory.notes()),
+        subject.system, subject.model, subject.asked.label, metric.aggregate, metric.lower_is_better,
+        subject.task.window, subject.task.fit_on, users, trials, subject.tried, subject.known, search, how, notes,
     )  # fmt: skip
+
+
+def _extended(subject: Subject, edges: Sequence[Edge]) -> Subject:
+    """Return the search with a wider grid; settings in use stay the first."""
+    tried = widened(subject.tried, edges)
+    settings = settings_to_try(subject.known, subject.settings[0], tried, simpler=subject.simpler)
+    return replace(subject, tried=tried, settings=tuple(settings))
 
 
 def _carried_out(subject: Subject, params: Params) -> Trial:

@@ -1,7 +1,7 @@
 """What came of trying settings of a model: all trials, the best, and how surely it is better than what is in use."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,12 +11,13 @@ import polars as pl
 from karat.interactions.split import Window
 from karat.lab.grid import spelled
 from karat.measure import Aggregate
-from karat.settings import Param, settled
+from karat.settings import Param, Params, settled
 from karat.statistics.comparison import Paired, compare_pairs, correct
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate, estimate_all
 from karat.statistics.intervals import Resampling
 from karat.statistics.streams import keys_of
+from karat.tuning.search import Edge, Tried, edges_of
 from karat.tuning.trials import Trial
 from karat.wording import count
 
@@ -40,8 +41,8 @@ class ModelTuning:
     users: pl.Series
     """In whose order a trial's values are."""
     trials: tuple[Trial, ...]
-    tried: tuple[str, ...]
-    """The parameters in which they differ."""
+    tried: Tried
+    """The values of the parameters in which they differ."""
     known: Mapping[str, Param]
     """What can be set of the model."""
     search: dict[str, Any]
@@ -86,6 +87,33 @@ class ModelTuning:
     def second(self) -> Trial | None:
         others = [trial for trial in self.ranked[1:] if not trial.failed]
         return others[0] if others else None
+
+    @property
+    def edges(self) -> list[Edge]:
+        """The numeric parameters whose best value is the smallest or largest of the grid; none of a random search.
+
+        A parameter of which another value is exactly as good, all else equal, has no edge.
+        """
+        if self.best is None or self.search.get("kind") == "random":
+            return []
+        found = edges_of(self.known, self.own.params, self.tried, self.best.params)
+        return [edge for edge in found if not self._is_flat(edge.parameter)]
+
+    def _is_flat(self, parameter: str) -> bool:
+        """Return whether a trial that differs from the best in this parameter alone has the same mean."""
+
+        def others(trial: Trial) -> Params:
+            whole = settled(self.known, trial.params, "parameter")
+            return {name: value for name, value in whole.items() if name != parameter}
+
+        def mean(trial: Trial) -> float:
+            return round(self.estimates[trial.number].mean, _SAME)
+
+        best = self.ranked[0]
+        return any(
+            trial is not best and not trial.failed and mean(trial) == mean(best) and others(trial) == others(best)
+            for trial in self.trials
+        )
 
     @cached_property
     def _compared(self) -> dict[str, Comparison]:
@@ -156,6 +184,7 @@ class ModelTuning:
             "users": len(self.users),
             "search": self.search,
             "parameters": list(self.tried),
+            "edges": [asdict(edge) for edge in self.edges],
             "trials": [self._trial(place, trial) for place, trial in enumerate(self.ranked, 1)],
             "failed": len(self.failed),
             "resumed": sum(trial.resumed for trial in self.trials),

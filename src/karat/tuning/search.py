@@ -3,15 +3,15 @@
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
-from math import exp, isfinite, log, prod
+from itertools import islice, pairwise, product
+from math import ceil, exp, floor, inf, isfinite, log, prod
 from typing import Literal
 
 from karat.errors import KaratError, UsageError
 from karat.lab.grid import key_of
 from karat.settings import Param, Params, Setting
 
-__all__ = ["MOST_TRIALS", "Range", "Search", "Tried", "check_tried", "settings_to_try"]
+__all__ = ["MOST_TRIALS", "Edge", "Range", "Search", "Tried", "check_tried", "edges_of", "settings_to_try", "widened"]
 
 Search = Literal["grid", "random"]
 MOST_TRIALS = 10_000
@@ -97,11 +97,20 @@ def _is_whole(param: Param) -> bool:
 
 
 def settings_to_try(
-    known: Mapping[str, Param], own: Params, tried: Tried, *, search: Search = "grid", trials: int = 20, seed: int = 0
+    known: Mapping[str, Param],
+    own: Params,
+    tried: Tried,
+    *,
+    search: Search = "grid",
+    trials: int = 20,
+    seed: int = 0,
+    simpler: Params | None = None,
 ) -> list[dict[str, Setting]]:
-    """The settings in use, then those to hold against them; each once, whatever its spelling.
+    """Return the settings in use, then those to compare with them; each once, whatever its spelling.
 
     A grid turns the last parameter fastest. ``trials`` are drawn by the seed alone: more of them begin with the same.
+    ``simpler`` are settings that make the model a simpler one: they are tried with those in use and, in a grid, with
+    all combinations of the other parameters, so that the best is never worse than the simpler model.
     """
     check_tried(known, tried, search)
     if not 1 <= trials <= MOST_TRIALS:
@@ -115,7 +124,78 @@ def settings_to_try(
     for some in others:
         whole = {**own, **some}
         found.setdefault(key_of(whole, known), whole)
+    for whole in list(found.values())[: None if search == "grid" else 1] if simpler else ():
+        found.setdefault(key_of({**whole, **(simpler or {})}, known), {**whole, **(simpler or {})})
     return list(found.values())
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A numeric parameter whose best value is the smallest or the largest that was tried."""
+
+    parameter: str
+    value: float
+    end: Literal["smallest", "largest"]
+    beyond: Setting
+    """The next value to try: a geometric step where the grid is geometric, else an arithmetic one."""
+
+
+def edges_of(known: Mapping[str, Param], own: Params, tried: Tried, best: Params) -> list[Edge]:
+    """Return the numeric parameters of a grid whose best value has none of the tried ones on one side of it.
+
+    A value at the parameter's own limit is no edge, nor is one of a parameter of which only one value was tried.
+    """
+    found = []
+    for name, values in tried.items():
+        param = known[name]
+        if isinstance(values, Range) or isinstance(param.usual, bool) or not isinstance(param.usual, int | float):
+            continue
+        numbers = [float(one) for one in (*values, own.get(name, param.usual))]
+        grid = sorted({one for one in numbers if not (param.auto and one == 0)})
+        value = float(best.get(name, param.usual))
+        if len(grid) < 2 or value not in (grid[0], grid[-1]):
+            continue
+        beyond = _beyond(grid if value == grid[-1] else grid[::-1], param)
+        if beyond is not None:
+            found.append(Edge(name, value, "largest" if value == grid[-1] else "smallest", beyond))
+    return found
+
+
+def widened(tried: Tried, edges: Sequence[Edge]) -> Tried:
+    """Return the grid with the next value of each parameter whose best value lies on its edge."""
+    beyond = {edge.parameter: edge.beyond for edge in edges}
+    return {
+        name: [*values, beyond[name]] if name in beyond and not isinstance(values, Range) else values
+        for name, values in tried.items()
+    }
+
+
+def _beyond(grid: Sequence[float], param: Param) -> Setting | None:
+    """Return the value after the last of these, which rise or fall, within the parameter's limits; None at a limit."""
+    step, last = grid[-1] - grid[-2], grid[-1]
+    found = last * last / grid[-2] if _is_geometric(grid) else last + step
+    if param.auto and found <= 0:
+        return None  # 0 stands for something else
+    within = max(found, -inf if param.least is None else param.least)
+    within = float(f"{min(within, inf if param.most is None else param.most):.{_DIGITS}g}")
+    if _is_whole(param):
+        within = ceil(within) if step > 0 else floor(within)
+    return None if (within - last) * step <= 0 else within
+
+
+def _is_geometric(grid: Sequence[float]) -> bool:
+    """Whether ratios of neighbours are more alike than differences; of two numbers: whether one is twice the other.
+
+    So 1, 3, 10, 30 is geometric as well; a 0 before it does not count.
+    """
+    positive = sorted(one for one in grid if one > 0)
+    if len(positive) < 2 or grid[-1] <= 0 or grid[-2] <= 0:
+        return False
+    ratios = [high / low for low, high in pairwise(positive)]
+    steps = [high - low for low, high in pairwise(positive)]
+    if len(ratios) == 1:
+        return ratios[0] >= 2
+    return max(ratios) / min(ratios) < max(steps) / min(steps)
 
 
 def _size(known: Mapping[str, Param], tried: Tried) -> int | None:
