@@ -166,7 +166,7 @@ class TestNoItemInCommon:
         run = {f"q{q}": [f"{q}-{n}" for n in range(10)] for q in range(50)}
         run["q7"] = ["D7-3", *run["q7"][1:]]
         (warning,) = (one for one in karat.evaluate(gold, run, "ndcg@10").warnings if "spelled alike" in one)
-        assert warning.startswith("0.20% of the gold's items")
+        assert warning.startswith("0.20 % of the gold's items")
         missed = {query: ["x", *items[1:]] for query, items in gold.items()}
         assert not [one for one in karat.evaluate(gold, missed, "ndcg@10").warnings if "spelled alike" in one]
 

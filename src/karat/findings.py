@@ -129,7 +129,7 @@ class Findings:
             )
         elif (share := self.shared.low_share) is not None:
             yield (
-                f"{share:.2%} of the gold's items ({gold.shown}) are anywhere in the ranking ({run.shown}); check that "
+                f"{percent(share, 2)} of the gold's items ({gold.shown}) are anywhere in the ranking ({run.shown}); check that "
                 "ids are spelled alike"
             )
 

@@ -96,7 +96,7 @@ class TestWords:
         for part in (
             "Held against test",
             "training interactions",
-            "only held-out items",
+            "only items of the tier",
             "95 % intervals",
             "Recall: recall(rel=4)",
         ):

@@ -176,7 +176,7 @@ def _caption(report: Report, slices: list[Slice], panels: list[Panel], conventio
     said = [
         f"Held against {report.interactions['window']}",
         "tiers are of training interactions" if slices else "",
-        "tiers of items: only held-out items of the tier count as relevant" if of_items else "",
+        "tiers of items: only items of the tier are ranked and relevant" if of_items else "",
         f"lines and bands: {percent(report.level)} intervals" if report.how and (slices or panels) else "",
         *conventions,
     ]
