@@ -66,7 +66,12 @@ def check_alike(predicates: Predicates, ranking: Ranking, parts: int, measures: 
             told = f"{label}, {way}"
             np.testing.assert_array_equal(scores.values[:, column], whole.values[:, column], err_msg=told)
         assert scores.mean() == pytest.approx(whole.mean(), rel=0, abs=0, nan_ok=True), way
-        assert scores.warnings == whole.warnings, way
+        assert scores.warnings == tuple(one for one in whole.warnings if not _is_of_few_ids(one)), way
+
+
+def _is_of_few_ids(warning: str) -> bool:
+    """A gold by number does not list its items: where there are too few ids for an error, it cannot warn of them."""
+    return warning.startswith("no item in common")
 
 
 def test_measures_are_many_and_of_all_families() -> None:
@@ -299,3 +304,13 @@ def test_errors_count_all_queries(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_judging_serves_measures_that_order_alike() -> None:
     evaluation = Evaluation(by_items(CLIPS, "all").gold_by_number(), RANKING)
     assert evaluation.judged(Measure.parse("ap")) is evaluation.judged(Measure.parse("recall@2"))
+
+
+def test_a_ranking_of_other_ids_is_refused_by_every_gold() -> None:
+    """``clip_7`` and ``7``: nothing was found, and nothing was said."""
+    table = {f"clip_{number}": frozenset({("object", "car")}) for number in range(12)}
+    ranking = karat.as_ranking({item: [str(number) for number in range(12)] for item in table})
+    predicates = by_items(table, "all")
+    for gold in (predicates.gold(), predicates.gold_by_number()):
+        with pytest.raises(karat.DataError, match="no item in common"):
+            evaluate(gold, ranking, resolve_all(["recall@2"]))

@@ -14,6 +14,7 @@ import polars as pl
 
 from karat.annotations import Annotations, Bits, places_of
 from karat.errors import UsageError
+from karat.shared_ids import IdSample, SharedIds, no_item_in_common
 from karat.types import Floats, Gold, Ints, Ranking, Runs, freeze, gathered, places_in
 
 __all__ = ["Match", "Predicates"]
@@ -172,7 +173,14 @@ class Predicates:
         row = places_in(self.queries.cast(pl.String), ranking.queries.cast(pl.String))
         rows = np.repeat(row, np.diff(ranking.starts))
         at = np.flatnonzero(rows >= 0)
-        items = self.annotations.rows_of(ranking.items)[at]
+        known = self.annotations.rows_of(ranking.items)
+        if not (known >= 0).any():
+            ids = SharedIds(
+                IdSample.of(self.annotations.ids.cast(pl.String)), IdSample.of(ranking.items.cast(pl.String))
+            )
+            if ids.surely_disjoint:
+                raise no_item_in_common(ids, f"{self.source} × {ranking.source}")
+        items = known[at]
         grades = np.concatenate(
             [np.empty(0), *(self.grades_of(rows[at[part]], items[part]) for part in _slices(at.size))]
         )

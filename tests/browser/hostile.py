@@ -111,9 +111,14 @@ def hostile_plan(folder: Path, *, systems: Sequence[str] = SYSTEMS) -> Path:
         write = _write_lines if number == _BY_JSON else _write_table
         write(folder / _file(number), _ranking(texts, number))
     titles = [{"item_id": item_of(text), "title": title_of(place)} for place, text in enumerate(texts)]
-    _write_table(folder / "items.parquet", titles + [{**one, "item_id": one["item_id"][:-1]} for one in titles])
+    _write_table(folder / "items.parquet", titles)
     kinds = [
-        {"query_id": text, _ATTRIBUTE: texts[place // 2 * 2], _PLAIN_ATTRIBUTE: "ab"[place % 2]}
+        {
+            "query_id": text,
+            _ATTRIBUTE: texts[place // 2 * 2],
+            _PLAIN_ATTRIBUTE: "ab"[place % 2],
+            "text": title_of(place),
+        }
         for place, text in enumerate(texts)
     ]
     _write_table(folder / "queries.parquet", kinds)
@@ -160,6 +165,7 @@ def _plan_text(systems: Sequence[str]) -> str:
         'headline = ["ndcg@5", "rr@5"]',
         f"slices = {_toml(f'queries.parquet:{_ATTRIBUTE},{_PLAIN_ATTRIBUTE}')}",
         'names = "items.parquet:title"',
+        'texts = "queries.parquet:text"',
         "statistics.resamples = 100",
         "[systems]",
         *(f"{_toml(name)} = {_toml(_file(number))}" for number, name in enumerate(systems)),
