@@ -129,8 +129,8 @@ class Findings:
             )
         elif (share := self.shared.low_share) is not None:
             yield (
-                f"{percent(share, 2)} of the gold's items ({gold.shown}) are anywhere in the ranking ({run.shown}); check "
-                "that ids are spelled alike"
+                f"{percent(share, 2)} of the gold's items ({gold.shown}) are anywhere in the ranking ({run.shown}); "
+                "check that ids are spelled alike"
             )
 
     def _lists_told(self, measures: Sequence[Measure]) -> Iterable[str]:
