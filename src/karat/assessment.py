@@ -13,7 +13,7 @@ from karat.chance import Chance, expected_scores, has_expectation
 from karat.changes import Change, Trace, changes_between
 from karat.dialects import Asked
 from karat.errors import DataError, UnknownName, UsageError
-from karat.evaluation import Evaluation, against_part
+from karat.evaluation import Evaluation, against_part, too_short
 from karat.judging import DuplicateRule
 from karat.lists import Background
 from karat.report import Report
@@ -238,16 +238,13 @@ def _score(
     first = None
     if keep_top:
         first = listed_ranking(ranking, evaluation.bench.queries, keep_top, evaluation.bench.gold, judged[id(gold)])
-    return _System(
-        scores,
-        traces,
-        evaluation.bench.present,
-        {
-            name: against_part(evaluation, gold, ranking, groups, number, duplicates).scores(of_gold)
-            for number, name in enumerate(groups.names)
-        },
-        first,
-    )
+    parts = {
+        name: against_part(evaluation, gold, ranking, groups, number, duplicates)
+        for number, name in enumerate(groups.names)
+    }
+    of_items = {name: part.scores(of_gold) for name, part in parts.items()}
+    scores = replace(scores, warnings=(*scores.warnings, *too_short(evaluation, parts, of_gold)))
+    return _System(scores, traces, evaluation.bench.present, of_items, first)
 
 
 def _by_chance(

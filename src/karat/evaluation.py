@@ -18,7 +18,7 @@ from karat.metrics.common import relevant_count
 from karat.results import Scores
 from karat.slices.cuts import ItemGroups
 from karat.types import Bools, Floats, Gold, Ranking
-from karat.wording import count
+from karat.wording import count, named
 
 __all__ = [
     "DEFAULT_MEASURES",
@@ -29,6 +29,7 @@ __all__ = [
     "measure_values",
     "resolve_all",
     "scores_under",
+    "too_short",
 ]
 
 DEFAULT_MEASURES = ("ndcg@10", "ap", "rr", "recall@100", "precision@10", "judged@10")
@@ -221,6 +222,27 @@ def against_part(
         evaluation = Evaluation(gold.part(kept), ranking, duplicates=duplicates, may_be_apart=True)
         kept = np.ones(len(evaluation.bench.gold.items), dtype=bool)
     return evaluation.within(kept, groups, number)
+
+
+def too_short(whole: Evaluation, parts: Mapping[str, Evaluation], asked: Sequence[Asked]) -> Iterable[str]:
+    """Warn where lists that were ranked to a depth hold fewer items of a slice than measures by position look at.
+
+    Only of rankings whose depth is known: that of a file is the user's, and a report says how slices are ranked.
+    """
+    depth = whole.bench.depth
+    if depth is None or whole.bench.deepest < depth:
+        return
+    for k in sorted({one.measure.k for one in asked if one.measure.metric.by_position and one.measure.k is not None}):
+        measure = next(one.measure for one in asked if one.measure.k == k and one.measure.metric.by_position)
+        judged = {name: part.judged(measure) for name, part in parts.items()}
+        short = [name for name, one in judged.items() if (one.depth[one.present] < k).any()]
+        if short:
+            yield (
+                f"slices of items: of the {depth:,} items that are listed for a query, fewer than {k:,} are of the "
+                f"slice in {named(short, 3)}: {measure} counts what is not listed as not retrieved there; "
+                "a larger depth lists more"
+            )
+            return
 
 
 class _Within(Evaluation):

@@ -121,11 +121,16 @@ def check_targets(targets: Sequence[Target], report: Saved, baseline: Saved | st
 
 
 def _systems(target: Target, report: Saved, baseline: str | None) -> list[str]:
-    """The system that the target names; else all that rank, but the baseline."""
+    """Return the system that the target names; else all that rank, but the baseline.
+
+    A target on drift is for all systems whose drift is known: the baseline is compared with its own past.
+    """
     if target.system is not None:
         if target.system not in report.systems:
             raise UnknownName("system", target.system, report.systems, where=f"{report.source}, {target.title}")
         return [target.system]
+    if target.about_drift and (known := [one for one in report.systems if target.subject in report.figures(one)]):
+        return known
     ranking = [name for name, found in report.systems.items() if not found.get("by_chance")]
     return [name for name in ranking if name != baseline] or ranking or list(report.systems)
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from karat.errors import UnknownName, UsageError
 
-__all__ = ["Decision", "Outcome", "Target", "Targets", "parse_target", "parse_targets"]
+__all__ = ["ABOUT_DRIFT", "Decision", "Outcome", "Target", "Targets", "parse_target", "parse_targets"]
 
 Outcome = Literal["pass", "fail", "unsure"]
 _FAILED, _UNSURE = 4, 5
+ABOUT_DRIFT = ("drift", "churn")
+"""How the names of all values begin that compare with an earlier report."""
 
 _SPELLING = re.compile(
     r"(?P<subject>\S.*?)(?:\s+(?P<change>drop|gain|rise))?\s*(?P<sign>>=|<=|≥|≤|>|<)\s*(?P<limit>[^\s%]+)\s*(?P<percent>%)?"
@@ -73,6 +75,11 @@ class Target:
     @property
     def relative(self) -> bool:
         return self.change is not None
+
+    @property
+    def about_drift(self) -> bool:
+        """Whether it limits the change since an earlier report, which concerns the baseline as any other system."""
+        return self.subject.startswith(ABOUT_DRIFT)
 
     def holds(self, value: float) -> bool:
         """Whether a value is within the limit; of a change, the value is system − baseline."""

@@ -12,11 +12,14 @@ import pytest
 from karat.engines import ENGINES
 from karat.engines.exact import Exact
 from karat.errors import DataError, MissingExtra, UsageError
+from karat.gates import check_targets
 from karat.plan.api import run_plan as run_file
 from karat.plan.execution import Outcome, run_plan
 from karat.plan.outputs import check_outputs, write_outputs
 from karat.plan.sweeping import sweeps_of
 from karat.reports.saved import read_report
+from karat.saved import Saved
+from karat.targets import parse_target
 from karat.text.queryset import pin, read_query_set
 
 from . import QUICK, carried_out, checked, plan_in, put
@@ -573,6 +576,26 @@ class TestEarlierRuns:
         assert any("eval_1970-01-03_model_x.json" in note and good in note for note in again.report.warnings)
         assert self.drift(self.run(tmp_path, 4, index())) == ("pass", good)
         assert self.drift(self.run(tmp_path, 5, index())) == ("pass", "eval_1970-01-05_model_x.json")
+
+    def test_the_baseline_is_compared_with_its_own_past(self, tmp_path: Path) -> None:
+        """A target on drift was not for the baseline: the run passed where the baseline alone had drifted."""
+        plan = "baseline = 'x'\n" + PLAN
+        self.run(tmp_path, 1, index(), index("y"), plan=plan)
+        found = self.run(tmp_path, 2, index("x", "exact", self.UNIT), index("y"), plan=plan)
+        assert [self.drift(found, name)[0] for name in ("x", "y")] == ["fail", "pass"]
+        assert found.gate is not None and found.gate.exit_code == 4
+        report = Saved(found.report.as_json(), "report.json")
+        assert report.baseline == "x"
+        gate = check_targets([parse_target("drift <= 5 %")], report)
+        assert {one.system: one.outcome for one in gate.verdicts} == {"x": "fail", "y": "pass"}
+
+    def test_a_report_of_another_plan_is_noted(self, tmp_path: Path) -> None:
+        """Two plans that write into one folder take each other's reports as earlier ones."""
+        self.run(tmp_path, 1, index(), plan="name = 'first'\n" + PLAN)
+        found = self.run(tmp_path, 2, index(), plan="name = 'second'\n" + PLAN)
+        assert any("eval_1970-01-02_model_x.json" in one and "first" in one for one in found.report.warnings)
+        again = self.run(tmp_path, 3, index(), plan="name = 'second'\n" + PLAN)
+        assert not any("another plan" in one for one in again.report.warnings)
 
     def test_naming_a_failed_file_accepts_it(self, tmp_path: Path) -> None:
         self.run(tmp_path, 1, index())

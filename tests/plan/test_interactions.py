@@ -260,6 +260,24 @@ class TestReports:
         assert (params["a"]["cold_items"], params["a"]["ease_regularization"]) == (6, 10.0)
         assert (params["b"]["cold_items"], params["b"]["ease_regularization"]) == (3, 7.0)
 
+    def test_lists_too_short_for_a_tier_are_reported(self, folder: Path) -> None:
+        """Positions are counted within a tier, of which six listed items hold few: nDCG was too low without a word."""
+        cold = "{ cold_items = 8 }"
+        items = Counter(row[1] for row in WORLD.train)
+        short = run(folder, tiers=cold)
+        assert warned(short, "of the 6 items that are listed for a user, fewer than 5 are of the slice in ")
+        deep = POPULARITY.replace(" }", ", depth = 25 }")
+        whole = run(folder, deep, tiers=cold)
+        assert not warned(whole, "that are listed for a user")
+        lists, values = WORLD.lists("popularity"), []
+        for user in WORLD.users:
+            held = {item: grade for item, grade in WORLD.truth[user].items() if items[item] < 8}
+            value = slow.ndcg([item for item in lists[user] if items[item] < 8], held, 5) if held else None
+            values += [] if value is None else [value]
+        means = [part.estimates["popularity"]["ndcg@5"].mean for found in (short, whole)
+                 for part in found.report.slices if part.name == "item=cold"]  # fmt: skip
+        assert means[1] == pytest.approx(slow.mean(values)) and means[0] < means[1]
+
     def test_tiers_of_users_crossed_with_tiers_of_items(self, folder: Path) -> None:
         """Only items of one tier count, over the users of the other; six are listed, one more than is looked at."""
         report = run(folder, tiers="{ cold_users = 12, cold_items = 12, crossings = true }").report

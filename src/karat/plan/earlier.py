@@ -15,13 +15,12 @@ from karat.report import SCHEMA
 from karat.reports.evaluation import as_file_name
 from karat.reports.saved import read_report
 from karat.saved import Saved
+from karat.targets import ABOUT_DRIFT
 from karat.wording import count
 
 __all__ = ["Reference", "References"]
 
 _INDEX = "{index}"
-_ABOUT_DRIFT = ("drift", "churn")
-"""How the names of all values begin that compare with an earlier report."""
 _SHOWN = 3
 
 
@@ -39,6 +38,8 @@ class _Candidate:
 
     path: str
     made: str
+    plan: str | None
+    """The name of the plan that made it."""
     failed: Mapping[str, bool]
 
     @property
@@ -55,8 +56,9 @@ class References:
     the next run.
     """
 
-    def __init__(self, pattern: str, resolve: Callable[[str], str]) -> None:
+    def __init__(self, pattern: str, resolve: Callable[[str], str], plan: str | None = None) -> None:
         self.pattern = pattern
+        self.plan = plan
         self._resolve = resolve
         self._found: dict[str, Reference] = {}
         self._candidates: dict[str, _Candidate | None] = {}
@@ -119,7 +121,13 @@ class References:
                 f"{system}: drift is compared with {accepted[-1].path}, as {later} failed the drift targets: "
                 f"{_listed([one.path for one in failed])}. {accept}"
             )
-        return Reference(self._read(accepted[-1].path), tuple(notes))
+        chosen = accepted[-1]
+        if None not in (self.plan, chosen.plan) and chosen.plan != self.plan:
+            notes.append(
+                f"{system}: drift is compared with {chosen.path}, which is a report of another plan ({chosen.plan}, "
+                f"not {self.plan}). Where that is not meant, give each plan a folder of its own for its reports."
+            )
+        return Reference(self._read(chosen.path), tuple(notes))
 
     def _candidate(self, path: str) -> _Candidate | None:
         if path not in self._candidates:
@@ -154,8 +162,9 @@ def _candidate_at(path: str) -> _Candidate | None:
         form = loads(Source.open(path).text())
         if form["schema"] != SCHEMA:
             return None
-        made = str((form.get("provenance") or {}).get("made") or "")
-        return _Candidate(path, made, {name: _failed(form, name) for name in form["systems"]})
+        origin = form.get("provenance") or {}
+        failed = {name: _failed(form, name) for name in form["systems"]}
+        return _Candidate(path, str(origin.get("made") or ""), origin.get("name"), failed)
     except (DataError, ValueError, LookupError, TypeError, AttributeError):
         return None
 
@@ -163,9 +172,7 @@ def _candidate_at(path: str) -> _Candidate | None:
 def _failed(form: Mapping[str, Any], system: str) -> bool:
     """Whether a target on drift failed; where the report records no such target, whether the ±5 % rule did."""
     targets = [*(form.get("targets") or ()), *((form.get("gate") or {}).get("targets") or ())]
-    verdicts = [
-        one["verdict"] for one in targets if one["system"] == system and one["measure"].startswith(_ABOUT_DRIFT)
-    ]
+    verdicts = [one["verdict"] for one in targets if one["system"] == system and one["measure"].startswith(ABOUT_DRIFT)]
     if verdicts:
         return "fail" in verdicts
     return bool((form["systems"][system].get("drift") or {}).get("verdict") == "fail")

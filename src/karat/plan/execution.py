@@ -178,7 +178,8 @@ def _column(work: Work, key: str, kind: str, given: str | None) -> dict[str, str
 
 def _aimed(work: Work, report: Report) -> tuple[tuple[Target, ...], tuple[str, ...]]:
     """A target that names no system is for all that it can hold for: no random order, where it is about a difference,
-    none that is held against another gold than the baseline, and where it is about a figure, none without that.
+    none that is held against another gold than the baseline, and where it is about a figure, none without that. The
+    baseline is left out, but for targets on drift: it is compared with its own past.
 
     A default target that can hold for none is omitted with a note; one of the plan is left to fail, unless it is about
     drift and the system has no earlier report: the first run of an index has none.
@@ -203,7 +204,7 @@ def _aimed(work: Work, report: Report) -> tuple[tuple[Target, ...], tuple[str, .
                     f"the target on {target.title} was not checked: there is no earlier report to compare with"
                 )
                 return []
-            chosen = [name for name in chosen if name in held] or held
+            chosen = held if target.about_drift else [name for name in chosen if name in held] or held
         return [target] if target.system or not chosen else [replace(target, system=name) for name in chosen]
 
     return tuple(aimed for target in work.checked.targets for aimed in aims(target)), tuple(notes)

@@ -61,12 +61,13 @@ class LabTable(Table):
 class LabWork:
     """A lab at work: what its files hold, each read once."""
 
-    def __init__(self, table: LabTable, folder: Folder, *, alone: bool = False) -> None:
+    def __init__(self, table: LabTable, folder: Folder, *, alone: bool = False, plan: str | None = None) -> None:
+        """``plan``: the name of the plan, to report that an earlier report is of another one."""
         self.table = table
         self.folder = folder
         self.alone = alone
         """There is one system, whatever it is called."""
-        self.references = None if table.earlier is None else References(table.earlier, folder.path)
+        self.references = None if table.earlier is None else References(table.earlier, folder.path, plan)
 
     def clock(self, queries: int) -> Clock | None:
         table = self.table

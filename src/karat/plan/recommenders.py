@@ -63,7 +63,8 @@ class RecommenderSystem(SystemTable):
             )
         model = make_recommender(self.model, self.settings(shop.path, side))
         model.fit(side.task.train, side.task.facts, lambda done, of: shop.tell("Fitting", done, of))
-        depth = self.depth or self._depth(shop, int(side.task.in_catalogue.sum()))
+        catalogue = int(side.task.in_catalogue.sum())
+        depth = self.depth or self._depth(shop, catalogue)
         found = recommend(
             model, side.task, depth, cold=self.cold_users, source=self.model,
             progress=lambda done, of: shop.tell("Recommending", done, of),
@@ -85,8 +86,9 @@ class RecommenderSystem(SystemTable):
                 },
             }
         )
-        # Lists that are shorter than the measures look hold all candidates, unless the plan's depth is smaller.
-        return replace(found.ranking(side.task, self.model), depth=WHOLE if depth >= looked_at else None)
+        # Measures that look deeper are refused, unless the plan itself asks for fewer: then there is a note.
+        known = None if depth < looked_at else WHOLE if depth >= catalogue else depth
+        return replace(found.ranking(side.task, self.model), depth=known)
 
     def settings(self, path: Callable[[str], str], side: RecommendationSide | None) -> Params:
         """Return the parameters, with files relative to the plan; cold is what the plan's tiers call cold."""

@@ -58,7 +58,7 @@ class Work:
         self._doing = "Reading the gold"
         self.how = Resampling(**checked.plan.statistics.model_dump())
         self.is_lab = checked.plan.is_lab
-        self.lab = LabWork(checked.plan.lab, self, alone=len(checked.plan.systems) == 1)
+        self.lab = LabWork(checked.plan.lab, self, alone=len(checked.plan.systems) == 1, plan=checked.plan.name)
         self.trials = Trials(self.lab)
         self.cuts, self.gold_cut = checked.cuts, checked.gold_cut
         with self.named_at("gold"):
