@@ -16,7 +16,7 @@ import pytest
 
 import karat
 from karat import blocks
-from karat.errors import DataError
+from karat.errors import DataError, UsageError
 from karat.intake import stable_order
 
 MEASURES = ["ndcg@10", "ndcg(gain=exp)@5", "ap", "rr", "recall@20", "rbp", "err@10", "bpref", "nDCG@10", "judged@10"]
@@ -321,9 +321,20 @@ print(karat.evaluate({"1": {"7": 1}}, whole, "rr")["rr"].tolist())
         (3, "found an object of type int"),
         ([[1, 2], [3]], "array"),
         ({"other": {"a": 1.0}}, "no query in common: the gold has 'q', the ranking has 'other'"),
+        ({"q": [("a", 0.9), ("b", 0.8)]}, "item of query 'q' ('a', 0.9)"),
+        ({"q": [["a", 0.9]]}, "item of query 'q' ['a', 0.9]"),
+        ({"q": [1.0, 2.0]}, "item of query 'q' 1.0"),
+        ({"q": ["a", None]}, "item of query 'q' None"),
+        ({"q": {b"a": 1.0}}, "item of query 'q' b'a'"),
+        ({1.0: ["a"]}, "the query 1.0"),
+        ({"q": {"a", "b"}}, "query 'q' has set {"),
+        ({"q": "abc"}, "query 'q' has str 'abc' instead of items"),
+        ({"q": None}, "query 'q' has NoneType None instead of items"),
+        ({"q": 3}, "query 'q' has int 3 instead of items"),
     ],
 )
 def test_a_ranking_that_is_off_is_refused(run: Any, found: str) -> None:
+    """Among them: pairs, floats and None became ids by ``str``, a string a list of letters, and a set a ranking."""
     with pytest.raises(DataError) as caught:
         karat.evaluate({"q": {"a": 1}}, run, "rr")
     assert found in str(caught.value)
@@ -334,6 +345,8 @@ def test_a_ranking_that_is_off_is_refused(run: Any, found: str) -> None:
     [
         ({"q": {"a": float("nan")}}, "the grade of item 'a' for query 'q' is nan"),
         ({}, "found no rows"),
+        ({"q": "abc"}, "query 'q' has str 'abc' instead of items"),
+        ({"q": [("a", 1)]}, "item of query 'q' ('a', 1)"),
         ({1: {"a": 1}, "1": {"b": 1}}, "the query '1' is there as a string and as a number"),
         (pl.DataFrame({"query_id": ["q"], "item_id": ["a"], "score": [2], "rank": [1]}), "are those of a run"),
         (pl.DataFrame({"query_id": ["q", "q"], "item_id": ["a", "a"], "grade": [1, 2]}), "stands more than once"),
@@ -381,3 +394,29 @@ def test_duplicates_by_rule(rule: Any, rr: float) -> None:
     scores = karat.evaluate({"q": {"a": 1}}, run, "rr", duplicates=rule)
     assert scores.mean() == {"rr": rr}
     assert "2 duplicate rows were dropped" in scores.warnings
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: karat.evaluate(GOLD_OF_ONE, {"q": ["a"]}, 5),  # type: ignore[arg-type]
+        lambda: karat.evaluate(GOLD_OF_ONE, {"q": ["a"]}, None),  # type: ignore[arg-type]
+        lambda: karat.evaluate(GOLD_OF_ONE, {"q": ["a"]}, "rr", dialect=5),  # type: ignore[arg-type]
+        lambda: karat.evaluate(GOLD_OF_ONE, {"q": ["a"]}, "rr", duplicates="frist"),  # type: ignore[arg-type]
+        lambda: karat.compare(GOLD_OF_ONE, {"a": {"q": ["a"]}, "b": {"q": ["a"]}}, how=5),  # type: ignore[arg-type]
+        lambda: karat.compare(GOLD_OF_ONE, {"a": {"q": ["a"]}, "b": {"q": ["a"]}}, figures=5),  # type: ignore[arg-type]
+        lambda: karat.rank_vectors(np.eye(3), k=1),  # type: ignore[arg-type]
+        lambda: karat.rank_vectors(karat.Vectors({"a": [1.0, 2.0]}), "q.npy", k=1),  # type: ignore[arg-type]
+        lambda: karat.rank_vectors(karat.Vectors({"a": [1.0, 2.0]}), k=2.5),  # type: ignore[arg-type]
+        lambda: karat.rank_vectors(karat.Vectors({"a": [1.0, 2.0]}), metric=5),  # type: ignore[arg-type]
+        lambda: karat.recommend(5, "popularity"),  # type: ignore[arg-type]
+        lambda: karat.drift_between(5, 5),  # type: ignore[arg-type]
+    ],
+)
+def test_an_argument_of_the_wrong_type_is_a_usage_error(call: Callable[[], Any]) -> None:
+    """These ended in a TypeError or AttributeError from inside; a misspelt rule for duplicates was taken silently."""
+    with pytest.raises(UsageError):
+        call()
+
+
+GOLD_OF_ONE = {"q": {"a": 1}}

@@ -91,6 +91,12 @@ def compare(
     for given, chosen in ((slices, by), (item_slices, items_by)):
         if given is None and chosen is not None:
             raise UsageError(f"no table has the attributes {chosen!r}", expected="slices=…, or item_slices=…")
+    if not isinstance(how, Resampling):
+        raise UsageError(f"found how of type {type(how).__name__}", expected="karat.Resampling(resamples=10000)")
+    if figures is not None and not isinstance(figures, Mapping):
+        raise UsageError(
+            f"found figures of type {type(figures).__name__}", expected='such as {"dense": {"latency_p95_ms": 12.5}}'
+        )
     report = assess(
         _gold(gold),
         {name: partial(_ranking, given) for name, given in rankings.items()},

@@ -41,6 +41,8 @@ def resolve_all(
     overrides: Mapping[str, Value] | None = None,
 ) -> list[Asked]:
     """The measures asked for, each once, in the order asked."""
+    if not isinstance(measures, Iterable):
+        raise UsageError(f"found measures of type {type(measures).__name__}", expected="a list such as ['ndcg@10']")
     asked = [resolve(measure, dialect, overrides) for measure in measures]
     return list({one.label: one for one in asked}.values())
 

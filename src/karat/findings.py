@@ -35,8 +35,8 @@ class Findings:
     closed: bool
     """Whatever the gold does not list is known not to be relevant."""
     lists: tuple[int, int, int] = (0, 0, 0)
-    """How many queries have a list, the length of the shortest and of the longest; zeros where lists are known to hold
-    all candidates."""
+    """How many queries have a list, how many of these lists are as long as the longest, and how long that is; zeros
+    where lists are known to hold all candidates."""
     pairs: tuple[int, int] = (0, 0)
     """Judged items of the queries that have a list, and how many of them were retrieved, at whatever rank; zeros where
     ids are known to be spelled alike."""
@@ -50,8 +50,9 @@ class Findings:
         rels = dict.fromkeys(cast(float | None, one["rel"]) for one in measures if one.metric.needs_relevant)
         cuts = sorted({one.k for one in measures if one.k is not None and not one.metric.of_lists}) or [10]
         lengths = judged.depth[judged.depth > 0]
-        whole = bench.depth is not None and lengths.max(initial=0) < bench.depth
-        lists = (0, 0, 0) if whole or not lengths.size else (lengths.size, int(lengths.min()), int(lengths.max()))
+        longest = int(lengths.max(initial=0))
+        whole = bench.depth is not None and longest < bench.depth
+        lists = (0, 0, 0) if whole else (lengths.size, int((lengths == longest).sum()), longest)
         pairs = (0, 0)
         if not bench.same_ids:
             pairs = (int(np.diff(judged.gold_starts)[judged.present].sum()), judged.row.size)
@@ -135,14 +136,15 @@ class Findings:
 
     def _lists_told(self, measures: Sequence[Measure]) -> Iterable[str]:
         """Lists that were cut before the cut-off."""
-        number, _, length = self.lists
+        number, as_long, length = self.lists
         if self.shared is not None and _are_cut(self.lists, measures) and self.shared.more_than(length + 1):
             deep = [str(one) for one in measures if one.k is not None and one.k > length]
             more = " …" if len(deep) > _LISTED else ""
+            lists = f"all {number:,} lists have" if as_long == number else f"{as_long:,} of {number:,} lists have"
+            items = count(length, "item", "items") + ("" if as_long == number else " and none has more")
             yield (
-                f"all {number:,} lists have {count(length, 'item', 'items')}, fewer than the cut-off of "
-                f"{', '.join(deep[:_LISTED])}{more}: what was cut off counts as not retrieved; rank more items, or use "
-                f"cut-offs up to {length:,}"
+                f"{lists} {items}, fewer than the cut-off of {', '.join(deep[:_LISTED])}{more}: what was cut off "
+                f"counts as not retrieved; rank more items, or use cut-offs up to {length:,}"
             )
 
     def _empty_told(self, measures: Sequence[Measure]) -> Iterable[str]:
@@ -193,15 +195,18 @@ def _are_few(pairs: tuple[int, int]) -> bool:
 
 
 def _are_cut(lists: tuple[int, int, int], measures: Sequence[Measure]) -> bool:
-    """Whether several lists are equally long, and shorter than a measure looks: they may have been cut."""
-    number, shortest, longest = lists
-    return number > 1 and shortest == longest and any(one.k is not None and one.k > longest for one in measures)
+    """Whether several lists, nine in ten or more, are as long as the longest, and shorter than a measure looks.
+
+    They may have been cut. Of a run that was cut some lists are shorter still, where a query matched few items.
+    """
+    number, as_long, longest = lists
+    many = number > 1 and as_long * 10 >= number * 9
+    return many and any(one.k is not None and one.k > longest for one in measures)
 
 
 def _joined_lists(one: tuple[int, int, int], other: tuple[int, int, int]) -> tuple[int, int, int]:
-    if not one[0] or not other[0]:
-        return max(one, other)
-    return one[0] + other[0], min(one[1], other[1]), max(one[2], other[2])
+    longest = max(one[2], other[2])
+    return one[0] + other[0], sum(each[1] for each in (one, other) if each[2] == longest), longest
 
 
 def _missing_told(measures: Sequence[Measure]) -> str:

@@ -1,7 +1,7 @@
 """Frames, dicts and arrays at the door: checked once, then a Gold or a Ranking."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 _HASH_SEED = 0
+_NOT_IDS = (float, np.floating, bytes, type(None), tuple, list, dict, set, np.ndarray)
 _KINDS_OF_INPUT = (
     "a dict of dicts, a dict of lists, a Polars or pandas frame, any object with the Arrow capsule interface, or a "
     "two-dimensional array of item ids with one row per query"
@@ -238,7 +239,7 @@ def finite_numbers(
             f"the {name} of item {item!r} for query {query!r} is {column[row]} ({such})",
             where=source,
             expected=f"a finite {name} in every row",
-            hint="Drop such rows, or give those items the lowest score.",
+            hint=f"Drop such rows, or give those items the lowest {name}.",
         )
     return values
 
@@ -283,6 +284,13 @@ def _column_of_pandas(name: str, column: Any) -> pl.Series:
 
 
 def _frame_of_mapping(given: Mapping[Any, Any], value: str, values_of_list: Any) -> pl.DataFrame:
+    _check_ids(given, "query")
+    kinds = Sequence | Mapping | np.ndarray | pl.Series if value == SCORE else Collection  # a set has no order
+    for query, items in given.items():
+        if isinstance(items, str | bytes) or not isinstance(items, kinds):
+            found = f"query {str(query)!r} has {type(items).__name__} {items!r:.60} instead of items"
+            raise DataError(found, expected=f"a list of items, or {{item: {value}}}")
+        _check_ids(items, f"item of query {str(query)!r}")
     lengths = [len(items) for items in given.values()]
     queries = [str(query) for query in given]
     if len(set(queries)) < len(queries):
@@ -302,6 +310,14 @@ def _frame_of_mapping(given: Mapping[Any, Any], value: str, values_of_list: Any)
             value: pl.Series(_as_floats(chain.from_iterable(m.values() for m in mappings)), dtype=pl.Float64),
         }
     )
+
+
+def _check_ids(ids: Iterable[Any], kind: str) -> None:
+    """Refuse what would become another id as a string, such as 1.0, None or a pair of item and score."""
+    if not all(issubclass(one, str | int | np.integer) for one in {type(id_) for id_ in ids}):
+        for bad in (id_ for id_ in ids if isinstance(id_, _NOT_IDS)):
+            hint = "Give scores or grades as {query: {item: number}}." if isinstance(bad, tuple | list) else None
+            raise DataError(f"found the {kind} {bad!r}", expected="ids that are strings or whole numbers", hint=hint)
 
 
 def _as_floats(values: Iterable[Any]) -> list[float]:

@@ -6,13 +6,13 @@ rows are worked out, and only groups of equal scores that hold one are sorted by
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
+from typing import cast, get_args
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from karat.errors import DataError, UsageError
+from karat.errors import DataError, UnknownName, UsageError
 from karat.judged import Judged, TieGroups
 from karat.lists import Background, Lists
 from karat.matching import DuplicateRule, Rows, keep_one_of_each, match_rows, without_self_matches
@@ -85,6 +85,8 @@ class Bench:
         self, gold: Gold, ranking: Ranking, *, duplicates: DuplicateRule = "error", may_be_apart: bool = False
     ) -> None:
         """``may_be_apart``: it is no error if gold and ranking have no query, or no item, in common."""
+        if duplicates not in get_args(DuplicateRule):
+            raise UnknownName("rule for duplicates", duplicates, get_args(DuplicateRule))
         gold = gold.against(ranking)
         self.queries = gold.sorted_queries
         self._given = gold

@@ -140,6 +140,8 @@ def recommend(
 
     >>> ranking = karat.recommend(task, "popularity", measures=["ndcg@20"])
     """
+    if not isinstance(task, Task):
+        raise UsageError(f"found a task of type {type(task).__name__}", expected="a task as karat.held_out makes it")
     if k is None:
         listed = [measures] if isinstance(measures, str | Measure) else measures
         cuts = [one.measure.k for one in resolve_all(listed) if one.measure.k is not None]

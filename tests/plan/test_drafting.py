@@ -280,3 +280,61 @@ class TestNothingMuch:
         command = [sys.executable, "-W", "error", "-c", code]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (done.stdout, done.stderr) == ("['z.npy']\n", "")
+
+
+class TestFoldersOfTheSpecs:
+    """Folders laid out as the five protocols say, where init found nothing or wrote a plan that cannot run."""
+
+    def test_models_in_folders_of_their_own(self, tmp_path: Path) -> None:
+        """Three files of one name in models/*/ were not found."""
+        for seed, model in enumerate(("ada_embeddings", "sentence_transformer", "finetuned_st")):
+            (tmp_path / "models" / model).mkdir(parents=True)
+            np.save(tmp_path / "models" / model / "holdout_embeddings.npy", ROWS + seed)
+        outcome = run(tmp_path, "reference")
+        assert list(outcome.report.systems) == ["finetuned_st", "sentence_transformer"]
+
+    @pytest.mark.parametrize("named", [False, True])
+    def test_products_queries_as_plain_text_and_labels(self, tmp_path: Path, named: bool) -> None:
+        """Neither the JSON catalogue nor queries_fashion.txt was found, and products were taken for ordered lists."""
+        pytest.importorskip("wordllama")
+        products = [{"id": f"d{n}", "title": f"{c} dress", "bullets": ["soft"]} for n, c in enumerate(("red", "blue"))]
+        for folder in ("data", "docs"):
+            (tmp_path / folder).mkdir()
+        catalogue = {one["id"]: one for one in products} if named else products
+        (tmp_path / "data" / "amazon_fashion_sample.json").write_text(json.dumps(catalogue))
+        (tmp_path / "docs" / "queries_fashion.txt").write_text("q0\tred dress\nq1\tblue dress\n")
+        labels = [{"query_id": f"q{n}", "item_id": f"d{n}", "grade": 3} for n in range(2)]
+        (tmp_path / "docs" / "labels.jsonl").write_text("\n".join(map(json.dumps, labels)))
+        outcome = run(tmp_path, "search")
+        assert means(outcome, "title")["ndcg(gain=exp)@10"] == 1.0
+
+    def test_queries_that_are_still_to_be_embedded(self, tmp_path: Path) -> None:
+        put(tmp_path, labels__jsonl=LABELS, items__npz=named(ROWS[:20], "d"))
+        (tmp_path / "queries_fashion.txt").write_text("red dress\nblue dress\n")
+        assert look(tmp_path).texts == ["queries_fashion.txt"]
+        assert "karat embed queries_fashion.txt" in draft("search", look(tmp_path), "x")
+
+    def test_annotations_of_one_keyword_a_cell(self, tmp_path: Path) -> None:
+        """unified_annotation.csv was taken for a table of attributes unless a cell held several keywords."""
+        rows = "".join(f"d{n},{('car', 'bike')[n % 2]},{('crossing', 'stopped')[n // 2 % 2]}\n" for n in range(20))
+        put(tmp_path, items__npz=named(ROWS[:20], "d"))
+        (tmp_path / "unified_annotation.csv").write_text("slice_id,pv_object_type,pv_actor_behavior\n" + rows)
+        run(tmp_path, "keywords")
+
+    def test_spaces_within_one_json(self, tmp_path: Path) -> None:
+        """{id: {space: vector}} was one system, whose path names no space."""
+        spaces = ("dense_anchor", "dense_content", "dense_vibe")
+        gold = [{"movie_id": f"d{n}", **{f"1_most_similar_movies_{one}_ordered": [f"d{(n + 1) % 20}"]
+                                         for one in ("overall", "content", "vibes")}} for n in range(20)]  # fmt: skip
+        vectors = {f"d{n}": {one: ROWS[n].tolist() for one in spaces} for n in range(20)}
+        put(tmp_path, gold__json=json.dumps(gold), embeddings__json=json.dumps(vectors))
+        run(tmp_path, "spaces")
+        systems = drafted(tmp_path)[1].plan.systems
+        assert [systems[one].gold for one in spaces] == ["overall", "content", "vibes"]
+
+    def test_files_whose_arrays_have_one_name(self, tmp_path: Path) -> None:
+        """Three files with movie_ids and embeddings were the systems embeddings, embeddings-2 and embeddings-2-2."""
+        ids = np.array([f"d{n}" for n in range(20)])
+        for name in ("anchor", "content", "vibe"):
+            np.savez(tmp_path / f"{name}.npz", movie_ids=ids, embeddings=ROWS[:20])
+        assert look(tmp_path).vectors == ["anchor.npz", "content.npz", "vibe.npz"]

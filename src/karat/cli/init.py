@@ -52,7 +52,7 @@ def init_command(
     systems = read_plan(output).plan.systems
     say(f"Wrote {output} ({chosen}) and {output.parent / SCHEMA_FILE}", quiet=quiet)
     named = [*found.golds, *found.ordered, *found.logs, *(found.catalogues if found.logs else ()), *found.runs]
-    named += [*found.vectors, *found.query_vectors, *found.annotated, *found.tables]
+    named += [*found.vectors, *found.query_vectors, *found.annotated, *found.products, *found.texts, *found.tables]
     named = list(dict.fromkeys(named))
     aspects = next(iter(found.ordered.values()), [])
     unset = [name for name, system in systems.items() if system.gold is None]

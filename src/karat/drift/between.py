@@ -19,6 +19,12 @@ def drift_between(
     new: Saved, old: Saved, *, system: str | None = None, old_system: str | None = None, allowed: float = ALLOWED
 ) -> Drift:
     """Hold a system of a report against an earlier report; the only one, or that of the same name, unless named."""
+    for one in (new, old):
+        if not isinstance(one, Saved):
+            raise UsageError(
+                f"found a report of type {type(one).__name__}",
+                expected="saved reports: karat.saved.Saved(report.as_json(queries=True))",
+            )
     if not allowed >= 0:
         raise UsageError(f"a change of {allowed} is allowed", expected="a share such as 0.05, for 5 %")
     name = _choose(new, system, None)

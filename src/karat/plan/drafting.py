@@ -10,7 +10,7 @@ from karat.plan.looking import Found
 from karat.registry import Registry
 from karat.text.words import singular
 
-__all__ = ["KINDS", "aspect_for", "draft", "key_of", "kind_for", "name_of", "register", "text_of", "top"]
+__all__ = ["KINDS", "aspect_for", "draft", "key_of", "kind_for", "names_of", "register", "text_of", "top"]
 
 Draft = Callable[[Found], list[str]]
 KINDS: Registry[tuple[str, Draft]] = Registry("kind of plan", home="karat.plan.drafts", group="karat.plan.drafts")
@@ -35,7 +35,7 @@ def kind_for(found: Found) -> str:
         return "spaces"
     if found.runs and found.golds:
         return "runs"
-    if found.golds and found.vectors:
+    if (found.golds and found.vectors) or (found.has_texts and not found.vectors):
         return "search"
     if found.annotated and not found.golds and found.reference is None:
         return "keywords"
@@ -116,10 +116,21 @@ def key_of(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else text_of(name)
 
 
-def name_of(path: str, taken: set[str]) -> str:
-    """A name for a system: the key of its array, or the stem of its file."""
-    file, _, key = path.partition(":")
-    base = key or Path(file).name.partition(".")[0]
+def names_of(paths: Sequence[str], taken: set[str]) -> dict[str, str]:
+    """Return a name for each system with its path: the key of its array, else the stem of its file, else its folder's.
+
+    The first of these that all paths have, and each another, is taken.
+    """
+    split = [(Path(file), key) for file, _, key in (path.partition(":") for path in paths)]
+    stems = [file.name.partition(".")[0] for file, _ in split]
+    bases = [key or stem for (_, key), stem in zip(split, stems, strict=True)]
+    for others in (stems, [file.parent.name for file, _ in split]):
+        if len(set(bases)) < len(bases) and len(set(others)) == len(others):
+            bases = others
+    return {_free_name(base, taken): path for base, path in zip(bases, paths, strict=True)}
+
+
+def _free_name(base: str, taken: set[str]) -> str:
     bare = (character.isascii() and (character.isalnum() or character in "-_") for character in base)
     name = "".join(character if fits else "-" for character, fits in zip(base, bare, strict=True)) or "system"
     while name in taken:

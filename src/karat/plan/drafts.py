@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from karat.gold.reference import measures_for
-from karat.plan.drafting import aspect_for, key_of, name_of, register, text_of, top
+from karat.plan.drafting import aspect_for, key_of, names_of, register, text_of, top
 from karat.plan.looking import Found
 
 __all__ = ["TUNING_GRIDS"]
@@ -20,7 +20,7 @@ default is chosen from by the size of the log (docs/recommenders.md)."""
 @register("runs", "Saved runs against graded labels.")
 def _runs(found: Found) -> list[str]:
     taken: set[str] = set()
-    runs = {name_of(path, taken): path for path in found.runs or ["bm25.trec", "dense.trec"]}
+    runs = names_of(found.runs or ["bm25.trec", "dense.trec"], taken)
     measures = ["ndcg@10", "ap", "rr", "recall@100", "precision@10"]
     baseline = next(iter(runs)) if len(runs) > 1 else None
     lines = top(measures, [], baseline, found, ["report.html", "report.json", "report.md"])
@@ -36,7 +36,7 @@ def _spaces(found: Found) -> list[str]:
     gold, aspects = next(iter(found.ordered.items()), ("gold.json", ["overall", "content", "vibes"]))
     overall = aspect_for("overall", aspects)
     taken = {"combined", "random"}
-    spaces = {name_of(path, taken): path for path in found.vectors or ["vectors.npz:anchor", "vectors.npz:content"]}
+    spaces = names_of(found.vectors or ["vectors.npz:anchor", "vectors.npz:content"], taken)
     lines = top(["ndcg(gain=exp)", "hits", "rr"], [5, 10], next(iter(spaces)), found, ["karat.json", "scores.csv"])
     lines += ["", "[gold]", 'kind = "ordered"', f"path = {text_of(gold)}", f"# its aspects: {', '.join(aspects)}"]
     for name, path in spaces.items():
@@ -81,7 +81,7 @@ def _reference(found: Found) -> list[str]:
     vectors = found.vectors or ["reference.npy", "candidate.npy"]
     reference = found.reference or vectors[0]
     taken: set[str] = set()
-    candidates = {name_of(path, taken): path for path in vectors if path != reference} or {"candidate": "candidate.npy"}
+    candidates = names_of([path for path in vectors if path != reference] or ["candidate.npy"], taken)
     measures = measures_for()
     baseline = next(iter(candidates)) if len(candidates) > 1 else None
     lines = top(measures, [10, 1, 3, 5], baseline, found, ["report.html", "report.json", "metrics_vs_k.png"])
@@ -110,20 +110,26 @@ def _reference(found: Found) -> list[str]:
 @register("search", "Search by vectors of queries, against graded labels.")
 def _search(found: Found) -> list[str]:
     taken: set[str] = set()
-    spaces = {name_of(path, taken): path for path in found.vectors or ["items.npz"]}
+    embedded = found.has_texts and not found.vectors
+    texts = next(iter(found.texts), None)
+    spaces = {"title": found.products[0]} if embedded else names_of(found.vectors or ["items.npz"], taken)
     queries = next(iter(found.query_vectors), "queries.npz")
     measures = ["ndcg(gain=exp)@10", "recall(rel=2)@10", "precision(rel=2)@10", "rr(rel=2)@10"]
     baseline = next(iter(spaces)) if len(spaces) > 1 else None
     lines = top(measures, [], baseline, found, ["report.html", "report.json", "scores.csv"])
     lines += ["", "[gold]", 'kind = "labels"', f"path = {text_of(next(iter(found.golds), 'labels.jsonl'))}"]
+    if found.has_texts and not found.golds:
+        lines.append(f"# made by: karat label {found.products[0]} {texts} -o labels.jsonl")
     for name, path in spaces.items():
-        lines += [
-            "",
-            f"[systems.{key_of(name)}]",
-            'kind = "vectors"',
-            f"path = {text_of(path)}",
-            f"queries = {text_of(queries)}",
-        ]
+        lines += ["", f"[systems.{key_of(name)}]"]
+        if embedded:
+            lines += ['kind = "texts"             # embedded by a small model that comes with karat[text]']
+            lines += [f"items = {text_of(path)}", f"queries = {text_of(str(texts))}"]
+            lines += ['chunking = "title"         # or title+bullets, title+description/300+50']
+            continue
+        lines += ['kind = "vectors"', f"path = {text_of(path)}", f"queries = {text_of(queries)}"]
+        if texts is not None and not found.query_vectors:
+            lines.append(f"# made by: karat embed {texts} -o {queries} --model …   # the model of the items")
     name = next(iter(spaces))
     return [
         *lines,
@@ -159,12 +165,12 @@ def _keywords(found: Found) -> list[str]:
         '# synonyms = "synonyms.toml"',
     ]
     taken = {"random"}
-    for path in found.vectors or ([] if found.runs else ["vectors.npz"]):
-        lines += ["", f"[systems.{key_of(name_of(path, taken))}]", 'kind = "vectors"', f"path = {text_of(path)}"]
+    for name, path in names_of(found.vectors or ([] if found.runs else ["vectors.npz"]), taken).items():
+        lines += ["", f"[systems.{key_of(name)}]", 'kind = "vectors"', f"path = {text_of(path)}"]
         lines += [f"queries = {text_of(vectors)}"] if asks and vectors else []
         lines.append("# threshold = 0.15         # what scores less is not shown")
-    for path in found.runs:
-        lines += ["", f"[systems.{key_of(name_of(path, taken))}]", 'kind = "run"', f"path = {text_of(path)}"]
+    for name, path in names_of(found.runs, taken).items():
+        lines += ["", f"[systems.{key_of(name)}]", 'kind = "run"', f"path = {text_of(path)}"]
     return [*lines, "", "[systems.random]          # the exact expectation of a random order", 'kind = "random"']
 
 
@@ -205,8 +211,8 @@ def _recommenders(found: Found) -> list[str]:
         lines += ["", f"[systems.{model}]", 'kind = "recommender"', f"model = {text_of(model)}"]
         lines += ["optional = true         # left out where karat[recsys] is not installed"] if extra else []
     taken = {"popularity", "item-knn", "als", "ease", "random"}
-    for path in found.runs:
-        lines += ["", f"[systems.{key_of(name_of(path, taken))}]", 'kind = "run"', f"path = {text_of(path)}"]
+    for name, path in names_of(found.runs, taken).items():
+        lines += ["", f"[systems.{key_of(name)}]", 'kind = "run"', f"path = {text_of(path)}"]
     lines += ["", "[systems.random]          # the exact expectation of a random order", 'kind = "random"']
     lines += [
         "",

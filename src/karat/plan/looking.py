@@ -10,18 +10,20 @@ import polars as pl
 from karat.columns import is_item_column
 from karat.errors import KaratError
 from karat.formats import kind_of
-from karat.formats.attributes import read_attributes
+from karat.formats.attributes import is_query_lines, query_lines, read_attributes
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors import VECTOR_SUFFIXES
-from karat.formats.vectors.arrays import ID_NAMES
+from karat.formats.vectors.arrays import find_ids
 from karat.formats.vectors.headers import read_headers
 from karat.formats.vectors.sniffing import holds_vectors
+from karat.formats.vectors.tables import json_spaces
 from karat.gold.annotations import SEPARATOR
 from karat.gold.ordered import aspects_of
 from karat.interactions.columns import find_columns
 from karat.interactions.folders import FILES, find_beside, find_companions
 from karat.interactions.log import TIME, VALUE
 from karat.slices import Attribute, parse_attributes, suitable_attributes
+from karat.text.products import TEXTS, read_catalogue
 
 __all__ = ["Found", "look"]
 
@@ -30,6 +32,7 @@ _MOST_BYTES = 64 << 20
 """Larger files are not opened; their name tells."""
 _GOLD_NAMES = ("qrel", "gold", "label", "judg", "truth")
 _QUERY_NAMES = ("quer", "topic", "question")
+_ANNOTATION_NAMES = ("annot",)
 _REFERENCE_NAMES = ("reference", "ref", "teacher", "ada")
 _TEXT = "text"
 _FEW, _SHARE = 20, 4
@@ -56,7 +59,9 @@ class Found:
     annotated: dict[str, list[str]] = field(default_factory=dict)
     """Tables of items with several keywords in a cell, and the columns that hold keywords."""
     texts: list[str] = field(default_factory=list)
-    """Tables whose ids are called a query's, with texts."""
+    """Tables whose ids are called a query's, with texts; and plain texts with a query on each line."""
+    products: list[str] = field(default_factory=list)
+    """JSON files of products with texts."""
     logs: list[str] = field(default_factory=list)
     """Who took what and when."""
     unrated: list[str] = field(default_factory=list)
@@ -80,22 +85,42 @@ class Found:
 
     @property
     def anything(self) -> bool:
-        return bool(self.golds or self.ordered or self.runs or self.vectors or self.annotated or self.logs)
+        found = (self.golds, self.ordered, self.runs, self.vectors, self.annotated, self.logs, self.has_texts)
+        return any(map(bool, found))
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether there are texts of queries and of what they search."""
+        return bool(self.texts and self.products)
 
 
 def look(folder: Path) -> Found:
     """Look at the files of a folder; what cannot be read is left aside."""
     found = Found()
     visible = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    files = [path for path in visible if path.is_file()]
-    for path in files[:_MOST_FILES]:
-        try:
-            _sort_in(path, found)
-        except (KaratError, ValueError, OSError, EOFError, RecursionError, BadZipFile, pl.exceptions.PolarsError):
-            continue
+    _sort_in_all([path for path in visible if path.is_file()], folder, found)
     if not found.logs:
         _look_into(visible[:_MOST_FILES], found)
+    if not found.anything:  # as where models/, data/ and docs/ hold all files
+        _sort_in_all(_below(visible), folder, found)
     return found
+
+
+def _below(visible: list[Path]) -> list[Path]:
+    """The files in folders and in the folders of these, those that are hidden left out."""
+    inner = [path for folder in visible if folder.is_dir() for path in sorted(folder.iterdir())]
+    inner += [
+        path for folder in inner if folder.is_dir() and folder.name[0] != "." for path in sorted(folder.iterdir())
+    ]
+    return sorted(path for path in inner if path.is_file() and path.name[0] != ".")
+
+
+def _sort_in_all(files: list[Path], folder: Path, found: Found) -> None:
+    for path in files[:_MOST_FILES]:
+        try:
+            _sort_in(path, path.relative_to(folder).as_posix(), found)
+        except (KaratError, ValueError, OSError, EOFError, RecursionError, BadZipFile, pl.exceptions.PolarsError):
+            continue
 
 
 def _look_into(folders: list[Path], found: Found) -> None:
@@ -111,30 +136,38 @@ def _look_into(folders: list[Path], found: Found) -> None:
         found.unrated.append(found.logs[0])
 
 
-def _sort_in(path: Path, found: Found) -> None:
+def _sort_in(path: Path, name: str, found: Found) -> None:
     suffix = plain_suffix(path.name)
     if path.name in FILES["items"]:
-        found.catalogues.append(path.name)
+        found.catalogues.append(name)
     if path.name in FILES["users"]:
-        found.people.append(path.name)
+        found.people.append(name)
     columns = _log_columns(path) if suffix in (".csv", ".tsv", ".parquet") else {}
     if path.name in FILES["log"] or TIME in columns:
-        found.logs.append(path.name)
+        found.logs.append(name)
         if columns and VALUE not in columns:
-            found.unrated.append(path.name)
+            found.unrated.append(name)
         return
     if suffix in (".npy", ".npz", ".safetensors") or (suffix in (".parquet", ".pq") and _list_columns(path)):
-        _sort_in_vectors(path, suffix, found)
+        _sort_in_vectors(path, name, suffix, found)
     elif suffix not in _TEXTS or path.stat().st_size == 0:
         return
     elif path.stat().st_size > _MOST_BYTES:
-        (found.golds if _named(path, _GOLD_NAMES) else found.runs).append(path.name)
+        (found.golds if _named(path, _GOLD_NAMES) else found.runs).append(name)
     elif suffix in (".json", ".jsonl") and holds_vectors(path):
-        (found.query_vectors if _named(path, _QUERY_NAMES) else found.vectors).append(path.name)
+        spaces = json_spaces(Source.open(path).text()) if suffix == ".json" else []
+        names = [f"{name}:{space}" for space in spaces] or [name]
+        (found.query_vectors if _named(path, _QUERY_NAMES) else found.vectors).extend(names)
+    elif suffix == ".json" and _is_catalogue(path):
+        found.products.append(name)
     elif suffix == ".json" and _is_ordered(path):
-        found.ordered[path.name] = aspects_of(path)
+        found.ordered[name] = aspects_of(path)
+    elif suffix == ".txt" and _named(path, _QUERY_NAMES) and is_query_lines(Source.open(path)) and not _is_kind(path):
+        found.texts.append(name)
+        if len({fields["type"] for _, fields in query_lines(Source.open(path))}) > 1:
+            found.tables[name] = ["type"]
     else:
-        _sort_in_table(path, suffix, found)
+        _sort_in_table(path, name, suffix, found)
 
 
 def _log_columns(path: Path) -> dict[str, str]:
@@ -161,7 +194,7 @@ def _list_columns(path: Path) -> list[str]:
     ]
 
 
-def _sort_in_vectors(path: Path, suffix: str, found: Found) -> None:
+def _sort_in_vectors(path: Path, file: str, suffix: str, found: Found) -> None:
     alone = True
     if suffix == ".npz":
         keys, alone = _matrices(path)
@@ -174,7 +207,7 @@ def _sort_in_vectors(path: Path, suffix: str, found: Found) -> None:
         if _dimensions(path) != 2:
             return
     for key in keys:
-        name = path.name if len(keys) == 1 and alone else f"{path.name}:{key}"
+        name = file if len(keys) == 1 and alone else f"{file}:{key}"
         of_queries = _named(path, _QUERY_NAMES) or (len(keys) > 1 and any(one in key.lower() for one in _QUERY_NAMES))
         (found.query_vectors if of_queries else found.vectors).append(name)
 
@@ -186,8 +219,7 @@ def _matrices(path: Path) -> tuple[list[str], bool]:
         return keys, True
     with ZipFile(path) as archive:
         names = {name.removesuffix(".npy") for name in archive.namelist()}
-    ids = next((name for name in ID_NAMES if name in names), None)
-    return keys, names <= {*keys, ids}
+    return keys, names <= {*keys, find_ids(names, keys[0] if len(keys) == 1 else None)}
 
 
 def _tensors(path: Path) -> tuple[list[str], bool]:
@@ -206,6 +238,18 @@ def _dimensions(path: Path) -> int:
     return int(np.load(path, allow_pickle=False, mmap_mode="r").ndim)
 
 
+def _is_catalogue(path: Path) -> bool:
+    """Whether this JSON holds products with texts, and no lists of each other, as a gold of ordered lists does."""
+    try:
+        ids = frozenset(read_catalogue(path).ids)
+    except KaratError:
+        return False
+    tree = json.loads(path.read_text(encoding="utf-8"))
+    entries = tree if isinstance(tree, list) else list(tree.values())
+    lists = [value for entry in entries[:1] for value in entry.values() if isinstance(value, list)]
+    return any(name in TEXTS for name in entries[0]) and ids.isdisjoint(str(item) for one in lists for item in one)
+
+
 def _is_ordered(path: Path) -> bool:
     tree = json.loads(path.read_text(encoding="utf-8"))
     return isinstance(tree, list) and any(
@@ -213,35 +257,44 @@ def _is_ordered(path: Path) -> bool:
     )
 
 
-def _sort_in_table(path: Path, suffix: str, found: Found) -> None:
+def _is_kind(path: Path) -> bool:
+    """Whether this is a gold or a run."""
+    try:
+        return bool(kind_of(Source.open(path)))
+    except KaratError:
+        return False
+
+
+def _sort_in_table(path: Path, name: str, suffix: str, found: Found) -> None:
     try:
         kind = kind_of(Source.open(path))
-        (found.golds if kind == "gold" else found.runs).append(path.name)
+        (found.golds if kind == "gold" else found.runs).append(name)
     except KaratError:
         if suffix not in (".csv", ".tsv", ".jsonl", ".parquet") or suffix in VECTOR_SUFFIXES[:3]:
             raise
         table, id_column = read_attributes(str(path), "query")
         attributes = [one.name for (one,) in suitable_attributes(table.drop(id_column)) if _can_be_named(one)]
-        attributes.sort(key=lambda name: table[name].dtype.is_numeric())
-        title = next((name for name in _TITLES if name in table.columns and table[name].dtype == pl.String), None)
+        attributes.sort(key=lambda one: table[one].dtype.is_numeric())
+        title = next((one for one in _TITLES if one in table.columns and table[one].dtype == pl.String), None)
         if title is not None and found.names is None:
-            found.names = f"{path.name}:{title}"
-        keywords = _keyword_columns(table.drop(id_column)) if is_item_column(id_column) else []
+            found.names = f"{name}:{title}"
+        annotated = is_item_column(id_column)
+        keywords = _keyword_columns(table.drop(id_column), sure=_named(path, _ANNOTATION_NAMES)) if annotated else []
         if keywords:
-            found.annotated[path.name] = keywords
+            found.annotated[name] = keywords
         if not is_item_column(id_column) and _TEXT in table.columns:
-            found.texts.append(path.name)
+            found.texts.append(name)
         if attributes:
-            (found.item_tables if is_item_column(id_column) else found.tables)[path.name] = attributes
+            (found.item_tables if is_item_column(id_column) else found.tables)[name] = attributes
 
 
-def _keyword_columns(table: pl.DataFrame) -> list[str]:
-    """Columns of keywords: few different texts, of which at least one column has several in a cell."""
+def _keyword_columns(table: pl.DataFrame, *, sure: bool = False) -> list[str]:
+    """Columns of keywords: few different texts, of which at least one column has several in a cell, unless ``sure``."""
     texts = {name: table[name] for name in table.columns if table[name].dtype == pl.String}
     split = {name: cells.drop_nulls().str.split(SEPARATOR) for name, cells in texts.items()}
     several = [name for name, lists in split.items() if (lists.list.len() > 1).any()]
     few = [name for name, lists in split.items() if 0 < lists.explode().n_unique() <= max(_FEW, len(table) // _SHARE)]
-    return few if set(several) & set(few) else []
+    return few if sure or set(several) & set(few) else []
 
 
 def _can_be_named(attribute: Attribute) -> bool:

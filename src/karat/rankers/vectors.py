@@ -12,6 +12,7 @@ from karat.errors import DataError, UnknownName, UsageError
 from karat.hygiene import HUB_K, Hygiene, inspect
 from karat.neighbours import NOBODY, Neighbours, Progress, nearest, score_listed
 from karat.rankers.others import excludes_self, own_item, own_note
+from karat.settings import is_whole
 from karat.similarity import METRICS, ZERO_VECTORS, norms_of
 from karat.types import WHOLE, Ints, Ranking, Vectors
 from karat.wording import count, named
@@ -59,6 +60,12 @@ def rank_vectors(
     same for items that tie) instead of scores, which is quicker. ``search`` finds what ``nearest`` would, elsewhere.
     """
     _check_request(k, metric)
+    for given in (corpus, *([] if queries is None else [queries])):
+        if not isinstance(given, Vectors):
+            raise UsageError(
+                f"found vectors of type {type(given).__name__}",
+                expected="karat.Vectors(ids, matrix), or karat.read_vectors(path)",
+            )
     asked = queries if queries is not None else corpus
     if wanted is not None:
         asked = those(asked, wanted, "query")
@@ -165,8 +172,8 @@ def check_same_items(reference: Vectors, candidate: Vectors) -> None:
 
 
 def _check_request(k: int | None, metric: str) -> None:
-    if k is not None and k < 1:
-        raise UsageError(f"k is {k}", expected="1 or more")
+    if k is not None and (not is_whole(k) or k < 1):
+        raise UsageError(f"k is {k!r}", expected="1 or more, a whole number")
     if metric not in METRICS:
         raise UnknownName("similarity", metric, METRICS)
 

@@ -3,7 +3,7 @@
 import io
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
@@ -19,9 +19,9 @@ from karat.formats.vectors.metadata import METADATA_NAME, VALUES_NAME, parse_met
 from karat.types import Matrix
 from karat.variants import DTYPES, Codes, decode
 
-__all__ = ["ID_NAMES", "ids_of", "load", "read_npy", "read_npz"]
+__all__ = ["find_ids", "ids_of", "load", "read_npy", "read_npz"]
 
-ID_NAMES = ("ids", "id", "item_ids", "item_id", "names", "keys")
+_ID_NAMES = ("ids", "id", "item_ids", "item_id", "names", "keys")
 _LIKE_IDS = re.compile(r"(^|_)ids?$|[a-z]I[dD]s?$")
 """movie_ids, item_id and movieIds, but not centroids."""
 _WITHOUT_NAME = re.compile(r"arr_[0-9]+$")
@@ -85,10 +85,7 @@ def read_npz(source: Source, key: str | None) -> Raw:
             names = [name.removesuffix(".npy") for name in members if name.endswith(".npy")] or list(held.files)
             if key is None and are_single_vectors(member_headers(held.zip)):
                 return _by_id(names, [held[name] for name in names], source.name)
-            id_name = next((name for name in (f"{key}_ids", *ID_NAMES) if name in names and name != key), None)
-            like_ids = [name for name in names if _LIKE_IDS.search(name) and name != key]
-            if id_name is None and len(like_ids) == 1:
-                id_name = like_ids[0]
+            id_name = find_ids(names, key)
             arrays = [name for name in names if name != id_name and not _are_ids_of(name, names)]
             chosen = the_only_one(arrays, key, "array", source.name)
             id_name = f"{chosen}_ids" if f"{chosen}_ids" in names else id_name
@@ -101,6 +98,14 @@ def read_npz(source: Source, key: str | None) -> Raw:
     if record is not None:
         values = _decoded(values, parse_metadata(record, source.name), source.name)
     return Raw(values, None if ids is None else ids_of(ids, f"{source.name}:{id_name}"))
+
+
+def find_ids(names: Iterable[str], key: str | None = None) -> str | None:
+    """Return which array of an .npz file holds the ids of the array ``key``, by its name: ids, or movie_ids."""
+    others = [name for name in names if name != key]
+    like_ids = [name for name in others if _LIKE_IDS.search(name)]
+    known = next((name for name in (f"{key}_ids", *_ID_NAMES) if name in others), None)
+    return known or (like_ids[0] if len(like_ids) == 1 else None)
 
 
 def _by_id(names: list[str], vectors: list[NDArray[Any]], where: str) -> Raw:

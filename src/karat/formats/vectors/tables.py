@@ -12,7 +12,7 @@ from karat.errors import DataError
 from karat.formats.source import Source
 from karat.formats.vectors.checks import Raw, check_lengths, listed, the_only_one
 
-__all__ = ["read_json", "read_jsonl", "read_parquet"]
+__all__ = ["json_spaces", "read_json", "read_jsonl", "read_parquet"]
 
 
 def read_parquet(source: Source, key: str | None) -> Raw:
@@ -91,11 +91,25 @@ def read_json(source: Source, key: str | None) -> Raw:
     raise DataError(f"found {type(tree).__name__}", where=source.name, expected="{id: [numbers]}, or " + _OBJECTS)
 
 
-def _space(tree: dict[str, dict[str, Any]], key: str | None, where: str) -> dict[str, Any]:
-    """Return {id: [numbers]} of one space. Where every id has the same few spaces, the spaces are the inner names."""
+def json_spaces(text: str) -> list[str]:
+    """Return the names of the spaces in a JSON file of vectors; none where it is {id: [numbers]} or a list."""
+    tree: Any = json.loads(text)
+    if not (isinstance(tree, dict) and tree and all(isinstance(value, dict) for value in tree.values())):
+        return []
+    inner, are_inner = _inner_names(tree)
+    return inner if are_inner else list(tree)
+
+
+def _inner_names(tree: dict[str, dict[str, Any]]) -> tuple[list[str], bool]:
+    """Return the inner names, and whether they are spaces: every id has the same few."""
     inner = list(dict.fromkeys(name for value in tree.values() for name in value))
-    alike = all(len(value) == len(inner) for value in tree.values())
-    if key in tree or not (key in inner or (alike and len(inner) < len(tree))):
+    return inner, all(len(value) == len(inner) for value in tree.values()) and len(inner) < len(tree)
+
+
+def _space(tree: dict[str, dict[str, Any]], key: str | None, where: str) -> dict[str, Any]:
+    """Return {id: [numbers]} of one space."""
+    inner, are_inner = _inner_names(tree)
+    if key in tree or not (key in inner or are_inner):
         return tree[the_only_one(list(tree), key, "space", where)]
     chosen = the_only_one(inner, key, "space", where)
     lacking = [id_ for id_, value in tree.items() if chosen not in value]
