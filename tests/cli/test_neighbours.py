@@ -123,6 +123,21 @@ def test_queries_of_their_own(karat: Karat) -> None:
     assert "d03" in dict(found_in()["d03"])
 
 
+@pytest.mark.parametrize("name", ["run.trec", "run.trec.gz", "run.csv", "run.parquet"])
+def test_a_saved_run_keeps_the_order_of_tied_row_numbers(karat: Karat, name: str) -> None:
+    """The ranks of a TREC file had row 10 before row 2, unlike the search itself and the other formats."""
+    Path("ids.txt").unlink(missing_ok=True)
+    np.save("equal.npy", np.ones((12, 2)))
+    assert karat("neighbours", "equal.npy", "-k", "0", "-o", name).code == 0
+    if name.endswith(".parquet"):
+        rows = [(row["query_id"], row["item_id"]) for row in pl.read_parquet(name).iter_rows(named=True)]
+    else:
+        text = gzip.decompress(Path(name).read_bytes()).decode() if name.endswith(".gz") else Path(name).read_text()
+        cells = [re.split("[ ,]", line) for line in text.splitlines()]
+        rows = [(cell[0], cell[2] if cell[1] == "Q0" else cell[1]) for cell in cells]
+    assert [item for query, item in rows if query == "0"] == [str(row) for row in range(1, 12)]
+
+
 def test_a_document_with_the_query_id_is_kept_where_files_differ(karat: Karat) -> None:
     """With two files that are numbered from 0, query i lost document i."""
     np.save("corpus.npy", np.load("items.npy"))

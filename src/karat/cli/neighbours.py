@@ -126,10 +126,14 @@ def neighbours_command(
             )
             ranking = space.ranking
     if output is not None:
-        from karat.formats import write
+        from karat.columns import ITEM
+        from karat.formats import FORMATS, form_to_write, write
 
+        frame = ranking.frame()
+        if form_to_write(output, None, FORMATS)[0] == "trec":
+            frame = frame.with_columns(ranking.items.alias(ITEM))  # its ranks settle ties of row numbers by number
         with progress(f"Writing {output}", quiet=quiet):
-            write(ranking.frame(), output, "run")
+            write(frame, output, "run")
     _tell(space, ranking, as_json=as_json)
     if asked is None:
         say_own_item(exclude_self is not False, quiet=quiet)

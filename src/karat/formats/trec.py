@@ -15,6 +15,7 @@ from karat.columns import GRADE, ITEM, QUERY, SCORE, are_whole
 from karat.errors import DataError
 from karat.formats.layout import look_over
 from karat.formats.source import Source
+from karat.types import sort_key
 
 __all__ = ["read", "write"]
 
@@ -116,7 +117,7 @@ def _short(line: str) -> str:
 
 
 def write(frame: pl.DataFrame, kind: str, name: str) -> pl.DataFrame:
-    """The columns as TREC writes them; a run's items by score, equal scores by id."""
+    """Return the columns as TREC writes them; a run's items by score, equal scores by id, row numbers by number."""
     for column in (QUERY, ITEM):
         odd = frame.filter(pl.col(column).cast(pl.String).str.contains(r"\s|^#|^$"))
         if not odd.is_empty():
@@ -129,6 +130,6 @@ def write(frame: pl.DataFrame, kind: str, name: str) -> pl.DataFrame:
         grade = pl.col(GRADE).cast(pl.Int64) if are_whole(frame[GRADE]) else pl.col(GRADE)
         return frame.select(QUERY, pl.lit("0").alias("iteration"), ITEM, grade)
     frame = frame.with_columns(pl.int_range(pl.len()).alias("row")).with_columns(seen=pl.col("row").first().over(QUERY))
-    frame = frame.sort(["seen", SCORE, pl.col(ITEM).cast(pl.String)], descending=[False, True, False])
+    frame = frame.sort(["seen", SCORE, sort_key(frame[ITEM])], descending=[False, True, False])
     rank = pl.int_range(1, pl.len() + 1).over(QUERY)
     return frame.select(QUERY, pl.lit("Q0").alias("Q0"), ITEM, rank.alias("rank"), SCORE, pl.lit(name).alias("tag"))
