@@ -51,7 +51,8 @@ def init_command(
         pass
     systems = read_plan(output).plan.systems
     say(f"Wrote {output} ({chosen}) and {output.parent / SCHEMA_FILE}", quiet=quiet)
-    named = [*found.golds, *found.ordered, *found.logs, *(found.catalogues if found.logs else ()), *found.runs]
+    of_log = [*found.catalogues, *found.people] if found.logs else []
+    named = [*found.golds, *found.ordered, *found.logs, *of_log, *found.runs]
     named += [*found.vectors, *found.query_vectors, *found.annotated, *found.products, *found.texts, *found.tables]
     named = list(dict.fromkeys(named))
     aspects = next(iter(found.ordered.values()), [])
