@@ -198,7 +198,7 @@ class Bench:
     def places(
         self, catalogue: pl.Series, ties: TieRule = "id", *, scores: str = "double", self_matches: str = "keep"
     ) -> "Places":
-        """Return where in the ranking each item of the catalogue stands; these are strings, in ascending order."""
+        """Return the rankings as places in the catalogue, whose ids are strings in ascending order."""
         rows = self._rows if self_matches == "keep" else without_self_matches(self._rows, self.queries)
         ranked = order_rows(rows.starts, rows.values, single=scores == "single")
         positions = ranked.resolved(np.arange(len(rows.items)), ties, self._tied(rows))

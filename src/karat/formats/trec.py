@@ -28,7 +28,7 @@ _SHOWN = {
 _NUMBER = {"run": SCORE, "gold": GRADE}
 # A line has exactly as many columns as the format says. trec_eval takes the rest of a run's line for the tag; but then
 # an id with a blank (q01 Q0 kb 031 1 7.39 bm25) is read as item kb with score 1, and nothing tells the two apart. Where
-# tabs separate the six columns, as in NIST's own test file, what follows the tag in the last one is no riddle.
+# tabs separate the six columns, as in NIST's own test file, what follows the tag in the last one is unambiguous.
 _PATTERN = {
     "run": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}[^ \t]+[ \t]*$",
     "gold": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}{_WORD}[ \t]*$",

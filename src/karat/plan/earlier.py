@@ -100,7 +100,7 @@ class References:
     def _latest(self, system: str, pattern: str) -> Reference:
         files = {path: self._candidate(path) for path in _files(pattern)}
         unread = [path for path, one in files.items() if one is None]
-        notes = [f"not a report of karat, so it is no earlier report: {_listed(unread)}"] if unread else []
+        notes = [f"skipped, as they are not reports of karat: {_listed(unread)}"] if unread else []
         known = sorted((one for one in files.values() if one and system in one.failed), key=lambda one: one.order)
         if not known:
             missing = _none(system, f"no report of this system matches {pattern}")

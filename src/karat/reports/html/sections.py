@@ -154,7 +154,7 @@ class LogSection:
 
 
 def log_of(form: Form) -> LogSection | None:
-    """Return the split, its cut-off times and windows, and the candidates; None where queries are no users of a log."""
+    """Return the split, its cut-off times and windows, and the candidates; None for a report without a log."""
     about = form.get("interactions")
     if not about:
         return None
