@@ -1,0 +1,53 @@
+"""Guard at the boundary of reading: whatever a library raises about a damaged file becomes a DataError.
+
+Readers hand bytes of unknown origin to Polars, NumPy, json and others, and what these raise about damage cannot be
+listed: Polars panics with an exception that is not an ``Exception``, NumPy passes headers through Python's tokenizer,
+json stops at the recursion limit. So this is the one place that catches broadly.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from karat.errors import DataError, KaratError
+
+__all__ = ["guard_reading"]
+
+_LONGEST_REASON = 200
+"""Characters of a library's message that are shown; some quote the whole file."""
+
+
+@contextmanager
+def guard_reading(where: str, format: str | None = None, *, line: int | None = None) -> Iterator[None]:
+    """Turn any error raised while a file is read into a DataError with its place.
+
+    Args:
+        where: The file as the user named it.
+        format: What the file is read as, such as ``Parquet``; named in the message.
+        line: The line being read, where it is known.
+
+    Raises:
+        DataError: In place of any error that is not karat's own. Ctrl-C and exit requests pass unchanged.
+    """
+    place = where if line is None else f"{where}:{line}"
+    try:
+        yield
+    except (KaratError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except FileNotFoundError as error:
+        raise DataError("no such file", where=place) from error
+    except MemoryError as error:
+        raise DataError("reading it needs more memory than there is", where=place) from error
+    except RecursionError as error:
+        raise DataError("nested too deeply", where=place, expected="a few levels") from error
+    except BaseException as error:  # Polars' PanicException is not an Exception
+        kind = f" as {format}" if format else ""
+        expected = f"a whole {format} file" if format else "a whole file"
+        raise DataError(f"cannot be read{kind}: {_reason(error)}", where=place, expected=expected) from error
+
+
+def _reason(error: BaseException) -> str:
+    """Return the first line of an error's message, cut where it is long; its type where it has none."""
+    text = (getattr(error, "strerror", None) or str(error)).strip().partition("\n")[0].strip()
+    if len(text) > _LONGEST_REASON:
+        text = f"{text[:_LONGEST_REASON]}…"
+    return text or type(error).__name__
