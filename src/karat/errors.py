@@ -9,16 +9,64 @@
         ├── DuplicatePair      exit 3   an item stands twice for a query
         └── EngineLost         exit 3   a search engine that answered before does so no more
 
-Each says what was found, where, what was expected and what to do, in that order.
+Each says what was found, where, what was expected and what to do, in that order. No message grows with the data: long
+values and long lists are cut (``shorten``, ``list_some``).
 """
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from itertools import islice
 
 __all__ = [
     "DataError", "DuplicatePair", "EngineLost", "ImpossibleSetting", "KaratError", "MissingExtra", "UnknownName",
-    "UsageError",
+    "UsageError", "list_some", "shorten",
 ]  # fmt: skip
+
+_LONGEST_PART = 1_000
+"""Characters of a part of a message: more than any that karat words itself, ten lines of a terminal."""
+_MOST_DETAILS = 50
+_MOST_KNOWN = 100
+"""Known names listed for one that is unknown: all measures or keys of a table, but not all columns of a file."""
+_LONGEST_INTEGER = 40
+"""Digits of an integer that is written out; Python refuses to write more than 4,300."""
+
+
+def shorten(value: object, most: int = 80) -> str:
+    """Return a value as text for a message, with its middle cut out where it is long.
+
+    Args:
+        value: A text, which is not quoted here, or any other value, of which the ``repr`` is shown.
+        most: The number of characters from which on it is cut.
+
+    Example:
+        >>> shorten("a" * 1000, 20)
+        'aaaaaaaaaaaaaa…aaaaaa (1,000 characters)'
+    """
+    if isinstance(value, int) and value.bit_length() > _LONGEST_INTEGER * 10 / 3:
+        return f"an integer of {value.bit_length():,} bits"
+    text = value if isinstance(value, str) else repr(value)
+    if len(text) <= most:
+        return text
+    end = most // 3
+    return f"{text[: most - end]}…{text[len(text) - end :]} ({len(text):,} characters)"
+
+
+def list_some(values: Iterable[object], most: int = 10, *, longest: int = 80) -> str:
+    """Return the values one after the other; of many, the first ones and the number of the others.
+
+    Args:
+        values: Ids or names; each is cut where it is long.
+        most: How many are listed.
+        longest: Characters of each.
+
+    Example:
+        >>> list_some(["a", "b", "c"], 2)
+        'a, b and 1 more'
+    """
+    rest = iter(values)
+    text = ", ".join(shorten(value, longest) for value in islice(rest, most))
+    others = sum(1 for _ in rest)
+    return f"{text} and {others:,} more" if others else text
 
 
 class KaratError(Exception):
@@ -51,13 +99,20 @@ class KaratError(Exception):
         if self.such:
             self.found, self.such = self.found.removesuffix(f" ({self.such})"), None
 
-    def __str__(self) -> str:
-        text = f"{self.where}: {self.found}" if self.where else self.found
+    def lines(self) -> list[str]:
+        """Return the message and its details, a text each; long parts are cut."""
+        found = shorten(self.found, _LONGEST_PART)
+        text = f"{shorten(self.where, _LONGEST_PART)}: {found}" if self.where else found
         if self.expected:
-            text += f"; expected {self.expected}"
+            text += f"; expected {shorten(self.expected, _LONGEST_PART)}"
         if self.hint:
-            text += f". {self.hint}"
-        return "\n  ".join([text, *self.details])
+            text += f". {shorten(self.hint, _LONGEST_PART)}"
+        details = [shorten(detail, _LONGEST_PART) for detail in self.details[:_MOST_DETAILS]]
+        others = len(self.details) - _MOST_DETAILS
+        return [text, *details, *([f"and {others:,} more"] if others > 0 else [])]
+
+    def __str__(self) -> str:
+        return "\n  ".join(self.lines())
 
 
 class UsageError(KaratError):
@@ -73,8 +128,8 @@ class UnknownName(UsageError):  # noqa: N818 - reads as what it says
         names = sorted(set(known))
         folded = {candidate.lower(): candidate for candidate in names}
         near = [folded[match] for match in get_close_matches(str(name).lower(), folded, n=3, cutoff=0.5)]
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(names)}"
-        super().__init__(f"unknown {kind} {name!r}", where=where, hint=hint)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {list_some(names, _MOST_KNOWN)}"
+        super().__init__(f"unknown {kind} {shorten(name)!r}", where=where, hint=hint)
         self.kind = kind
         self.name = name
         self.suggestions = near
@@ -105,7 +160,7 @@ class DuplicatePair(DataError):  # noqa: N818
 
     def __init__(self, query: str, item: str, pairs: int, where: str) -> None:
         super().__init__(
-            f"item {item!r} stands more than once for query {query!r}",
+            f"item {shorten(item)!r} stands more than once for query {shorten(query)!r}",
             where=where,
             expected="each (query, item) pair once",
             hint="Keep one of them with --duplicates first, last or max.",

@@ -16,12 +16,26 @@ SNIPPETS: Registry[Callable[[Any], str]] = Registry(
 )
 
 
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Control characters, and those that break a line or turn the direction of the text that follows them."""
 
 
-def visible(text: str) -> str:
-    """With symbols instead of control characters: a name must not steer a terminal, nor be lost on a page."""
-    return _CONTROL.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "\u2421", text)
+def visible(text: str, *, one_line: bool = False) -> str:
+    """Return a text with signs in place of control characters: a name must not steer a terminal, nor hide on a page.
+
+    Args:
+        text: Names and messages of unknown origin.
+        one_line: Show the ends of lines and tabs as signs, too.
+    """
+    shown = _CONTROL.sub(_sign, text)
+    return re.sub("[\t\n\r]", _sign, shown) if one_line else shown
+
+
+def _sign(found: re.Match[str]) -> str:
+    character = found[0]
+    if character < " ":
+        return chr(0x2400 + ord(character))
+    return "\u2421" if character < "\xa0" else f"\\u{ord(character):04x}"
 
 
 def snippet_of(kind: str, value: object) -> str:

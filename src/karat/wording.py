@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from math import ceil, floor, isclose, isnan, log10
 
+from karat.errors import shorten
 from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Bounds
 
@@ -47,7 +48,7 @@ def count(n: int, one: str, many: str) -> str:
 def named(ids: Iterable[object], most: int = _NAMED) -> str:
     """The ids one by one; of many the first, and that there are more."""
     shown = list(islice(ids, most + 1))
-    return ", ".join(map(str, shown[:most])) + (" …" if len(shown) > most else "")
+    return ", ".join(shorten(str(name)) for name in shown[:most]) + (" …" if len(shown) > most else "")
 
 
 def percent(share: float, decimals: int | None = None, *, signed: bool = False) -> str:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from karat.cli import evaluate as evaluate_module
@@ -28,6 +29,11 @@ def test_debug_shows_the_traceback(karat: Karat, arguments: list[str]) -> None:
     ("raised", "code", "line"),
     [
         (RuntimeError("oops"), 1, "internal error: RuntimeError: oops. This is a bug; --debug shows where."),
+        (
+            pl.exceptions.PanicException("rust"),
+            1,
+            "internal error: PanicException: rust. This is a bug; --debug shows where.",
+        ),
         (MemoryError(), 1, "error: out of memory"),
         (DataError("found x", where="y"), 3, "error: y: found x"),
         (KeyboardInterrupt(), 130, "interrupted"),
@@ -42,6 +48,32 @@ def test_what_is_raised_within_ends_in_one_line(
     monkeypatch.setattr(evaluate_module, "assess_files", fail)
     outcome = karat(*EVALUATE)
     assert (outcome.code, outcome.out, outcome.err) == (code, "", line + "\n")
+
+
+STEERING = "a\x1b[2Jb\x9b31m\u202ec\u2066\nerror: d\re"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["evaluate", "gold.qrels", STEERING],
+        ["evaluate", "gold.qrels", "run.trec", "-m", STEERING],
+        ["evaluate", "gold.qrels", "run.trec", f"--{STEERING}"],
+        ["evaluate", "gold.qrels", "run.trec", "--resamples", STEERING],
+        [STEERING],
+        ["run", STEERING],
+    ],
+)
+def test_a_name_in_an_error_cannot_steer_the_terminal(karat: Karat, arguments: list[str]) -> None:
+    outcome = karat(*arguments)
+    assert outcome.code in (2, 3)
+    assert not set("\x1b\x9b\u202e\u2066\r").intersection(outcome.err)
+    assert not any(line.startswith("error: d") for line in outcome.err.splitlines())
+
+
+def test_a_long_argument_is_cut_in_an_error(karat: Karat) -> None:
+    for arguments in (["evaluate", "gold.qrels", "x" * 100_000], ["evaluate", "--" + "x" * 100_000]):
+        assert len(karat(*arguments).err) < 5_000
 
 
 def _python(*arguments: str, **options: object) -> "subprocess.CompletedProcess[bytes]":

@@ -41,7 +41,8 @@ from karat.cli import (
     vectors,
     view,
 )
-from karat.errors import KaratError
+from karat.errors import KaratError, shorten
+from karat.markup import visible
 
 __all__ = ["app", "main", "run"]
 
@@ -68,6 +69,8 @@ _PARSER_ERROR: Any = next(base for base in typer.BadParameter.__mro__ if base.__
 
 
 _INTERRUPTED = 130
+_LONGEST_MESSAGE = 1_000
+"""Characters shown of a message that is not karat's own."""
 _MULTIPLY = frozenset(("run", "neighbours", "demo", "tune", "agree", "embed", "sweep", "keywords"))
 """Commands that multiply matrices."""
 _WAITING = "14"
@@ -104,8 +107,11 @@ def main() -> None:
     try:
         ended = app(arguments, prog_name="karat", standalone_mode=False)
     except KaratError as error:
-        _fail(f"error: {error}", error.exit_code, debug)
+        lines = [visible(line, one_line=True) for line in error.lines()]
+        _fail("\n  ".join([f"error: {lines[0]}", *lines[1:]]), error.exit_code, debug)
     except _PARSER_ERROR as error:
+        message = visible(shorten(error.format_message(), _LONGEST_MESSAGE), one_line=True)
+        error.format_message = lambda: message  # show() prints it below the usage line
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
@@ -116,11 +122,13 @@ def main() -> None:
         # The parser replaces standard output when its reader has left, as in `karat metrics | head -1`.
         ended = _reader_left() if sys.stdout is not stdout else exit_.code
     except OSError as error:
-        _fail(f"error: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""), 1, debug)
+        what = f"error: {error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+        _fail(visible(shorten(what, _LONGEST_MESSAGE), one_line=True), 1, debug)
     except MemoryError:
         _fail("error: out of memory", 1, debug)
-    except Exception as error:
-        _fail(f"internal error: {type(error).__name__}: {error}. This is a bug; --debug shows where.", 1, debug)
+    except BaseException as error:  # Polars' PanicException is not an Exception
+        what = visible(shorten(f"{type(error).__name__}: {error}", _LONGEST_MESSAGE), one_line=True)
+        _fail(f"internal error: {what}. This is a bug; --debug shows where.", 1, debug)
     finally:
         gc.enable()
     if ended == _INTERRUPTED:
