@@ -1,5 +1,7 @@
 # make demo   set up, then show the main job on bundled data
 # make test   set up, then the whole suite
+# make fuzz   mutated inputs for every reader, plan, target, archive, function and command: MINUTES=10, or CASES of each
+#             surface; SEED (default: new cases each time), SURFACE=run-csv,gold-json; exits 1 where anything was found
 # make check  lint, format, types, import directions
 # make bench  karat beside its peers, as ratios (their own environment, several minutes)
 
@@ -7,7 +9,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 BENCH := .venv-bench/bin
 
-.PHONY: demo test check bench format tables clean
+.PHONY: demo test fuzz check bench format tables clean
 
 demo: .venv/.core
 	$(BIN)/karat demo movies
@@ -17,6 +19,10 @@ test: .venv/.dev
 	@$(BIN)/python scripts/install_browser.py
 	@$(BIN)/python scripts/install_java.py
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
+
+fuzz: .venv/.dev
+	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),10) $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(SURFACE),--surface $(SURFACE))
 
 check: .venv/.dev
 	$(BIN)/ruff check .

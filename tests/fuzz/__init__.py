@@ -1,0 +1,1 @@
+"""Fuzz suite: mutated inputs for readers, plans, targets, archives, functions and commands; see harness.py."""

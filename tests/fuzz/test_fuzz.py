@@ -1,0 +1,59 @@
+"""Fuzz suite in short: some cases of every surface, the found ones again, and the harness against faults of our own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.harness import FOUND, Case, Worker, attempt, load, read_found
+
+SEED = 22
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with Worker() as started:
+        yield started
+
+
+@pytest.mark.parametrize("name", sorted(load()))
+def test_some_cases_of_a_surface_succeed_or_are_refused(name: str, worker: Worker) -> None:
+    surface = load()[name]
+    outcome = worker.run(name, SEED, 0, surface.quick)
+    assert outcome.cases == surface.quick
+    assert not outcome.findings, "\n".join(map(str, outcome.findings))
+    assert outcome.accepted, "not even a seed succeeds"
+
+
+@pytest.mark.parametrize("path", sorted(FOUND.glob("*.json")), ids=lambda path: path.stem)
+def test_a_found_case_is_found_no_more(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    name, case = read_found(path)
+    assert attempt(load()[name], case, tmp_path) in (True, False)
+
+
+@pytest.fixture(scope="module")
+def faulty() -> Iterator[Worker]:
+    with Worker(["tests.fuzz.faulty"], memory=1 << 30) as started:
+        yield started
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("raise", "ValueError"),
+        ("abort", "signal SIGABRT"),
+        ("hang", "hang"),
+        ("fill", "MemoryError"),
+        ("leave", "left files"),
+        ("open", "open files"),
+    ],
+)
+def test_a_fault_is_found_and_its_case_can_be_repeated(name: str, kind: str, faulty: Worker) -> None:
+    outcome = faulty.run(name, SEED, 1, 20)
+    (finding,) = outcome.findings
+    assert finding.kind == kind
+    assert outcome.cases == 20
+    again = faulty.run(name, SEED, finding.number, 2 if name == "open" else 1)
+    assert [found.kind for found in again.findings] == [kind]
+    assert finding.case is not None and Case.from_json(finding.case.as_json()) == finding.case
