@@ -1,5 +1,6 @@
 """What a plan reads, and what of it is kept."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,19 @@ def test_standard_input_is_unknown(folder: Path) -> None:
 
 def test_odd_texts_name_nothing(folder: Path) -> None:
     assert inputs_of({"gold": ["x" * 5000, "a\0b", "", ":", "::", "no_such_module:f"]}, folder) == {}
+
+
+def test_nothing_is_run_to_find_a_module(folder: Path) -> None:
+    """``queries.csv:type`` may be the name of a function, csv being a module of the package queries."""
+    (folder / "queries.py").write_text("open('ran', 'w')")
+    (folder / "package").mkdir()
+    (folder / "package" / "__init__.py").write_text("open('ran', 'w')")
+    (folder / "package" / "inner.py").write_text("open('ran', 'w')")
+    before = sys.path.copy()
+    found = inputs_of({"slices": "queries.csv:type", "gold": "package.inner:f", "lab": "json.decoder:f"}, folder)
+    assert set(found) == {"queries.csv", "package.inner", "json.decoder"}
+    assert found["package.inner"] == folder / "package" / "inner.py"
+    assert not (folder / "ran").exists() and sys.path == before
 
 
 def test_words_and_the_plans_own_folder_are_none(folder: Path) -> None:

@@ -47,9 +47,9 @@ def test_what_names_nothing_is_passed_over(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", ["raise RuntimeError('boom')", "import sys\nsys.exit(3)"])
-def test_a_package_that_fails_is_told_of_later(folder: Path, fault: str) -> None:
+def test_a_package_is_not_run(folder: Path, fault: str) -> None:
     package = folder / f"failing_{len(fault)}"
     package.mkdir()
     (package / "__init__.py").write_text(fault)
     (package / "inner.py").write_text("def f(user, items): ...\n")
-    assert contents_of([f"{package.name}.inner:f"], folder) == {}
+    assert set(contents_of([f"{package.name}.inner:f"], folder)) == {f"{package.name}.inner"}

@@ -1,16 +1,18 @@
 """What the files and modules hold that settings of a plan name: other contents are another model of the same name."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import file_digest, sha256
-from importlib.util import find_spec
+from importlib.machinery import ModuleSpec, PathFinder
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from karat.formats.source import plain_suffix
 from karat.formats.vectors import VECTOR_SUFFIXES, ids_beside, split_off_key
-from karat.functions import is_function_name, looked_for_here
+from karat.functions import is_function_name
 from karat.interactions.folders import find_beside
 from karat.interactions.loading import is_split
 
@@ -159,11 +161,15 @@ def _digest_of_folder(folder: Path) -> str:
 
 
 def _origin(module: str) -> Path | None:
-    """The file of a module, without its being run; packages that it is in are."""
-    with looked_for_here():
-        try:
-            spec = find_spec(module)
-        except (Exception, SystemExit):  # told of when it is imported
+    """Find the file of a module, first in the current folder. Nothing is run, not even the packages that it is in."""
+    places: Sequence[str] | None = None
+    spec: ModuleSpec | None = None
+    for name in accumulate(module.split("."), "{}.{}".format):
+        here = PathFinder.find_spec(name, [str(Path.cwd())]) if places is None else None
+        found = (finder.find_spec(name, places) for finder in sys.meta_path)
+        spec = here or next((one for one in found if one is not None), None)
+        if spec is None:
             return None
+        places = spec.submodule_search_locations or []
     origin = None if spec is None else spec.origin
     return Path(origin) if origin is not None and _is_file(Path(origin)) else None
