@@ -8,10 +8,15 @@ of what threads change ask for theirs.
 import gc
 import os
 
+from hypothesis import settings
+
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "14")
 if "PYTEST_XDIST_WORKER" in os.environ:
     for name in ("POLARS_MAX_THREADS", "KARAT_THREADS"):
         os.environ.setdefault(name, "1")
+
+settings.register_profile("karat", deadline=None)  # other work on the machine must not fail a test
+settings.load_profile("karat")
 
 
 def pytest_collection_finish() -> None:

@@ -1,6 +1,6 @@
-"""How texts and values are shown: control characters made visible, and the door to what a notebook shows.
+"""Escaping of untrusted text: names shown in a terminal, a page, Markdown or a spreadsheet are text and nothing else.
 
-Only the door, for what is shown is made on the rim, above all values.
+Also the registry of HTML snippets for notebooks, which are rendered above all values.
 """
 
 import re
@@ -9,35 +9,86 @@ from typing import Any
 
 from karat.registry import Registry
 
-__all__ = ["SNIPPETS", "snippet_of", "visible"]
+__all__ = ["SNIPPETS", "markdown_text", "snippet_of", "spreadsheet_text", "visible"]
 
 SNIPPETS: Registry[Callable[[Any], str]] = Registry(
     "kind of snippet", home="karat.reports.notebook", group="karat.notebook"
 )
 
+# Control characters, a carriage return that is not part of a line end, marks that break a line or turn the direction of
+# text, and surrogates, which cannot be written. Tabs and line ends stay.
+_INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
 
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""Control characters, and those that break a line or turn the direction of the text that follows them."""
+_ZERO_WIDTH_SPACE = "&#8203;"
+_LONGEST_HASH_PART = 6
+"""GitHub links a commit by seven digits of its hash."""
+_MARKDOWN = re.compile(
+    r"""
+      (?P<split>             # GitHub reads these in the rendered text too, so only a split keeps them text
+          (?<![a-z0-9_])@(?=\w) | @(?=[\w-]+\.\w)       # mention, mail address
+        | \#(?=\w) | \bgh(?=-\d)                       # issue
+        | :(?=//) | \bwww(?=\.)                         # address
+        | :(?=(?:[\w+-]*[a-z+-][\w+-]*|100|1234):)       # emoji code
+      )
+    | (?P<hash> (?<![a-z0-9_]) (?=[0-9]*[a-f]) [0-9a-f]{7,40} (?![a-z0-9_]) )
+    | [&<\\|*`~$]
+    | (?<![a-z0-9])_ | _(?![a-z0-9])                   # emphasis; a_b is none
+    | \](?=[(\[:]) | (?<!\S)\#                          # link, its definition, heading
+    | \A (?: > | [-+](?=\s|\Z) | -(?=-) | =(?==) | \[(?=[ x]\]) )  # quotation, list, rule, task
+    | (?P<number> \A\d{1,9} [.)] (?=\s|\Z) )           # numbered list
+    """,
+    re.IGNORECASE | re.VERBOSE | re.ASCII,
+)
+
+_FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 
 
 def visible(text: str, *, one_line: bool = False) -> str:
-    """Return a text with signs in place of control characters: a name must not steer a terminal, nor hide on a page.
+    """Replace characters that could steer a terminal or hide in a page by visible ones.
+
+    Control characters become their symbols (``␛``); marks that turn the direction of text and surrogates become their
+    escapes (``\\u202e``).
 
     Args:
         text: Names and messages of unknown origin.
-        one_line: Show the ends of lines and tabs as signs, too.
+        one_line: Show the ends of lines and tabs as symbols, too.
     """
-    shown = _CONTROL.sub(_sign, text)
-    return re.sub("[\t\n\r]", _sign, shown) if one_line else shown
+    shown = _INVISIBLE.sub(_as_symbol, text)
+    return re.sub("[\t\n\r]", _as_symbol, shown) if one_line else shown
 
 
-def _sign(found: re.Match[str]) -> str:
-    character = found[0]
-    if character < " ":
-        return chr(0x2400 + ord(character))
-    return "\u2421" if character < "\xa0" else f"\\u{ord(character):04x}"
+def _as_symbol(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code <= 0x9F else f"\\u{code:04x}"
+
+
+def markdown_text(text: str) -> str:
+    """Escape a text for Markdown, so that it is shown as it is, in one line: in a paragraph, a heading or a table.
+
+    Nothing in it becomes a link, image, mention, issue reference, commit, emoji, tag, emphasis, code, formula or
+    column. Only character references are used, so that it may also be put between HTML tags.
+    """
+    line = " ".join(visible(text).splitlines()).strip(" \t")
+    return _MARKDOWN.sub(_as_reference, line)
+
+
+def _as_reference(match: re.Match[str]) -> str:
+    found = match[0]
+    if match["split"]:
+        return f"{found}{_ZERO_WIDTH_SPACE}"
+    if match["hash"]:
+        parts = range(0, len(found), _LONGEST_HASH_PART)
+        return _ZERO_WIDTH_SPACE.join(found[start : start + _LONGEST_HASH_PART] for start in parts)
+    if match["number"]:
+        return f"{found[:-1]}&#{ord(found[-1])};"
+    return {"&": "&amp;", "<": "&lt;"}.get(found, f"&#{ord(found)};")
+
+
+def spreadsheet_text(text: str) -> str:
+    """Put an apostrophe before a text that a spreadsheet would run as a formula (OWASP, CSV injection)."""
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def snippet_of(kind: str, value: object) -> str:
-    """A value as HTML to be put into somebody else's page: no script, no style beyond its own, everything escaped."""
+    """Return a value as HTML for another page: no script, no style beyond its own, everything escaped."""
     return SNIPPETS.get(kind)(value)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from karat.markup import visible
 from karat.reports.html import page_of
 from tests.browser.ground import PHONE, overflow, pictured, serious_violations
 from tests.browser.hostile import HOSTILE, LONE_SURROGATE, MARK, SYSTEMS, hostile_form, item_of, title_of
@@ -28,8 +29,7 @@ LONGEST = 300
 
 def seen(text: str) -> str:
     """As a page shows it: control characters by their symbols, and blanks as HTML folds them."""
-    pictures = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"}
-    return folded(text.translate(pictures | dict.fromkeys(range(0x7F, 0xA0), 0x2421)))
+    return folded(visible(text))
 
 
 def folded(text: str) -> str:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,13 +28,16 @@ from karat.reports.comparison import (
     verdict_of,
 )
 from karat.reports.csv import to_csv
+from karat.reports.gate import gate_to_markdown
 from karat.reports.html import Details
 from karat.reports.json import summary_to_json, to_json
-from karat.reports.markdown import escaped, markdown_table, to_markdown
+from karat.reports.markdown import markdown_table, to_markdown
 from karat.reports.saved import looks_like_report, read_report
 from karat.slices import Cuts
 from karat.statistics.intervals import Resampling
+from tests.reports.small import HOSTILE, gated, small
 from tests.reports.test_gate_forms import cells
+from tests.reports.test_pull_request import READER, check_tame
 
 QUICK = Resampling(resamples=200)
 MEASURES = ["ndcg@5", "unjudged@5", "num_rel_ret"]
@@ -169,20 +173,29 @@ class TestMarkdown:
             "### num_rel_ret by slice, worst first",
         ]
         assert "[95 % interval over queries]" in text
-        assert text.splitlines()[-1] == "- warning: look &lt; out \\| there"
+        assert text.splitlines()[-1] == "- warning: look &lt; out &#124; there"
 
     def test_names_that_would_break_a_table(self) -> None:
         odd = example("a|b", "<script>c\\", ("x|y", "<z>"))
         text = to_markdown(odd)
         self.check(text)
-        assert "<" not in text and "a\\|b" in text and "&lt;script>c\\\\" in text and "type=x\\|y" in text
+        assert "<" not in text and "a&#124;b" in text and "&lt;script>c&#92;" in text and "type=x&#124;y" in text
+
+    @pytest.mark.parametrize("start", range(0, len(HOSTILE), 3))
+    def test_hostile_names_are_but_text(self, start: int) -> None:
+        report = small(tuple(HOSTILE[start : start + 3]), tuple(HOSTILE), HOSTILE[start])
+        gate, _ = gated(report)
+        for text in (to_markdown(replace(report, warnings=tuple(HOSTILE))), gate_to_markdown(gate)):
+            check_tame(text, longest=1_000_000)
+            page = READER.render(text)
+            allowed = {"p", "h3", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "strong"}
+            assert set(re.findall(r"</?([^\s>]*)", page)) <= allowed
 
     def test_names_of_two_lines(self) -> None:
         self.check(to_markdown(example("a\nb", "c", ("x\ny", "z"))))
 
     def test_cells(self) -> None:
-        assert escaped("a|b\\<c>") == "a\\|b\\\\&lt;c>"
-        assert markdown_table(["a", "b"], [["x|", "1"]]) == ["| a | b |", "|:--|--:|", "| x\\| | 1 |"]
+        assert markdown_table(["a", "b"], [["x|", "1"]]) == ["| a | b |", "|:--|--:|", "| x&#124; | 1 |"]
 
 
 class TestTables:

@@ -220,7 +220,7 @@ class TestForms:
     def test_markdown_has_a_table_a_sweep(self, small: Sweep) -> None:
         text = sweeps_to_markdown([small, grid(1, 1, "a|b")])
         assert "### hnsw: recall@10 and latency" in text
-        assert "### a\\|b: recall@10 and latency" in text
+        assert "### a&#124;b: recall@10 and latency" in text
         assert "| \u00a0\u00a0ef=32 | 0.970 [0.960, 0.980] |" in text
         assert "- m=16 ef=16 failed: could not be built: no room" in text
 

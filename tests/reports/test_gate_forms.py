@@ -44,16 +44,8 @@ GATE = Gate(
 
 
 def cells(line: str) -> list[str]:
-    """The cells of a row of Markdown, at the bars that are not escaped."""
-    parts, cell, escape = [], "", False
-    for character in line:
-        if character == "|" and not escape:
-            parts.append(cell.strip())
-            cell = ""
-        else:
-            cell += character
-        escape = character == "\\" and not escape
-    return parts[1:]
+    """The cells of a row of Markdown; bars in names are escaped as character references."""
+    return [cell.strip() for cell in line.split("|")][1:-1]
 
 
 class TestJUnit:
@@ -103,7 +95,7 @@ class TestMarkdown:
 
     def test_bars_brackets_and_backslashes_are_escaped(self) -> None:
         line = next(line for line in gate_to_markdown(GATE).splitlines() if "&lt;c>" in line)
-        assert len(cells(line)) == 6 and "\\|" in line and "\\\\" in line and "<" not in line
+        assert len(cells(line)) == 6 and "&#124;" in line and "&#92;" in line and "<" not in line
 
     @pytest.mark.parametrize("name", ["two\nlines", "two\r\nlines"])
     def test_a_name_of_two_lines_stays_in_its_cell(self, name: str) -> None:

@@ -7,8 +7,9 @@ from json import dumps
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from karat.markup import markdown_text
 from karat.reports.console import console, print_table, verdict_style
-from karat.reports.markdown import escaped, markdown_table
+from karat.reports.markdown import markdown_table
 from karat.reports.table import Table
 from karat.statistics.intervals import Bounds
 from karat.wording import NOTHING, count, figure_shown, percent
@@ -181,10 +182,10 @@ def sweeps_to_markdown(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> 
     for place, sweep in enumerate(sweeps):
         cost = by[place] if by else "p95"
         header, rows = sweep_table(sweep, cost)
-        lines += [f"### {escaped(sweep.name)}: recall@{sweep.k} and latency", ""]
+        lines += [f"### {markdown_text(sweep.name)}: recall@{sweep.k} and latency", ""]
         lines += markdown_table(header, [[_solid(row[0]), *row[1:]] for row in rows], text=(0, len(header) - 1))
         told = [*left_out_lines(sweep), *choice_lines(sweep, cost)]
-        lines += ["", *(f"- {escaped(line)}" for line in told), ""]
+        lines += ["", *(f"- {markdown_text(line)}" for line in told), ""]
     return "\n".join(lines)
 
 

@@ -9,8 +9,9 @@ from xml.sax.saxutils import quoteattr
 from karat.errors import UsageError
 from karat.formats.atomic import writing_files
 from karat.gates import Gate, Verdict
+from karat.markup import markdown_text
 from karat.reports.console import print_table, verdict_style
-from karat.reports.markdown import escaped, markdown_table
+from karat.reports.markdown import markdown_table
 from karat.reports.table import Table
 from karat.wording import bounds_shown, decimals_of, difference_shown
 
@@ -70,11 +71,11 @@ def gate_to_json(gate: Gate) -> str:
 
 def gate_to_markdown(gate: Gate) -> str:
     against = f", baseline {gate.baseline}" if gate.baseline else ""
-    lines = [f"### karat gate: {_WORDS[gate.outcome]}", "", f"{escaped(gate.source + against)}", ""]
+    lines = [f"### karat gate: {_WORDS[gate.outcome]}", "", markdown_text(gate.source + against), ""]
     header, rows = gate_table(gate)
     lines += markdown_table(header, rows, text=(*range(header.index("found")), len(header) - 1))
     if gate.notes:
-        lines += ["", *(f"- {escaped(note)}" for note in gate.notes)]
+        lines += ["", *(f"- {markdown_text(note)}" for note in gate.notes)]
     return "\n".join(lines) + "\n"
 
 

@@ -1,7 +1,8 @@
 """The report as Markdown, for a pull request or a page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from karat.markup import markdown_text
 from karat.report import Report
 from karat.reports import FORMS
 from karat.reports.comparison import changes_table, comparison_table, losses_of, p_told, power_lines, slices_table
@@ -21,30 +22,30 @@ from karat.reports.spaces import spaces_table
 from karat.reports.table import Table, by_measure, caption, legend
 from karat.wording import ITEM_SLICES
 
-__all__ = ["escaped", "markdown_table", "to_markdown"]
+__all__ = ["markdown_table", "to_markdown"]
 
 
 @FORMS.register("md")
 def to_markdown(report: Report) -> str:
     lines = [*(_log(report) if report.interactions else ()), *markdown_table(*by_measure(report))]
     if caption(report):
-        lines += ["", escaped(caption(report))]
+        lines += ["", markdown_text(caption(report))]
     if legend(report):
-        lines += ["", legend(report)]
+        lines += ["", markdown_text(legend(report))]
     if report.quantiles:
         table = quantiles_table(report.quantiles, report.labels, report.both_names)
-        lines += ["", *markdown_table(*table, text=(0, 1)), "", quantiles_note(report.quantiles)]
+        lines += ["", *markdown_table(*table, text=(0, 1)), "", markdown_text(quantiles_note(report.quantiles))]
     if report.comparisons:
-        lines += ["", f"### Compared with {escaped(report.baseline or '')}", ""]
+        lines += ["", f"### Compared with {markdown_text(report.baseline or '')}", ""]
         lines += markdown_table(*comparison_table(report), text=(0, 1))
         lines += [
             "",
             f"{p_told(report)}, corrected for all comparisons after Holm; +/=/−: {_who(report)} better, equal, worse.",
         ]
         compared = report.only(list(dict.fromkeys(one.measure for one in report.comparisons)))
-        lines += ["", *(f"- {escaped(line)}" for line in power_lines(compared))]
+        lines += ["", *(f"- {markdown_text(line)}" for line in power_lines(compared))]
         for title, table in _changed(compared):
-            lines += ["", f"### {escaped(title)}", "", *markdown_table(*table, text=(0, 3))]
+            lines += ["", f"### {markdown_text(title)}", "", *markdown_table(*table, text=(0, 3))]
     if report.interactions:
         lines += [*_tiers(report), *_exposure(report)]
     for label in report.labels if report.slices and not report.interactions else ():
@@ -54,12 +55,12 @@ def to_markdown(report: Report) -> str:
         text = (*range(header.index("n")), len(header) - 1)
         lines += [
             "",
-            f"### {escaped(report.both_names(label))} by slice, worst first",
+            f"### {markdown_text(report.both_names(label))} by slice, worst first",
             "",
             *markdown_table(header, rows, text=text),
         ]
     if any(part.of == "items" for part in report.slices):
-        lines += ["", f"- {escaped(ITEM_SLICES)}"]
+        lines += ["", f"- {markdown_text(ITEM_SLICES)}"]
     for system in report.partials:
         lines += _partial(report, system)
     quality = quality_table(report)
@@ -68,7 +69,7 @@ def to_markdown(report: Report) -> str:
     if report.spaces:
         lines += ["", "### Spaces", "", *markdown_table(*spaces_table(report), text=(0, 7))]
     if report.warnings:
-        lines += ["", *(f"- warning: {escaped(warning)}" for warning in report.warnings)]
+        lines += ["", *(f"- warning: {markdown_text(warning)}" for warning in report.warnings)]
     return "\n".join(lines) + "\n"
 
 
@@ -78,9 +79,9 @@ def _who(report: Report) -> str:
 
 def _log(report: Report) -> Iterator[str]:
     """What was held out of which log."""
-    yield from ("### The log", "", escaped(split_told(report.interactions)), "")
+    yield from ("### The log", "", markdown_text(split_told(report.interactions)), "")
     if cutoffs_told(report.interactions):
-        yield from (f"Cut-off times: {escaped(cutoffs_told(report.interactions))}", "")
+        yield from (f"Cut-off times: {markdown_text(cutoffs_told(report.interactions))}", "")
     yield from markdown_table(*windows_table(report.interactions), text=(0, 6))
     yield from ("", "new: of whom training has nothing.", "", "### Measures", "")
 
@@ -91,11 +92,11 @@ def _tiers(report: Report) -> Iterator[str]:
     for label in dict.fromkeys((*compared, *report.labels)):
         header, rows = tiers_table(report, label, ends=True)
         if rows:
-            yield from ("", f"### {escaped(report.both_names(label))} by tier of training interactions", "")
+            yield from ("", f"### {markdown_text(report.both_names(label))} by tier of training interactions", "")
             yield from markdown_table(header, rows)
     if report.slices:
-        yield from ("", *(f"- {escaped(line)}" for line in (*ranges_told(report), *empty_tiers_told(report))))
-        yield f"- {escaped(tiers_legend(report, report.labels))}."
+        yield from ("", *(f"- {markdown_text(line)}" for line in (*ranges_told(report), *empty_tiers_told(report))))
+        yield f"- {markdown_text(tiers_legend(report, report.labels))}."
 
 
 def _exposure(report: Report) -> Iterator[str]:
@@ -112,15 +113,21 @@ def _exposure(report: Report) -> Iterator[str]:
 
 def _partial(report: Report, system: str) -> Iterator[str]:
     """What results have and lack of the keywords."""
-    yield from ("", f"### Partial matches of {escaped(system)}")
+    yield from ("", f"### Partial matches of {markdown_text(system)}")
     for shown in shown_queries(report, system):
-        yield from ("", f"**{escaped(shown.title)}**", "", *(f"- {escaped(line)}" for line in shown.lines), "")
+        yield from (
+            "",
+            f"**{markdown_text(shown.title)}**",
+            "",
+            *(f"- {markdown_text(line)}" for line in shown.lines),
+            "",
+        )
         yield from markdown_table(*shown.table, text=range(2, len(shown.table[0])))
-        yield from ("", escaped(shown.scores))
+        yield from ("", markdown_text(shown.scores))
     header, rows = missed_table(report.partials[system])
     if rows:
         yield from ("", "Missed most:", "", *markdown_table(header, rows, text=(0, 1, 5)))
-    yield from ("", *(f"- {escaped(line)}" for line in notes_of(report, system)))
+    yield from ("", *(f"- {markdown_text(line)}" for line in notes_of(report, system)))
 
 
 def _changed(report: Report) -> Iterator[tuple[str, Table]]:
@@ -132,18 +139,26 @@ def _changed(report: Report) -> Iterator[tuple[str, Table]]:
             yield f"Largest losses of {system} on {report.labels[0]}", table
 
 
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: Sequence[int] = (0,)) -> list[str]:
-    """Lines of a table: columns of ``text`` to the left, figures to the right."""
+def markdown_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    text: Sequence[int] = (0,),
+    formats: Sequence[Callable[[str], str]] | None = None,
+) -> list[str]:
+    """Return the lines of a table: columns of ``text`` to the left, figures to the right.
+
+    Args:
+        header: Names of the columns.
+        rows: Cells as plain text.
+        text: Places of the columns that hold words.
+        formats: A function per column that turns a cell into Markdown; without it every cell is escaped.
+    """
     sides = "".join("|:--" if place in text else "|--:" for place in range(len(header)))
-    return [_line(header), f"{sides}|", *map(_line, rows)]
+    functions = formats or [markdown_text] * len(header)
+    body = ([function(cell) for function, cell in zip(functions, row, strict=True)] for row in rows)
+    return [_line(map(markdown_text, header)), f"{sides}|", *map(_line, body)]
 
 
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(map(escaped, cells)) + " |"
-
-
-def escaped(cell: str) -> str:
-    """Safe within a table: no column, no tag and no line of its own."""
-    text = cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
-    lines = text.splitlines()
-    return text if lines == [text] else " ".join(lines)
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from karat.markup import markdown_text
 from karat.reports.charts.from_form.reading import Form
 from karat.reports.digest import (
     MOVES,
@@ -21,7 +22,7 @@ from karat.reports.digest import (
     verdicts_table,
 )
 from karat.reports.html.sections import conventions_of, p_legend, verdict_of, who_of
-from karat.reports.markdown import escaped, markdown_table
+from karat.reports.markdown import markdown_table
 from karat.reports.table import Table
 from karat.wording import count, told_once
 
@@ -39,11 +40,6 @@ _CUT = "*Something was left out here: GitHub takes no longer comment. The report
 _TEXT = {"", "measure", "system", "slice", "verdict", "target", "wanted", "query", "user", MOVES}
 """Columns that hold words."""
 _SPELLING = re.compile(r"\w[\w(),=@.+ -]{0,158}[\w)]", re.ASCII)
-_CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_MARKUP = re.compile(
-    r"[&`~$]|^\[|\](?=[(\[:])|(?<!\w)_|_(?!\w)|(?<=:)/|(?<=www)\.|(?<!\w)@(?=\w)|#(?=\w)|(?<=\bgh)-", re.IGNORECASE
-)
-"""What GitHub makes more of than text: entities, code, links, emphasis, formulas, addresses, people, issues."""
 
 
 @dataclass(frozen=True)
@@ -151,9 +147,8 @@ def _table(title: str, table: Table) -> Part:
     """With a title over it; columns of text to the left."""
     header, rows = table
     text = [place for place, name in enumerate(header) if name in _TEXT]
-    put = [_coded if name in ("measure", "target") else _defused for name in header]
-    cells = [[as_(cell) for as_, cell in zip(put, row, strict=True)] for row in rows]
-    lines = markdown_table(header, cells, text=text)
+    formats = [_coded if name in ("measure", "target") else plain for name in header]
+    lines = markdown_table(header, rows, text=text, formats=formats)
     return Part([*([title, ""] if title else ()), *lines[:2]], lines[2:])
 
 
@@ -169,21 +164,9 @@ def _folded_table(title: str, table: Table) -> Part:
 
 def _coded(label: str) -> str:
     """A measure as code, in which GitHub looks for nothing; what is no spelling is put like any other name."""
-    return f"`{label}`" if _SPELLING.fullmatch(label) else _defused(label)
+    return f"`{label}`" if _SPELLING.fullmatch(label) else plain(label)
 
 
 def plain(text: str, longest: int = _LONGEST_CELL) -> str:
-    """Somebody's text as nothing but text, in one line."""
-    return escaped(_defused(text, longest))
-
-
-def _defused(text: str, longest: int = _LONGEST_CELL) -> str:
-    """Without what is more than text to GitHub; tables see to their own columns, tags and lines."""
-    kept = text if len(text) <= longest else f"{text[: longest - 1]}…"
-    return _MARKUP.sub(_as_entity, _CONTROLS.sub("\ufffd", kept))
-
-
-def _as_entity(match: re.Match[str]) -> str:
-    """A character that Markdown does not act upon; one that GitHub acts upon later is parted from what follows."""
-    found = match[0]
-    return f"{found}&#8203;" if found in "@#-" else f"&#{ord(found)};"
+    """Return a text as Markdown that shows nothing but this text, in one line, cut where it is long."""
+    return markdown_text(text if len(text) <= longest else f"{text[: longest - 1]}…")

@@ -25,8 +25,8 @@ _BROKEN = re.compile("[\ud800-\udfff]")
 
 
 def shown(text: object) -> str:
-    """Nothing invisible: control characters as symbols of theirs, halves of characters as the sign for the unknown."""
-    return _BROKEN.sub("\ufffd", visible(str(text)))
+    """Make every character visible; surrogates become U+FFFD, as in the texts that a browser reads from JSON."""
+    return visible(_BROKEN.sub("\ufffd", str(text)))
 
 
 def embedded(form: Any) -> Markup:

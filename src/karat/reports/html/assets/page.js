@@ -16,10 +16,11 @@
     return element;
   };
 
-  // Control characters as symbols of theirs, so that nothing is invisible.
+  // Control characters as symbols of theirs and marks that turn text around as escapes: nothing is invisible.
   const visible = (text) =>
-    String(text).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, (one) =>
-      one < " " ? String.fromCharCode(0x2400 + one.charCodeAt(0)) : "\u2421");
+    String(text).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]|\r(?!\n)/g, (one) =>
+      one < " " ? String.fromCharCode(0x2400 + one.charCodeAt(0))
+        : one < "\u00a0" ? "\u2421" : `\\u${one.charCodeAt(0).toString(16)}`);
   const named = (text, kind = "name") => make("bdi", { class: kind }, visible(text));
 
   const number = (value, digits = 3) => {
