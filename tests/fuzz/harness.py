@@ -351,7 +351,6 @@ def _run_here(
 ) -> None:
     end = time.monotonic() + seconds
     known: set[tuple[str, str]] = set()
-    _seeds_of(surface)
     for number in range(first, first + count):
         shared[_NUMBER] = number
         peak = _peak()
@@ -365,7 +364,7 @@ def _run_here(
             result = "memory", surface.name, f"{(_peak() - peak) >> 20} MB for one case"
         if isinstance(result, bool):
             shared[_ACCEPTED] += result
-            if result is False and number < len(_seeds_of(surface)):
+            if result is False and number < len(_SEEDS[surface.name]):
                 result = "refused seed", surface.name, "a seed as it is raises a KaratError"
         if not isinstance(result, bool):
             kind, place, message = result

@@ -9,8 +9,12 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import struct
-from collections.abc import Callable
+import tomllib
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +32,7 @@ ODD_TEXTS = (
     "1" * 400, "9223372036854775807", "9223372036854775808", "-9223372036854775809", "18446744073709551616",
     "4294967296", "0.1", "true", "false", "True", "None", "null", "NULL", "NA", "\x00", "a\x00b", "\ufeff", "\u202e",
     "\u2028", "\x85", "\x1b[31m", "\U0001f600", "é", "e\u0301", "x" * 5000, "[", "]", "{", "}", "{}", "[]", "[[]]",
-    "[1, 2]", '{"a": 1}', "\\", "\\N", "\\ud800", "../../etc/passwd", "/dev/null", "*", "?", "%s", "{0}", "$HOME",
+    "[1, 2]", '{"a": 1}', "\\", "\\N", "\\ud800", "../../etc/passwd", "/dev/null/x", "*", "?", "%s", "{0}", "$HOME",
     "=1+1", "@x", "-", "Q0", "query_id", "2024-01-01", "2024-13-45", "1970-01-01T00:00:00Z", "99999999999999",
     "-62135596801",
 )  # fmt: skip
@@ -386,6 +390,165 @@ def _other_column(rng: Random, column: pl.Series) -> pl.Series:
     return pl.Series([rng.choice(texts) for _ in range(size)], dtype=pl.String)
 
 
+# Arrays.
+
+
+def mutate_npy(rng: Random, data: bytes) -> bytes:
+    """Change shape, type or order in the header of an array, or its bytes."""
+    if rng.random() < 0.4 or len(data) < 12:
+        return mutate_bytes(rng, data)
+    if rng.random() < 0.3:
+        return _other_array(rng)
+    size = int.from_bytes(data[8:10], "little")
+    header, rest = data[10 : 10 + size], data[10 + size :]
+    shape = rng.choice(_SHAPES)
+    kind = rng.randrange(4)
+    if kind == 0:
+        header = re.sub(rb"'shape': \([^)]*\)", b"'shape': " + shape, header)
+    elif kind == 1:
+        header = re.sub(rb"'descr': '[^']*'", b"'descr': " + rng.choice(_TYPES), header)
+    elif kind == 2:
+        header = header.replace(b"False", rng.choice((b"True", b"None", b"0", b"[]")))
+    else:
+        header = mutate_text(rng, header, " ,:'(){}")
+    length = len(header) if rng.random() < 0.9 else rng.choice((0, 1, 65535, len(header) + 1))
+    return data[:8] + (length & 0xFFFF).to_bytes(2, "little") + header + rest
+
+
+_SHAPES = (
+    b"(3,)", b"(0, 3)", b"(3, 0)", b"()", b"(-1, 2)", b"(99999999999, 9)", b"(2, 3, 1)", b"(1e9, 2)", b"[2, 3]",
+    b"(True, 2)", b"None",
+    b"(" * 200,
+)  # fmt: skip
+_TYPES = (
+    b"'<f2'", b"'<f8'", b"'>f4'", b"'|O'", b"'<U8'", b"'|S4'", b"'|b1'", b"'<c16'", b"'<M8[s]'", b"'|V4'", b"'|u1'",
+    b"'<U999999999'", b"[('a', '<f4')]", b"'x'", b"None", b"'<f4' * 9",
+)  # fmt: skip
+
+
+def _other_array(rng: Random) -> bytes:
+    import numpy as np
+
+    values: Any = rng.choice((
+        np.zeros((3, 2)), np.full((3, 2), np.nan), np.full((3, 2), np.inf), np.array([[1e308, 1e308]] * 3),
+        np.eye(3, dtype="f2"), np.array(["a", "b", "a"]), np.array([b"\xff", b"a", b""]), np.arange(3), np.array(5),
+        np.empty((0, 4)), np.eye(3) > 0, np.array(["2024-01-01"] * 3, dtype="M8[D]"), np.array([["a", "b"]] * 3),
+        np.eye(3) * 1j, np.array(["\x00", " ", ""]),
+    ))  # fmt: skip
+    file = io.BytesIO()
+    np.save(file, values)
+    return file.getvalue()
+
+
+def mutate_npz(rng: Random, data: bytes) -> bytes:
+    """Change the members of a zip file of arrays, or its bytes."""
+    if rng.random() < 0.4:
+        return mutate_bytes(rng, data)
+    members: list[tuple[str, bytes]] = []
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = [(name, archive.read(name)) for name in archive.namelist()]
+    at = rng.randrange(len(members))
+    name, content = members[at]
+    kind = rng.randrange(7)
+    if kind <= 2:
+        change = mutate_npy if name.endswith(".npy") else mutate_json
+        members[at] = name, change(rng, content)
+    elif kind == 3:
+        del members[at]
+    elif kind == 4:
+        members.append((name if rng.random() < 0.3 else f"{odd_text(rng)}.npy", content))
+    elif kind == 5:
+        members[at] = rng.choice((odd_text(rng), "ids.npy", "x_ids.npy", "../x.npy", "ids", "karat.json")), content
+    else:
+        members.append((f"{rng.choice('xyz')}.npy", _other_array(rng)))
+    file = io.BytesIO()
+    with (
+        warnings.catch_warnings(),
+        zipfile.ZipFile(file, "w", rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as out,
+    ):
+        warnings.simplefilter("ignore")  # duplicate names are meant
+        for name, content in members:
+            out.writestr(zipfile.ZipInfo(name.encode("utf-8", "replace").decode() or "x"), content)
+    return file.getvalue()
+
+
+def mutate_safetensors(rng: Random, data: bytes) -> bytes:
+    """Change the JSON header of tensors, or the bytes of the file."""
+    if rng.random() < 0.4 or len(data) < 8:
+        return mutate_bytes(rng, data)
+    size = int.from_bytes(data[:8], "little")
+    header = mutate_json(rng, data[8 : 8 + size])
+    length = len(header) if rng.random() < 0.9 else rng.choice((0, 1, 2**31, 2**63, len(header) + 1))
+    return length.to_bytes(8, "little") + header + data[8 + size :]
+
+
+# TOML.
+
+
+def mutate_toml(rng: Random, data: bytes, others: Sequence[dict[str, Any]] = ()) -> bytes:
+    """Change values and keys of a TOML file, also to those of other files, and now and then its text."""
+    if rng.random() < 0.15:
+        return mutate_text(rng, data, ' =,[]."')
+    tree: Any = tomllib.loads(data.decode())
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        tree = _cross(rng, tree, rng.choice(others)) if others and rng.random() < 0.4 else mutate_tree(rng, tree)
+    return dump_toml(tree).encode("utf-8", "replace")
+
+
+def _cross(rng: Random, tree: Any, other: Any) -> Any:
+    """Put a branch of another tree into this one: under the same key, or anywhere."""
+    branches = list(_branches(other))
+    key, value = rng.choice(branches) if branches else ("", None)
+    return _put_branch(rng, tree, key, value)
+
+
+def _put_branch(rng: Random, tree: Any, key: str, value: Any) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    if key in tree and rng.random() < 0.7:
+        return {**tree, key: value}
+    inner = [name for name, branch in tree.items() if isinstance(branch, dict)]
+    if inner and rng.random() < 0.7:
+        name = rng.choice(inner)
+        return {**tree, name: _put_branch(rng, tree[name], key, value)}
+    return {**tree, key: value}
+
+
+def _branches(tree: Any) -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items() if isinstance(tree, dict) else ():
+        yield key, value
+        yield from _branches(value)
+
+
+def dump_toml(tree: Any) -> str:
+    """Return a tree as TOML, nested tables inline; what TOML cannot hold is left out."""
+    if not isinstance(tree, dict):
+        return f"x = {_toml_value(tree)}\n"
+    return "".join(
+        f"{_toml_text(str(key))} = {_toml_value(value)}\n" for key, value in tree.items() if value is not None
+    )
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return (
+            "{"
+            + ", ".join(f"{_toml_text(str(key))} = {_toml_value(one)}" for key, one in value.items() if one is not None)
+            + "}"
+        )
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml_value(one) for one in value if one is not None) + "]"
+    if isinstance(value, int | float):
+        return str(value) if not isinstance(value, int) or abs(value) < 10**4000 else "0"
+    return _toml_text(str(value))
+
+
+def _toml_text(text: str) -> str:
+    return json.dumps(text.encode("utf-8", "replace").decode(), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 # Any file, by its name.
 
 
@@ -413,4 +576,8 @@ _BY_SUFFIX: dict[str, Bytes] = {
     "ndjson": mutate_json_lines,
     "parquet": mutate_parquet,
     "pq": mutate_parquet,
+    "npy": mutate_npy,
+    "npz": mutate_npz,
+    "safetensors": mutate_safetensors,
+    "toml": mutate_toml,
 }
