@@ -58,7 +58,14 @@ from typing import Any
 
 __all__ = ["FOUND", "MODULES", "SURFACES", "Case", "Finding", "Outcome", "Surface", "Worker", "load", "register", "run"]
 
-MODULES = ("tests.fuzz.readers",)
+MODULES = (
+    "tests.fuzz.readers",
+    "tests.fuzz.archives",
+    "tests.fuzz.commands",
+    "tests.fuzz.api",
+    "tests.fuzz.http",
+    "tests.fuzz.services",
+)
 """The modules that register surfaces."""
 FOUND = Path(__file__).parent / "found"
 LIMIT = 10.0
