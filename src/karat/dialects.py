@@ -8,7 +8,7 @@ save those that its spelling sets itself.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from karat.errors import UnknownName, UsageError
+from karat.errors import UnknownName, UsageError, shorten
 from karat.measure import METRICS, Measure, Value, own_aliases, split_spelling
 from karat.names import (
     ALFA,
@@ -32,6 +32,9 @@ from karat.names import (
 from karat.registry import Registry
 
 __all__ = ["DIALECTS", "Asked", "Dialect", "resolve"]
+
+_LONGEST_SPELLING = 1_000
+"""Characters of a measure's spelling; all options of the one that has most, written out, take 200."""
 
 Refine = Callable[[Measure], Options]
 
@@ -87,6 +90,8 @@ def resolve(text: str | Measure, dialect: str | None = None, overrides: Options 
     if isinstance(text, Measure):
         return Asked(str(text), _applied(Spelled(text.name, text.k, dict(text.options)), chosen, given))
     label = text.strip()
+    if len(label) > _LONGEST_SPELLING:
+        raise UsageError(f"cannot read the measure {shorten(label)!r}", expected="a spelling like ndcg(gain=exp)@10")
     if chosen is not None and (own := chosen.read(label)) is not None:
         return Asked(label, _applied(own, chosen, given))
     own_spelling = _own_spelling(label)

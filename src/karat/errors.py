@@ -31,12 +31,13 @@ _LONGEST_INTEGER = 40
 """Digits of an integer that is written out; Python refuses to write more than 4,300."""
 
 
-def shorten(value: object, most: int = 80) -> str:
+def shorten(value: object, most: int = 80, *, quoted: bool = False) -> str:
     """Return a value as text for a message, with its middle cut out where it is long.
 
     Args:
-        value: A text, which is not quoted here, or any other value, of which the ``repr`` is shown.
+        value: A text, or any other value, of which the ``repr`` is shown.
         most: The number of characters from which on it is cut.
+        quoted: Show a text by its ``repr``, too.
 
     Example:
         >>> shorten("a" * 1000, 20)
@@ -45,10 +46,10 @@ def shorten(value: object, most: int = 80) -> str:
     if isinstance(value, int) and value.bit_length() > _LONGEST_INTEGER * 10 / 3:
         return f"an integer of {value.bit_length():,} bits"
     text = value if isinstance(value, str) else repr(value)
-    if len(text) <= most:
-        return text
     end = most // 3
-    return f"{text[: most - end]}…{text[len(text) - end :]} ({len(text):,} characters)"
+    kept = text if len(text) <= most else f"{text[: most - end]}…{text[len(text) - end :]}"
+    shown = repr(kept) if quoted and isinstance(value, str) else kept
+    return shown if len(text) <= most else f"{shown} ({len(text):,} characters)"
 
 
 def list_some(values: Iterable[object], most: int = 10, *, longest: int = 80) -> str:
@@ -129,7 +130,7 @@ class UnknownName(UsageError):  # noqa: N818 - reads as what it says
         folded = {candidate.lower(): candidate for candidate in names}
         near = [folded[match] for match in get_close_matches(str(name).lower(), folded, n=3, cutoff=0.5)]
         hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {list_some(names, _MOST_KNOWN)}"
-        super().__init__(f"unknown {kind} {shorten(name)!r}", where=where, hint=hint)
+        super().__init__(f"unknown {kind} {shorten(name, quoted=True)}", where=where, hint=hint)
         self.kind = kind
         self.name = name
         self.suggestions = near

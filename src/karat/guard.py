@@ -5,12 +5,14 @@ listed: Polars panics with an exception that is not an ``Exception``, NumPy pass
 json stops at the recursion limit. So this is the one place that catches broadly.
 """
 
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from karat.errors import DataError, KaratError
 
-__all__ = ["guard_reading"]
+__all__ = ["guard_reading", "parse_toml"]
 
 _LONGEST_REASON = 200
 """Characters of a library's message that are shown; some quote the whole file."""
@@ -43,6 +45,25 @@ def guard_reading(where: str, format: str | None = None, *, line: int | None = N
         kind = f" as {format}" if format else ""
         expected = f"a whole {format} file" if format else "a whole file"
         raise DataError(f"cannot be read{kind}: {_reason(error)}", where=place, expected=expected) from error
+
+
+def parse_toml(text: str, where: str, *, fault: type[KaratError] = DataError) -> dict[str, Any]:
+    """Parse a TOML text.
+
+    Args:
+        text: The content of the file.
+        where: The file as the user named it.
+        fault: The error that is raised: ``UsageError`` for what a user writes as a request, such as a plan.
+
+    Raises:
+        KaratError: The text is not TOML; of the class ``fault``.
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise fault("nested too deeply", where=where, expected="a few levels") from error
+    except ValueError as error:  # TOMLDecodeError, and what Python says of an integer of more than 4,300 digits
+        raise fault(f"not TOML: {_reason(error)}", where=where) from error
 
 
 def _reason(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from functools import cached_property
 from math import isinf
 from typing import Any, Literal
 
-from karat.errors import UnknownName, UsageError
+from karat.errors import UnknownName, UsageError, shorten
 from karat.registry import Registry
 from karat.types import Floats
 
@@ -29,6 +29,8 @@ __all__ = [
     "split_spelling",
 ]
 
+_LARGEST_CUT = 2**31 - 1
+"""Positions are counted in 32 bits where lists are kept."""
 Value = str | float | None
 Cut = Literal["optional", "required", "none"]
 Aggregate = Literal["mean", "sum", "geometric"]
@@ -261,8 +263,9 @@ class Measure:
             raise UsageError(f"{self.name} has no cut-off, but one was given", where=str(self))
         if self.k is None and self.metric.cut == "required":
             raise UsageError(f"{self.name} needs a cut-off", where=str(self), hint=f"Write {self.name}@10.")
-        if self.k is not None and self.k < 1:
-            raise UsageError(f"a cut-off of {self.k}", where=str(self), expected="a whole number from 1")
+        if self.k is not None and not 1 <= self.k <= _LARGEST_CUT:
+            found, where = f"a cut-off of {shorten(self.k)}", f"{self.name}@{shorten(self.k)}"
+            raise UsageError(found, where=where, expected=f"a whole number from 1 to {_LARGEST_CUT:,}")
         if self.k is None and self["gold"] in ("k", "tied"):
             raise UsageError(f"gold={self['gold']} needs a cut-off", where=str(self), hint=f"Write {self}@10.")
 
@@ -322,14 +325,15 @@ def split_spelling(text: str) -> tuple[str, dict[str, str], int | None]:
     """``name(key=value, …)@k`` taken apart, unchecked but for its form."""
     match = _SPELLING.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"cannot read the measure {text!r}", expected="a spelling like ndcg(gain=exp)@10")
+        raise UsageError(f"cannot read the measure {shorten(text)!r}", expected="a spelling like ndcg(gain=exp)@10")
     options: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in (match["options"] or "").split(","))):
         key, equals, value = part.partition("=")
         if not equals or not key.strip() or not value.strip():
-            raise UsageError(f"cannot read {part!r} in the measure {text!r}", expected="key=value")
+            raise UsageError(f"cannot read {shorten(part)!r} in the measure {shorten(text)!r}", expected="key=value")
         options[key.strip()] = value.strip().strip("'\"")
     k = match["k"]
-    if k is not None and not k.isdecimal():
-        raise UsageError(f"the cut-off {k!r} in the measure {text!r}", expected="a whole number from 1")
+    if k is not None and not (k.isdecimal() and len(k) <= len(str(_LARGEST_CUT))):
+        found = f"the cut-off {shorten(k)!r} in the measure {shorten(text)!r}"
+        raise UsageError(found, expected=f"a whole number from 1 to {_LARGEST_CUT:,}")
     return match["name"], options, None if k is None else int(k)

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from math import isfinite
 from numbers import Integral
 
-from karat.errors import UnknownName, UsageError
+from karat.errors import UnknownName, UsageError, shorten
 
 __all__ = ["Param", "Params", "Setting", "is_whole", "settled"]
 
+_LARGEST = 2**31 - 1
+"""Engines and models take whole numbers in 32 bits, unless a parameter has a limit of its own."""
 Setting = int | float | str | bool
 Params = Mapping[str, Setting]
 
@@ -51,13 +53,15 @@ def _check(name: str, value: Setting, param: Param) -> None:
         fits = isinstance(value, int | float) and not isinstance(value, bool)
     if not fits:
         kind = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[type(param.usual)]
-        raise UsageError(f"{name} is {value!r}", expected=kind)
+        raise UsageError(f"{name} is {shorten(value, quoted=True)}", expected=kind)
     if param.choices and value not in param.choices:
         raise UnknownName(f"value of {name}:", str(value), param.choices)
     if number and isinstance(value, int | float):
-        if not isfinite(value):
+        if isinstance(value, int) and param.most is None and abs(value) > _LARGEST:
+            raise UsageError(f"{name} is {shorten(value)}", expected=f"at most {_LARGEST:,}")
+        if isinstance(value, float) and not isfinite(value):
             raise UsageError(f"{name} is {value}", expected="a finite number")
         if param.least is not None and value < param.least:
-            raise UsageError(f"{name} is {value}", expected=f"{param.least:g} or more")
+            raise UsageError(f"{name} is {shorten(value)}", expected=f"{param.least:g} or more")
         if param.most is not None and value > param.most:
-            raise UsageError(f"{name} is {value}", expected=f"{param.most:g} or less")
+            raise UsageError(f"{name} is {shorten(value)}", expected=f"{param.most:g} or less")

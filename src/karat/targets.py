@@ -1,13 +1,13 @@
 """What must hold before it ships: ``ndcg@10 >= 0.85``, ``recall@100 drop <= 0.005``, read from TOML."""
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
-from karat.errors import UnknownName, UsageError
+from karat.errors import UnknownName, UsageError, shorten
+from karat.guard import parse_toml
 
 __all__ = ["ABOUT_DRIFT", "Decision", "Outcome", "Target", "Targets", "parse_target", "parse_targets"]
 
@@ -116,17 +116,14 @@ class Targets:
 
 def parse_targets(text: str, where: str) -> Targets:
     """Read a targets file; a key that is not known is an error."""
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"not TOML: {error}", where=where) from error
+    content = parse_toml(text, where, fault=UsageError)
     _check_keys(content, _FILE_KEYS, where)
     found = [*_short_form(content.get("targets", []), where), *_long_form(content.get("target", []), where)]
     if not found:
         raise UsageError("found no target", where=where, expected='something like targets = ["ndcg@10 >= 0.85"]')
     baseline = content.get("baseline")
     if baseline is not None and not isinstance(baseline, str):
-        raise UsageError(f"baseline is {baseline!r}", where=where, expected="the name of a system or a file")
+        raise UsageError(f"baseline is {shorten(baseline)}", where=where, expected="the name of a system or a file")
     slices, item_slices = (_texts(content.get(key, []), key, where) for key in ("slices", "item_slices"))
     return Targets(tuple(found), baseline, slices, item_slices)
 
@@ -148,16 +145,18 @@ def _long_form(given: Any, where: str) -> Iterator[Target]:
         _check_keys(table, _TARGET_KEYS, f"{where}, [[target]]")
         for key, value in table.items():
             if not isinstance(value, str):
-                raise UsageError(f"{key} is {value!r}", where=f"{where}, [[target]]", expected="a text")
+                raise UsageError(f"{key} is {shorten(value)}", where=f"{where}, [[target]]", expected="a text")
         if "require" not in table:
-            raise UsageError(f"a target without require: {table}", where=where, expected='require = "ndcg@10 >= 0.85"')
+            raise UsageError(
+                f"a target without require: {shorten(table)}", where=where, expected='require = "ndcg@10 >= 0.85"'
+            )
         yield parse_target(table["require"], table, where)
 
 
 def _texts(given: Any, key: str, where: str) -> tuple[str, ...]:
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise UsageError(f"{key} is {given!r}", where=where, expected="a text, or a list of texts")
+        raise UsageError(f"{key} is {shorten(given)}", where=where, expected="a text, or a list of texts")
     return tuple(texts)
 
 
@@ -169,7 +168,9 @@ def parse_target(text: str, table: Mapping[str, str] | None = None, where: str =
     except ValueError:
         limit = float("nan")
     if match is None or not isfinite(limit):
-        raise UsageError(f"cannot read the target {text!r}", where=where, expected=f"something like {_EXAMPLE}")
+        raise UsageError(
+            f"cannot read the target {shorten(text)!r}", where=where, expected=f"something like {_EXAMPLE}"
+        )
     sign = _SIGNS.get(match["sign"], match["sign"])
     percent = match["percent"] is not None
     chosen = {key: (table or {}).get(key) for key in ("slice", "system", "name")}

@@ -286,3 +286,50 @@ class TestMeaning:
     def test_where_it_stands(self, tmp_path: Path) -> None:
         found = checked(tmp_path / "below", SHORT)
         assert (found.folder, found.where) == (tmp_path / "below", str(tmp_path / "below" / "plan.toml"))
+
+
+class TestOddValues:
+    """Values that TOML can hold and no key of a plan can take."""
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "systems.y = { path = 'y', threshold = nan }",
+            "systems.y = { path = 'y', threshold = -inf }",
+            "meta = { a = inf }",
+            "systems.y = { kind = 'random', candidates = 9223372036854775808 }",
+            f"statistics.seed = {'9' * 400}",
+            'outputs = "a\\u0000.json"',
+            'meta = { "a\\u0000" = 1 }',
+            'systems."y\\u0000" = "y.trec"',
+            f"measures = ['ndcg@{'9' * 30}']",
+            f"measures = ['ndcg@{'9' * 5000}']",
+            "systems.y = { kind = 'index', path = 'y', engine = 'faiss-hnsw', search = { ef_search = 2147483648 } }",
+            f"meta = {{ a = {'[' * 60}{']' * 60} }}",
+        ],
+    )
+    def test_each_is_a_fault_with_its_line(self, tmp_path: Path, line: str) -> None:
+        assert len(one_fault(tmp_path, line)) < 500
+
+    @pytest.mark.parametrize("value", ["9" * 5000, "[" * 1500 + "]" * 1500])
+    def test_what_the_parser_gives_up_on(self, tmp_path: Path, value: str) -> None:
+        path = plan_in(tmp_path, SHORT + f"meta.a = {value}\n")
+        with pytest.raises(UsageError) as caught:
+            read_plan(path)
+        assert caught.value.where == str(path)
+
+    def test_an_unknown_key_of_a_table_that_may_be_left_out(self, tmp_path: Path) -> None:
+        gold = "gold = { kind = 'interactions', path = 'x.csv', candidates = { sampld = 3 } }\n"
+        faults = faults_of(tmp_path, gold + "systems.x = { kind = 'recommender', model = 'popularity' }\n")
+        assert any("unknown key 'sampld'" in fault for fault in faults)
+
+    @pytest.mark.parametrize("content", [b'name = "\xe9"\n', b"\xff\xfe\x00"])
+    def test_a_plan_that_is_not_utf_8(self, tmp_path: Path, content: bytes) -> None:
+        path = tmp_path / "plan.toml"
+        path.write_bytes(content)
+        with pytest.raises(DataError):
+            read_plan(path)
+
+    def test_a_folder_in_place_of_a_plan(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError):
+            read_plan(tmp_path)

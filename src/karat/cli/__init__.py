@@ -41,7 +41,7 @@ from karat.cli import (
     vectors,
     view,
 )
-from karat.errors import KaratError, shorten
+from karat.errors import DataError, KaratError, shorten
 from karat.markup import visible
 
 __all__ = ["app", "main", "run"]
@@ -69,6 +69,7 @@ _PARSER_ERROR: Any = next(base for base in typer.BadParameter.__mro__ if base.__
 
 
 _INTERRUPTED = 130
+_DATA = DataError.exit_code
 _LONGEST_MESSAGE = 1_000
 """Characters shown of a message that is not karat's own."""
 _MULTIPLY = frozenset(("run", "neighbours", "demo", "tune", "agree", "embed", "sweep", "keywords"))
@@ -123,7 +124,7 @@ def main() -> None:
         ended = _reader_left() if sys.stdout is not stdout else exit_.code
     except OSError as error:
         what = f"error: {error.strerror or error}" + (f": {error.filename}" if error.filename else "")
-        _fail(visible(shorten(what, _LONGEST_MESSAGE), one_line=True), 1, debug)
+        _fail(visible(shorten(what, _LONGEST_MESSAGE), one_line=True), _DATA, debug)
     except MemoryError:
         _fail("error: out of memory", 1, debug)
     except BaseException as error:  # Polars' PanicException is not an Exception

@@ -1,7 +1,7 @@
 """What the commands that look at the archive share: which archive, and which plan, run or report is meant."""
 
-import tomllib
 from collections.abc import Sequence
+from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,7 +48,7 @@ def archive_at(given: Path | None = None) -> "Archive":
 
 def check_there(archive: "Archive", runs: "Sequence[Run]") -> None:
     """Refuse an archive without a run that can be read."""
-    if archive.path.is_file():
+    if isfile(archive.path):
         raise DataError("found a file", where=str(archive.path), expected="the folder of an archive")
     if not runs:
         troubles = archive.troubles
@@ -72,10 +72,10 @@ def plan_meant(runs: "Sequence[Run]", given: str | None) -> str:
         return runs[-1].plan
     if not given.endswith(".toml") or not exists(given):
         return of_plan(runs, given)[0].plan
-    try:
-        content = tomllib.loads(Path(given).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read the plan: {error}", where=given) from error
+    from karat.formats.source import Source
+    from karat.guard import parse_toml
+
+    content = parse_toml(Source.open(given).text(), given, fault=UsageError)
     name = content.get("name")
     return of_plan(runs, name_of_plan(name if isinstance(name, str) else None, Path(given)))[0].plan
 

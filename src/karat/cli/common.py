@@ -63,15 +63,12 @@ def looks_like_path(text: str) -> bool:
 
 def exists(path: str | Path) -> bool:
     """Whether a file is there; a name too long for one is not."""
-    try:
-        return Path(path).exists()
-    except OSError:
-        return False
+    return os.path.exists(path)
 
 
 def check_folder(path: Path) -> None:
     """Refuse a file in a folder that is not there, before anything is computed."""
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise DataError("cannot write here: no such folder", where=str(path))
 
 

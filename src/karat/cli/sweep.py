@@ -1,5 +1,6 @@
 """karat sweep: grids of index parameters, recall against latency."""
 
+from os.path import isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,7 +63,7 @@ def sweep_command(
         raise DataError("no such file", where=plan, hint="karat init writes a plan; add [sweep.NAME] to it.")
     checked = on_database(read_plan(plan), dsn)
     folder = checked.folder / FOLDER if output is None else output
-    if folder.exists() and not folder.is_dir():
+    if exists(folder) and not isdir(folder):
         raise DataError("cannot make this folder: a file is there", where=str(folder))
     with steps(quiet=quiet) as tell:
         sweeps, costs = _carry_out(checked, folder, tell, fresh=fresh, prune=not no_prune, quiet=quiet)

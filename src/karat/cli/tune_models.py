@@ -1,6 +1,7 @@
 """karat tune of recommenders: trials on validation, best first; and the test window, once, when it is asked for."""
 
 from dataclasses import dataclass
+from os.path import exists, isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +134,7 @@ def _tried(
 
     subjects = subjects_of(checked, names, tell, options.changed)
     folder = checked.folder / FOLDER
-    if folder.exists() and not folder.is_dir():
+    if exists(folder) and not isdir(folder):
         raise DataError("cannot make this folder: a file is there", where=str(folder))
     make_folder(folder)
     warn([*checked.notes, *subjects[0].task.notes()], quiet=quiet)

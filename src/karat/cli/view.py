@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import suppress
+from os.path import isdir
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
 
@@ -53,7 +54,7 @@ def view_command(
     """Look through the archive in a browser: runs, history, single queries, two runs side by side."""
     kept = archive_at(archive)
     found = [kept.find(name) for name in dict.fromkeys(runs or ())]
-    if not kept.path.is_dir():
+    if not isdir(kept.path):
         say(f"there is no archive at {kept.path} yet: karat run makes one", quiet=quiet)
     from karat.view import Pages, Server, Shelf
 

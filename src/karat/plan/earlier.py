@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from glob import escape, glob
 from json import loads
+from os.path import exists
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ class References:
         return self._found[system]
 
     def _named(self, system: str, path: str, any_name: bool) -> Reference:
-        if not self.is_one_file and not Path(path).exists():
+        if not self.is_one_file and not exists(path):
             return _none(system, f"there is no file {path}")
         saved = self._read(path)
         if system in saved.systems or (any_name and self.is_one_file and len(saved.systems) == 1):

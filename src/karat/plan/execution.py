@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from os.path import exists
 from pathlib import Path
 
 from karat.assessment import assess
@@ -161,7 +162,7 @@ def _of_keywords(work: Work) -> list[Cuts]:
 def _cuts(work: Work, given: str | list[str], of: str) -> Iterable[Cuts]:
     for text in [given] if isinstance(given, str) else given:
         path, attributes = text, ""
-        if not Path(work.path(text)).exists() and ":" in text:
+        if not exists(work.path(text)) and ":" in text:
             path, _, attributes = text.rpartition(":")
         with work.named_at("slices" if of == "queries" else "item_slices"):
             table, id_column = read_attributes(work.path(path), "query" if of == "queries" else "item")

@@ -1,20 +1,45 @@
 """What is wrong with a plan: each fault with its key, and all of them as one error with their lines."""
 
-from typing import Any
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from karat.errors import UnknownName, UsageError
+from karat.errors import UnknownName, UsageError, shorten
 from karat.plan import GOLD_KINDS, SYSTEM_KINDS, lines
 from karat.plan.lab import LabTable
 from karat.plan.model import AgreementTable, Conventions, OutputTable, Statistics, TargetTable
 from karat.plan.sweeping import SweepTable
 from karat.plan.tuning import RangeTable, TuneTable
 
-__all__ = ["Fault", "each_once", "fault_error", "fault_of", "spelled"]
+__all__ = ["Fault", "each_once", "fault_error", "fault_of", "spelled", "unusable_values"]
 
 Fault = tuple[lines.Path, str]
 """Where, by its path in the plan, and what."""
+
+_DEEPEST = 50
+"""Levels of tables and lists; no table of a plan has more than six."""
+
+
+def unusable_values(content: Any, path: lines.Path = ()) -> Iterator[Fault]:
+    """Find what no key of a plan can take: numbers that are not finite or exceed 64 bits, and NUL characters."""
+    if len(path) > _DEEPEST:
+        yield path[:1], "nested too deeply"
+    elif isinstance(content, dict):
+        for key, value in content.items():
+            if "\0" in str(key):
+                yield (*path, shorten(str(key))), "a key with a NUL character"
+            yield from unusable_values(value, (*path, key))
+    elif isinstance(content, list):
+        for place, value in enumerate(content):
+            yield from unusable_values(value, (*path, place))
+    elif isinstance(content, float) and not isfinite(content):
+        yield path, f"found {content}, expected a finite number"
+    elif isinstance(content, int) and not -(2**63) <= content < 2**63:
+        yield path, f"found {shorten(content)}, expected one of at most 64 bits"
+    elif isinstance(content, str) and "\0" in content:
+        yield path, f"found a NUL character in {shorten(content)!r}"
 
 
 def fault_error(faults: list[Fault], where: str, places: dict[lines.Path, int]) -> UsageError:
@@ -49,7 +74,7 @@ def fault_of(error: Any, content: dict[str, Any], model: type[BaseModel]) -> Fau
         return (*path, "kind"), str(UnknownName(registry.kind, error["ctx"]["tag"], registry.names()))
     message = error["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ")
     found = error.get("input")
-    shown = f"found {found!r}, " if isinstance(found, str | int | float | bool) else ""
+    shown = f"found {shorten(found, quoted=True)}, " if isinstance(found, str | int | float) else ""
     return path, shown + message[:1].lower() + message[1:]
 
 
@@ -77,7 +102,7 @@ def _known_keys(path: lines.Path, content: dict[str, Any], model: type[BaseModel
     if path[:1] == ("gold",):
         kind = GOLD_KINDS.get(content["gold"]["kind"])
         for part in path[1:]:
-            kind = kind.model_fields[part].annotation
+            kind = _table_of(kind.model_fields[part].annotation)
     elif path[:1] == ("systems",) and len(path) == 2:
         kind = SYSTEM_KINDS.get(table["kind"])
     elif path[:1] == ("tune",) and len(path) > 2:
@@ -85,6 +110,11 @@ def _known_keys(path: lines.Path, content: dict[str, Any], model: type[BaseModel
     else:
         kind = _TABLES.get(str(path[0]), OutputTable) if path else model
     return list(kind.model_fields)
+
+
+def _table_of(annotation: Any) -> Any:
+    """Return the table among the types that a key may have."""
+    return next((one for one in get_args(annotation) if hasattr(one, "model_fields")), annotation)
 
 
 _TABLES: dict[str, type[BaseModel]] = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
+from os.path import isdir
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -195,7 +196,7 @@ class InteractionsGold(GoldTable):
         if self.embed is None or not facts.texts:
             return facts
         name = self.embed
-        model = find_model(folder.path(name) if Path(folder.path(name)).is_dir() else name)
+        model = find_model(folder.path(name) if isdir(folder.path(name)) else name)
         known = np.array([bool(text) for text in facts.texts])
         vectors = model.embed([text for text in facts.texts if text])
         matrix = np.zeros((len(log.items), vectors.shape[1]), dtype=np.float32)

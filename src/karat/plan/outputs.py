@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from os.path import normpath
+from os.path import exists, isdir, normpath
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ _LATER = (_DATE, "{model}")
 
 def check_outputs(checked: Checked, folder: Path | None = None) -> None:
     """Refuse what could not be written, or would replace what the plan reads, before anything is computed."""
-    if folder is not None and folder.exists() and not folder.is_dir():
+    if folder is not None and exists(folder) and not isdir(folder):
         raise DataError("cannot make this folder: a file is there", where=str(folder))
     seen: set[str] = set()
     read = {(checked.folder / text).resolve() for text in _read_by(checked.plan)}
@@ -204,7 +204,7 @@ def _number(plan: Plan, report: Report, place: Path) -> int:
 
 def _exists(path: Path) -> bool:
     """Whether there is a file of this name; of a name with ``{chart}``, of any chart."""
-    return path.exists() if _CHART not in path.name else any(path.parent.glob(path.name.replace(_CHART, "*")))
+    return exists(path) if _CHART not in path.name else any(path.parent.glob(path.name.replace(_CHART, "*")))
 
 
 def _numbered(output: OutputTable, name: str, number: int) -> str:

@@ -1,6 +1,5 @@
 """A plan's text → a checked Plan; every fault with its key and its line, all together."""
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +11,11 @@ from karat.dialects import DIALECTS, Asked
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.evaluation import resolve_all
 from karat.formats.source import Source
+from karat.guard import parse_toml
 from karat.measure import COMMON_OPTIONS, Value
 from karat.metrics.common import REL
 from karat.plan import lines
-from karat.plan.faults import Fault, each_once, fault_error, fault_of, spelled
+from karat.plan.faults import Fault, each_once, fault_error, fault_of, spelled, unusable_values
 from karat.plan.model import Conventions, Plan, plan_model
 from karat.plan.sweeping import sweep_faults
 from karat.plan.targeting import targets_of
@@ -69,10 +69,7 @@ def read_plan(given: str | Path) -> Checked:
     """Read and check a plan; nothing that it names is opened yet."""
     path = Path(given)
     text = Source.open(path).text()
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"not TOML: {error}", where=str(path)) from error
+    content = parse_toml(text, str(path), fault=UsageError)
     return check_plan(content, str(path), path.parent, lines.lines_of(text))
 
 
@@ -81,6 +78,8 @@ def check_plan(
 ) -> Checked:
     """Check a plan; ``places`` tells on which line a key stands, ``folder`` is what paths are relative to."""
     places = places or {}
+    if unusable := list(unusable_values(content)):
+        raise fault_error(unusable, where, places)
     plan = _validated(content, where, places)
     plan = plan.model_copy(update={"gold": plan.gold.complete(folder)})
     faults: list[Fault] = []

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from os.path import isdir
 from pathlib import Path
 from typing import Annotated, Literal
 from weakref import WeakKeyDictionary
@@ -156,7 +157,7 @@ class _Kept:
         """A model's folder is relative to the plan."""
         if name not in self.models:
             folder = shop.path(name)
-            self.models[name] = find_model(folder if MODELS.find(name) is None and Path(folder).is_dir() else name)
+            self.models[name] = find_model(folder if MODELS.find(name) is None and isdir(folder) else name)
         return self.models[name]
 
     def catalogue(self, path: str) -> Catalogue:

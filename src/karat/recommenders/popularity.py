@@ -64,7 +64,7 @@ class RandomOrder(Recommender):
     """An order of its own for each user, by the seed and the ids alone."""
 
     about = "an order by chance, by the seed and the ids of user and item"
-    params: ClassVar = {"seed": Param(0, "the seed", least=0)}
+    params: ClassVar = {"seed": Param(0, "the seed", least=0, most=2**63 - 1)}
     of_users: Keys
     of_items: Keys
 

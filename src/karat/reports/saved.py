@@ -1,6 +1,7 @@
 """Reports that were saved, read back and checked."""
 
 from json import JSONDecodeError, loads
+from os.path import isfile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -116,7 +117,7 @@ def _is_part_of(found: dict[str, set[str]], labels: dict[str, set[str]]) -> bool
 
 def looks_like_report(path: str) -> bool:
     """Whether a file is one of karat's reports: a JSON object that says so."""
-    if path == "-" or not Path(path).is_file() or not Path(path).stat().st_size:
+    if path == "-" or not isfile(path) or not Path(path).stat().st_size:
         return False
     source = Source.open(path)
     return not source.is_parquet() and source.head.lstrip()[:1] == "{" and '"karat.report/' in source.text()

@@ -10,6 +10,7 @@ from typing import Any
 
 from karat.errors import DataError, UnknownName
 from karat.formats.source import Source
+from karat.guard import parse_toml
 from karat.text.words import BREAK, Phrase, key_of, singular, surfaces, tokens
 
 __all__ = ["CATEGORY", "KINDS", "OTHER", "Synonyms", "read_synonyms"]
@@ -106,10 +107,7 @@ def read_synonyms(given: str | Path | None = None) -> Synonyms:
     if given is None:
         return _shipped()
     source = Source.open(given)
-    try:
-        own = tomllib.loads(source.text())
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"not TOML: {error}", where=source.name) from error
+    own = parse_toml(source.text(), source.name)
     _check(own, source.name)
     return _made([own] if own.get("replace") else [_shipped_table(), own])
 

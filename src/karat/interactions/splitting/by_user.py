@@ -63,7 +63,7 @@ def user_fraction(log: Log, settings: Mapping[str, Any]) -> Parted:
         "fold": Param(1, "whose rows are held out, from 1 on", least=1),
         "fraction": Param(0.2, "the share of these users' rows that tests", least=1e-6, most=0.999999),
         "validation": Param(0.0, "the share of their rows before that validates", least=0, most=0.999999),
-        "seed": Param(0, "which users are in which fold"),
+        "seed": Param(0, "which users are in which fold", most=2**63 - 1),
     },
     number_of="folds",
     one_of="fold",

@@ -4,7 +4,6 @@ At its top may stand ``ignored = ["video", "show me"]``; then a table ``[synonym
 without it: ``bicyclist = ["cyclist", "someone on a bike"]``, ``"ego_behavior=turning left" = ["left turn"]``.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -13,6 +12,7 @@ from typing import Any
 
 from karat.errors import DataError, UnknownName
 from karat.formats.source import Source
+from karat.guard import parse_toml
 from karat.text.keywords.ngrams import phrase_of
 from karat.vocabulary import Vocabulary
 
@@ -37,10 +37,7 @@ def read_keyword_synonyms(given: str | Path | None, vocabulary: Vocabulary) -> K
     if given is None:
         return KeywordSynonyms()
     source = Source.open(given)
-    try:
-        table = tomllib.loads(source.text())
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"not TOML: {error}", where=source.name) from error
+    table = parse_toml(source.text(), source.name)
     for name in table:
         if name not in (_TABLE, _IGNORED):
             raise UnknownName("key", name, (_TABLE, _IGNORED), where=source.name)
