@@ -48,12 +48,7 @@ def _open(case: Case) -> object:
     return None
 
 
-for _name, _call in {
-    "raise": _raise,
-    "abort": _abort,
-    "hang": _hang,
-    "fill": _fill,
-    "leave": _leave,
-    "open": _open,
-}.items():
-    register(Surface(_name, lambda: [Case(options={"number": 0})], _number, _call, limit=0.3))
+_CALLS = {"raise": _raise, "abort": _abort, "hang": _hang, "fill": _fill, "leave": _leave, "open": _open}
+for _name, _call in _CALLS.items():
+    _limit = 0.1 if _name == "hang" else 10.0
+    register(Surface(_name, lambda: [Case(options={"number": 0})], _number, _call, limit=_limit))

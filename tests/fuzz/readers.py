@@ -240,7 +240,8 @@ def _npy(values: Any) -> bytes:
     return file.getvalue()
 
 
-def _npz(**arrays: Any) -> bytes:
+def npz(**arrays: Any) -> bytes:
+    """Return a zip file of arrays, the same each time."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as out:  # np.savez writes the time
         for name, values in arrays.items():
@@ -263,9 +264,9 @@ def _safetensors() -> bytes:
 
 _VECTORS = {
     "v.npy": _npy(_MATRIX),
-    "v.npz": _npz(vectors=_MATRIX, ids=np.array(_IDS)),
-    "each.npz": _npz(a=_MATRIX[0], b=_MATRIX[1]),
-    "embedded.npz": _npz(vectors=_MATRIX, ids=np.array(_IDS), **{"karat.json": _METADATA}),
+    "v.npz": npz(vectors=_MATRIX, ids=np.array(_IDS)),
+    "each.npz": npz(a=_MATRIX[0], b=_MATRIX[1]),
+    "embedded.npz": npz(vectors=_MATRIX, ids=np.array(_IDS), **{"karat.json": _METADATA}),
     "v.safetensors": _safetensors(),
     "v.parquet": parquet({"id": _IDS, "vector": _MATRIX.tolist()}),
     "v.json": json.dumps(_BY_ID).encode(),
@@ -322,7 +323,7 @@ surface(
     "scores",
     [
         {"s.npy": _npy(_MATRIX), "users.txt": b"1\n2\n3\n4\n", "items.txt": b"a\nb\nc\n"},
-        {"s.npz": _npz(scores=_MATRIX, users=np.array(["1", "2", "3", "4"]), items=np.array(["a", "b", "c"]))},
+        {"s.npz": npz(scores=_MATRIX, users=np.array(["1", "2", "3", "4"]), items=np.array(["a", "b", "c"]))},
         {"s.csv": b"user_id,item_id,score\n1,a,0.5\n2,b,1\n"},
         {"s.parquet": parquet({"user_id": [1, 2], "item_id": ["a", "b"], "score": [0.5, 1.0]})},
     ],
@@ -566,8 +567,8 @@ def _folders() -> list[Case]:
         "items.npz": _VECTORS["embedded.npz"],
         "catalogue.jsonl": _PRODUCTS,
     }
-    search |= {"queries.jsonl": _SEARCHES, "queries.npz": _npz(vectors=_MATRIX[:2], ids=np.array(["q1", "q2"]))}
-    clips = {"clips.csv": _CLIPS, "queries.jsonl": _TEXTS, "vectors.npz": _npz(clips=_MATRIX[:3], queries=_MATRIX[:2])}
+    search |= {"queries.jsonl": _SEARCHES, "queries.npz": npz(vectors=_MATRIX[:2], ids=np.array(["q1", "q2"]))}
+    clips = {"clips.csv": _CLIPS, "queries.jsonl": _TEXTS, "vectors.npz": npz(clips=_MATRIX[:3], queries=_MATRIX[:2])}
     log = {
         "ratings.csv": _delimited("userId,movieId,rating,timestamp", _LOG_ROWS, ","),
         "movies.csv": b"movieId,title\n10,a\n",
