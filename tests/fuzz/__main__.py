@@ -48,7 +48,7 @@ def repeat(words: list[str], keep: str | None) -> int:
         surface = surfaces[words[0]]
         case = surface.case(int(words[1]), int(words[2]))
         if keep:
-            print(write_found(case, surface.name, f"{words[1]}-{words[2]}", keep))
+            print(write_found(case, surface.name, keep))
     show(case)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

@@ -522,10 +522,10 @@ def run(surface: str, seed: int, first: int, count: int, modules: Sequence[str] 
         return worker.run(surface, seed, first, count)
 
 
-def write_found(finding_case: Case, surface: str, name: str, about: str) -> Path:
-    """Keep a case in ``found/``, which ``make test`` runs again."""
-    path = FOUND / f"{surface}-{name}.json"
-    form = {"surface": surface, "about": about, **finding_case.as_json()}
+def write_found(case: Case, surface: str, about: str) -> Path:
+    """Keep a case in ``found/``, which ``make test`` runs again; the file is named by its description."""
+    path = FOUND / f"{surface}-{'-'.join(re.findall('[a-z0-9]+', about.lower()))[:60]}.json"
+    form = {"surface": surface, "about": about, **case.as_json()}
     path.write_text(json.dumps(form, indent=1) + "\n")
     return path
 

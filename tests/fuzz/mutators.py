@@ -220,13 +220,31 @@ def mutate_tree(rng: Random, tree: Any) -> Any:
         if kind == 6:
             return [*tree[:at], tree[at], *tree[at:]]
         return [*tree[:at], odd_value(rng), *tree[at:]]
-    kind = rng.randrange(6)
+    kind = rng.randrange(8)
     if kind == 0:
         return [tree]
     if kind == 1:
         return {"a": tree}
     if kind == 2 and isinstance(tree, str):
         return tree + odd_text(rng)
+    if kind <= 4:
+        return nudge(rng, tree)
+    return odd_value(rng)
+
+
+def nudge(rng: Random, value: Any) -> Any:
+    """Return another value of the same type, which may be as valid."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return rng.choice((value + 1, value - 1, -value, 2 * value, 0, 1, 2, 3, 10, 100))
+    if isinstance(value, float):
+        return rng.choice((value / 2, -value, 2 * value, 0.0, 1.0, 0.5, 1e-300, 1e300))
+    if isinstance(value, str) and value:
+        at = rng.randrange(len(value))
+        return rng.choice(
+            (value[:at], value[at:], value.upper(), value[:at] + rng.choice("a1 :@/.,%=*{}é") + value[at:])
+        )
     return odd_value(rng)
 
 
@@ -491,8 +509,22 @@ def mutate_toml(rng: Random, data: bytes, others: Sequence[dict[str, Any]] = ())
         return mutate_text(rng, data, ' =,[]."')
     tree: Any = tomllib.loads(data.decode())
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        tree = _cross(rng, tree, rng.choice(others)) if others and rng.random() < 0.4 else mutate_tree(rng, tree)
+        kind = rng.random()
+        if others and kind < 0.4:
+            tree = _cross(rng, tree, rng.choice(others))
+        else:
+            tree = _nudge_leaf(rng, tree) if kind < 0.7 else mutate_tree(rng, tree)
     return dump_toml(tree).encode("utf-8", "replace")
+
+
+def _nudge_leaf(rng: Random, tree: Any) -> Any:
+    if isinstance(tree, dict) and tree:
+        key = rng.choice(list(tree))
+        return {**tree, key: _nudge_leaf(rng, tree[key])}
+    if isinstance(tree, list) and tree:
+        at = rng.randrange(len(tree))
+        return [*tree[:at], _nudge_leaf(rng, tree[at]), *tree[at + 1 :]]
+    return nudge(rng, tree)
 
 
 def _cross(rng: Random, tree: Any, other: Any) -> Any:

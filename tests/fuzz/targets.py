@@ -1,15 +1,29 @@
-"""Surfaces of targets: files, expressions, and gates over odd reports."""
+"""Surfaces of targets and what is decided from reports: target files, gates, drift; and of every small expression."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import cache
 from random import Random
 from typing import Any
 
 from karat.api import gate
+from karat.dialects import resolve
+from karat.drift import drift_between
+from karat.errors import KaratError
 from karat.formats.source import Source
+from karat.hints import hints_of
+from karat.interactions.splitting.moments import read_moment
+from karat.interactions.splitting.shares import read_fractions
+from karat.predicates import Match
+from karat.reports.drift import drifts_to_json
+from karat.reports.saved import read_report
+from karat.scale.memory import parse_memory
+from karat.slices import parse_attributes
 from karat.targets import parse_target, parse_targets
+from karat.text.chunks import parse_chunking
+from tests.drifting import QUERIES, report
 from tests.fuzz import mutators
 from tests.fuzz.harness import Case, Surface, register
 from tests.fuzz.readers import report_forms
@@ -91,14 +105,64 @@ def _gate(case: Case) -> object:
     return found.as_json(), found.notes, found._repr_html_()
 
 
+def _mutate_drift(rng: Random, case: Case) -> Case:
+    name = rng.choice(("new.json", "old.json"))
+    if rng.random() < 0.2:
+        return case.with_file(name, mutators.mutate_json(rng, case.files[name]))
+    form = json.loads(case.files[name])
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        form = _change_number(rng, form) if rng.random() < 0.6 else mutators.mutate_tree(rng, form)
+    return case.with_file(name, json.dumps(form).encode("utf-8", "surrogatepass"))
+
+
+def _drifting() -> list[Case]:
+    tops = [["a", "b", "c"]] * QUERIES
+    new, old = (report(source, tops=tops).form for source in ("new.json", "old.json"))
+    return [Case({"new.json": json.dumps(new).encode(), "old.json": json.dumps(old).encode()})]
+
+
+def _drift(case: Case) -> object:
+    new, old = read_report("new.json"), read_report("old.json")
+    found = drift_between(new, old)
+    return drifts_to_json([found], strict=True), hints_of(new, found)
+
+
+_SPELLED: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
+    "target": (lambda text: parse_target(text).title, _TARGETS),
+    "measure": (
+        lambda text: resolve(text).label,
+        ("ndcg(gain=exp)@10", "recall(rel=2,over=k)@5", "P@10", "ap"),
+    ),
+    "slices": (
+        parse_attributes,
+        ("type,length(quantiles=3),type*lang", "a(edges=1|2|3)", "type", "a*b"),
+    ),
+    "chunking": (parse_chunking, ("title", "title+bullets", "title+bullets+description/20+5", "title/300")),
+    "memory": (parse_memory, ("2GB", "512MB", "1.5 GiB", "1000000")),
+    "fractions": (read_fractions, ("0.8,0.1,0.1", "80/10/10", "8:1:1")),
+    "moment": (lambda text: read_moment(text, "s", "validation"), ("2024-01-01", "2024-01-01T10:00:00Z", "978300760")),
+    "match": (Match.parse, ("all", "any", "graded", "at-least-2")),
+}
+
+
 def _expressions() -> list[Case]:
-    return [Case(options={"text": text}) for text in _TARGETS]
+    return [Case(options={"kind": kind, "text": text}) for kind, (_, texts) in _SPELLED.items() for text in texts]
+
+
+def _parse(case: Case) -> object:
+    try:
+        return _SPELLED[case.options["kind"]][0](case.options["text"])
+    except KaratError:
+        if case.options["text"] in _SPELLED[case.options["kind"]][1]:
+            return None  # a spelling of another version: seeds only show the way
+        raise
 
 
 def _read_file(case: Case) -> object:
     return parse_targets(Source.open("targets.toml").text(), "targets.toml")
 
 
-register(Surface("target", _expressions, _mutate_expression, lambda case: parse_target(case.options["text"]).title))
+register(Surface("expressions", _expressions, _mutate_expression, _parse, quick=150))
 register(Surface("targets-file", lambda: [Case({"targets.toml": _FILE})], _mutate_file, _read_file))
 register(Surface("gate", _gates, _mutate_gate, _gate))
+register(Surface("drift", _drifting, _mutate_drift, _drift))
