@@ -13,6 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from karat.archive.opening import manifest_bytes
+
 SEED = 20_261_117
 HOURS = 6
 STEPS = {0.4: -0.03, 0.7: 0.05}
@@ -55,7 +57,7 @@ def copy(first: Path, manifest: Manifest) -> None:
     for file in first.iterdir():
         if file.name != "manifest.json":
             os.link(file, folder / file.name)
-    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    (folder / "manifest.json").write_bytes(manifest_bytes(manifest))
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ ROOT = Path(karat.__file__).parent
 # Each room may import from its own layer's exceptions below, and from any layer further down.
 LAYERS = [
     {"errors", "_version"},
-    {"guard"},
+    {"guard", "json_types"},
     {"matrices"},
     {"types", "registry", "columns", "functions", "vocabulary", "settings"},
     {"blocks", "variants", "annotations", "lists", "leaving", "codes", "markup", "shared_ids"},
@@ -34,7 +34,7 @@ LAYERS = [
     {"findings"},
     {"evaluation", "breakdown", "changes", "expectations", "agreement", "examples"},
     {"pairing", "coded", "slicing"},
-    {"report", "saved", "chance"},
+    {"report", "report_json", "saved", "chance"},
     {"figures"},
     {"assessment", "gates", "explain", "catalogue", "drift"},
     {"hints"},

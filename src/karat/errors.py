@@ -7,6 +7,7 @@
     │   └── MissingExtra       exit 2   an optional library is not installed; names the extra
     └── DataError              exit 3   the data is off: unreadable, malformed, inconsistent
         ├── DuplicatePair      exit 3   an item stands twice for a query
+        ├── DamagedRun         exit 3   an archived run whose manifest, report or table is not as it was stored
         └── EngineLost         exit 3   a search engine that answered before does so no more
 
 Each says what was found, where, what was expected and what to do, in that order. No message grows with the data: long
@@ -16,10 +17,11 @@ values and long lists are cut (``shorten``, ``list_some``).
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import islice
+from pathlib import Path
 
 __all__ = [
-    "DataError", "DuplicatePair", "EngineLost", "ImpossibleSetting", "KaratError", "MissingExtra", "UnknownName",
-    "UsageError", "list_some", "shorten",
+    "DamagedRun", "DataError", "DuplicatePair", "EngineLost", "ImpossibleSetting", "KaratError", "MissingExtra",
+    "UnknownName", "UsageError", "list_some", "shorten",
 ]  # fmt: skip
 
 _LONGEST_PART = 1_000
@@ -169,6 +171,16 @@ class DuplicatePair(DataError):  # noqa: N818
         )
         self.query = query
         self.item = item
+
+
+class DamagedRun(DataError):  # noqa: N818
+    """A file of an archived run is gone, was changed, or is not as karat writes it."""
+
+    def __init__(self, file: Path, fault: str, *, expected: str | None = None) -> None:
+        super().__init__(f"the run is damaged: {fault}", where=str(file), expected=expected)
+        self.run = file.parent.name
+        self.file = file.name
+        self.fault = fault
 
 
 class EngineLost(DataError):  # noqa: N818

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from datetime import timedelta
 from itertools import count
-from json import dumps, loads
+from json import loads
 from pathlib import Path
 from shutil import copytree
 
 import pytest
 
 from karat.archive import Archive, Origin, Run
+from karat.archive.opening import manifest_bytes
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.plan.execution import Outcome
 
@@ -173,7 +174,7 @@ class TestDamage:
     ) -> None:
         whole, odd = stored(), stored()
         manifest = loads((odd.path / "manifest.json").read_text())
-        (odd.path / "manifest.json").write_text(dumps(manifest | spoiled))
+        (odd.path / "manifest.json").write_bytes(manifest_bytes(manifest | spoiled))
         fresh = Archive(archive.path)
         assert [run.name for run in fresh.runs()] == [whole.name]
         assert len(fresh.troubles) == 1
@@ -182,7 +183,7 @@ class TestDamage:
         run = stored()
         path = run.path / "scores.parquet"
         path.write_bytes(path.read_bytes()[:-20])
-        with pytest.raises(DataError, match="not whole") as told:
+        with pytest.raises(DataError, match="bytes") as told:
             run.saved()
         assert "scores.parquet" in str(told.value)
 

@@ -43,11 +43,11 @@ DAMAGES: dict[str, tuple[Callable[[Form], Any], str]] = {
     "ends turned": (turn_ci, "a lower and an upper end"),
     "nan": (make_nan, "finite"),
     "an id short": (lambda form: form["queries"]["ids"].pop(), "there are not as many scores as queries"),
-    "an id twice": (lambda form: form["queries"]["ids"].__setitem__(1, "q0"), "a query stands twice"),
+    "an id twice": (lambda form: form["queries"]["ids"].__setitem__(1, "q0"), "a query occurs twice"),
     "a row too far": (lambda form: form["queries"]["slices"]["kind=x"].append(6), "a query that is not there"),
     "no scores": (lambda form: form["queries"]["scores"].pop("new"), "other systems or measures"),
-    "no system in a slice": (
-        lambda form: form["slices"][0]["systems"].pop("new"),
+    "another system in a slice": (
+        lambda form: form["slices"][0]["systems"].update(other={"measures": {}}),
         "the slice kind=x has other systems",
     ),
     "another measure in a slice": (

@@ -11,6 +11,7 @@ import pytest
 
 from karat.archive import Archive, telling
 from karat.archive.history import series_of, steps_in
+from karat.archive.opening import manifest_bytes
 from karat.view import Server, Shelf
 from karat.view.listing import PAGE
 from tests.archive.made import START, carried_out, put_small
@@ -68,7 +69,7 @@ def test_many_runs_come_in_pages(tmp_path: Path, archive: Archive, names: list[s
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         (folder / "manifest.json").unlink()
         manifest["time"] = f"2026-01-01T{number // 60:02}:{number % 60:02}:00.000Z"
-        (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        (folder / "manifest.json").write_bytes(manifest_bytes(manifest))
     with served(Shelf(many)) as server:
         seen, target = [], "/?text=small"
         while target:
@@ -107,7 +108,7 @@ def test_a_run_whose_files_are_gone_is_told(tmp_path: Path) -> None:
     (run.path / "scores.parquet").unlink()
     with served(Shelf(archive)) as server:
         page = get(server, f"/run/{run.name}")
-        assert page.status == 400 and "has no scores.parquet" in page.text
+        assert page.status == 400 and "scores.parquet: the run is damaged" in page.text
         assert get(server, f"/api/run/{run.name}/rows?label=rr&sort=loss").status == 400
         assert get(server, "/").status == 200
 

@@ -1,19 +1,22 @@
 """The archive: a folder of runs that only ever gains whole ones."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from karat.archive.baselines import baselines_in, set_baseline, unset_baseline
 from karat.archive.durable import locked, told
+from karat.archive.files import is_plain_name
 from karat.archive.finding import find_archive, find_run, of_plan
+from karat.archive.listing import Damaged, Listing
 from karat.archive.naming import HASH_SHOWN, order_of, plain, run_name
 from karat.archive.origin import Origin
 from karat.archive.pruning import to_prune
-from karat.archive.run import PAGE, Run
+from karat.archive.run import MANIFEST, PAGE, Run
 from karat.archive.running import remove_stale, running_in
 from karat.archive.storing import RUNS, leftovers, put_away, remove_leftovers, write_run
 from karat.errors import DataError, KaratError, UnknownName, UsageError
@@ -26,20 +29,14 @@ __all__ = ["Archive"]
 
 
 @dataclass(frozen=True)
-class _Trouble:
-    """A folder among the runs that cannot be read."""
-
-    name: str
-    error: KaratError
-
-
-@dataclass(frozen=True)
 class Archive:
     """Runs in ``path/runs``, one folder each. It need not be there yet."""
 
     path: Path
-    _known: dict[str, Run] = field(default_factory=dict, repr=False, compare=False)
-    """Runs that were opened before: they do not change."""
+
+    @cached_property
+    def _listing(self) -> Listing:
+        return Listing(self.path / RUNS)
 
     @classmethod
     def at(cls, start: Path | None = None, given: Path | None = None) -> "Archive":
@@ -47,35 +44,19 @@ class Archive:
         return cls(find_archive(start, given))
 
     def runs(self, plan: str | None = None) -> list[Run]:
-        """Oldest first; of one plan by its name. What cannot be read is left out, and told by ``troubles``."""
-        found = [one for one in self._look() if isinstance(one, Run)]
-        found.sort(key=lambda run: order_of(run.time, run.name))
+        """Oldest first; of one plan by its name. What cannot be read is left out: ``damaged`` has it."""
+        found = list(self._listing.look()[0])
         return found if plan is None else of_plan(found, plan)
 
     @property
+    def damaged(self) -> list[Damaged]:
+        """Folders among the runs that cannot be read, with the reason."""
+        return list(self._listing.look()[1])
+
+    @property
     def troubles(self) -> list[str]:
-        """Folders among the runs that are none, or none that can be read."""
-        return [str(one.error) for one in self._look() if isinstance(one, _Trouble)]
-
-    def _look(self) -> "Iterator[Run | _Trouble]":
-        try:
-            names = sorted(path.name for path in (self.path / RUNS).iterdir() if not path.name.startswith("."))
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except OSError as error:
-            raise DataError(f"cannot read the archive: {error.strerror}", where=str(self.path)) from error
-        for gone in self._known.keys() - set(names):
-            self._known.pop(gone, None)
-        for name in names:
-            try:
-                yield self._open(name)
-            except KaratError as error:
-                if (self.path / RUNS / name).exists():  # else it was pruned meanwhile
-                    yield _Trouble(name, error)
-
-    def _open(self, name: str) -> Run:
-        known = self._known.get(name)
-        return known if known is not None else self._known.setdefault(name, Run.open(self.path / RUNS / name))
+        """Why folders among the runs cannot be read."""
+        return [str(one.error) for one in self.damaged]
 
     def recent(self, plan: str, most: int) -> list[Run]:
         """The last runs of a plan, oldest first, by the names of their folders: no others are opened."""
@@ -84,7 +65,7 @@ class Archive:
         found: list[Run] = []
         for name in named:
             with suppress(KaratError):
-                run = self._open(name)
+                run = self._listing.open(name)
                 found += [run] if run.plan == plan else []
             if len(found) == most:
                 break
@@ -105,8 +86,8 @@ class Archive:
 
     def _check_that_none_is_later(self, run: Run) -> None:
         """Nobody must be shown an older run as the latest, because the latest cannot be read."""
-        for one in self._look():
-            if isinstance(one, _Trouble) and one.name > run.name:
+        for one in self.damaged:
+            if one.name > run.name:
                 raise DataError(
                     f"a later run cannot be read: {one.error}",
                     where=str(self.path),
@@ -115,11 +96,9 @@ class Archive:
 
     def named(self, name: str) -> Run:
         """The run of exactly this name: nothing else, and nothing outside of the archive."""
-        try:
-            if name and not name.startswith(".") and Path(name).name == name and (self.path / RUNS / name).is_dir():
-                return self._open(name)
-        except (OSError, ValueError):  # a text that can be no name
-            pass
+        with suppress(OSError, ValueError):  # a text that can be no name
+            if is_plain_name(name) and (self.path / RUNS / name).is_dir():
+                return self._listing.open(name)
         raise UnknownName("run", name, (), where=str(self.path))
 
     def store(
@@ -167,7 +146,7 @@ class Archive:
         named = (path.name for path in (self.path / RUNS).glob(f"[!.]*-{digest[:HASH_SHOWN]}*"))
         for name in sorted(named, key=lambda name: order_of(name.partition("-")[0], name), reverse=True):
             with suppress(KaratError):
-                run = self._open(name)
+                run = self._listing.open(name)
                 if run.digest == digest:
                     return run
         return None
@@ -241,5 +220,5 @@ def form_of(report: "Report", gate: "Gate | None", origin: Origin) -> dict[str, 
 
 
 def _check_name(name: str) -> None:
-    if not name or Path(name).name != name or name.startswith(".") or name == "manifest.json":
+    if not is_plain_name(name) or name == MANIFEST:
         raise UsageError(f"a run cannot hold a file called {name!r}", expected="a plain name")

@@ -8,11 +8,13 @@ import numpy as np
 import polars as pl
 
 from karat.answers import Answers
+from karat.archive.contents import SCORES
 from karat.archive.differences import Difference, differences_between
+from karat.archive.reading import asked_of, read_rows
 from karat.archive.run import Run
 from karat.changes import Change, Move
 from karat.columns import QUERY
-from karat.errors import DataError, UnknownName
+from karat.errors import DamagedRun, DataError, UnknownName
 from karat.measure import Aggregate, is_descriptive
 from karat.saved import Saved
 from karat.statistics.comparison import Paired, compare_pairs, correct
@@ -111,18 +113,20 @@ class _Scores:
 
     @classmethod
     def of(cls, before: Run, after: Run) -> "_Scores":
-        old, new = (run.queries().select(QUERY).collect() for run in (before, after))
+        old, new = (asked_of(run) for run in (before, after))
         common = new.join(old, on=QUERY, how="semi", maintain_order="left")[QUERY]
         asked = {"common": len(common), "before": len(old) - len(common), "after": len(new) - len(common)}
         if not len(common):
             raise DataError("the runs have no query in common", where=f"{before.name}, {after.name}")
-        return cls(before, after, common, asked, (before.scores().collect(), after.scores().collect()))
+        return cls(before, after, common, asked, (read_rows(before, SCORES), read_rows(after, SCORES)))
 
     def column(self, side: int, system: str, label: str) -> Floats:
         """In the order of the common queries; NaN is undefined."""
         frame = self.sides[side]
         own = frame.filter(pl.col("system") == system).select(QUERY, label)
         joined = self.common.to_frame(QUERY).join(own, on=QUERY, how="left", maintain_order="left")
+        if len(joined) != len(self.common):
+            raise DamagedRun((self.before, self.after)[side].path / SCORES, f"a query of {system} occurs twice")
         return joined[label].cast(pl.Float64).fill_null(np.nan).to_numpy()
 
     @property

@@ -1,71 +1,187 @@
-"""The tables of a run read back: answers, names, and the report with every query's scores."""
+"""The tables of a run read back: answers, names, and the report with every query's scores.
 
-from collections.abc import Iterable
+A table is checked where it is read: its hash and columns before the first row, and the rows that are read for nulls and
+infinite numbers.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from karat.answers import Answers
-from karat.archive.contents import GOLDS, ITEMS, RANKINGS
+from karat.answers import IN_ALL, SYSTEM, WHICH, Answers
+from karat.archive.contents import GOLDS, ITEMS, QUERIES, RANKINGS, SCORES
+from karat.archive.files import check_file
 from karat.archive.run import Run
-from karat.columns import ITEM, QUERY
-from karat.errors import DataError, UnknownName
+from karat.columns import GRADE, ITEM, QUERY, RANK, SCORE
+from karat.errors import DamagedRun, DataError, UnknownName
+from karat.guard import guard_reading
 from karat.saved import Saved
 
-__all__ = ["answers_of", "names_of", "saved_of", "texts_of"]
+__all__ = [
+    *(
+        "answers_of",
+        "answers_to",
+        "asked_of",
+        "is_empty",
+        "names_of",
+        "read_rows",
+        "saved_of",
+        "scan_table",
+        "texts_of",
+    ),
+]
+
+_TEXT, _NUMBER = pl.String(), pl.Float64()
+_SCHEMAS: dict[str, dict[str, pl.DataType]] = {
+    SCORES: {QUERY: _TEXT, SYSTEM: _TEXT},
+    QUERIES: {QUERY: _TEXT, "text": _TEXT, "slices": pl.List(pl.String)},
+    RANKINGS: {
+        **{QUERY: _TEXT, SYSTEM: _TEXT, RANK: pl.Int32(), ITEM: _TEXT},
+        **{SCORE: _NUMBER, GRADE: _NUMBER, IN_ALL: pl.Int32()},
+    },
+    GOLDS: {QUERY: _TEXT, WHICH: _TEXT, ITEM: _TEXT, GRADE: _NUMBER, IN_ALL: pl.Int32()},
+    ITEMS: {ITEM: _TEXT, "name": _TEXT},
+}
+"""By table, its columns; that of scores has one more for each measure."""
+_FILLED = (QUERY, SYSTEM, WHICH, RANK, ITEM, IN_ALL, "name", "slices")
+"""Columns without nulls."""
+_LARGEST = 1e150
+"""Bound of scores and grades: their differences and squares stay finite."""
+
+
+def scan_table(run: Run, name: str) -> pl.LazyFrame:
+    """Return one of a run's tables, after a check of its hash and its columns.
+
+    Raises:
+        DamagedRun: Where the file is gone, was changed, or has other columns than karat writes.
+    """
+    path, about = run.path / name, run.manifest["files"].get(name)
+    if about is None or name not in _SCHEMAS:
+        raise DamagedRun(path, "the run has no such table")
+    check_file(path, about)
+    expected = dict(_SCHEMAS[name])
+    if name == SCORES:
+        expected |= {label: _NUMBER for measures in run.manifest["summary"].values() for label in measures}
+    with _guard(run, name):
+        frame = pl.scan_parquet(path, glob=False)
+        if name not in run.checked_tables:
+            _check_columns(frame.collect_schema(), expected, path)
+            run.checked_tables.add(name)
+    return frame.select(*expected)
+
+
+def _check_columns(found: pl.Schema, expected: Mapping[str, pl.DataType], path: Path) -> None:
+    for column, type_ in expected.items():
+        if found.get(column) != type_:
+            fault = f"the column {column} is of type {found[column]}" if column in found else f"no column {column}"
+            raise DamagedRun(path, fault, expected=f"a column {column} of type {type_}")
+
+
+def read_rows(
+    run: Run, name: str, columns: Sequence[str] | None = None, where: pl.Expr | None = None
+) -> pl.DataFrame:  # fmt: skip
+    """Read rows of one of a run's tables: some columns, and those rows that fit ``where``.
+
+    Raises:
+        DamagedRun: Where the table is not as it was stored, or a row is not as karat writes it.
+    """
+    rows = scan_table(run, name)
+    with _guard(run, name):
+        rows = rows if where is None else rows.filter(where)
+        frame = (rows if columns is None else rows.select(*columns)).collect()
+    for column in frame.get_columns():
+        if column.name in _FILLED and column.name in _SCHEMAS[name] and column.null_count():
+            raise DamagedRun(run.path / name, f"the column {column.name} has nulls")
+        if column.dtype == _NUMBER and (name, column.name) != (RANKINGS, SCORE) and not _is_bounded(column):
+            raise DamagedRun(run.path / name, f"the column {column.name} has an infinite number")
+    return frame
+
+
+def is_empty(run: Run, name: str) -> bool:
+    """Whether one of a run's tables has no row."""
+    rows = scan_table(run, name)
+    with _guard(run, name):
+        return bool(rows.select(pl.len()).collect().item() == 0)
+
+
+def _is_bounded(column: pl.Series) -> bool:
+    """Whether all numbers are finite and far from where differences and squares are not; nulls do not count."""
+    return bool((column.abs() <= _LARGEST).all())
+
+
+@contextmanager
+def _guard(run: Run, name: str) -> Iterator[None]:
+    """Turn whatever Polars raises about a table into an error that names the run."""
+    try:
+        with guard_reading(str(run.path / name), "Parquet"):
+            yield
+    except DamagedRun:
+        raise
+    except DataError as error:
+        raise DamagedRun(run.path / name, error.found, expected=error.expected) from error
+
+
+def asked_of(run: Run, *columns: str) -> pl.DataFrame:
+    """Read the queries of a run, each once: their ids and further columns, in the order of the scores."""
+    frame = read_rows(run, QUERIES, (QUERY, *columns))
+    if frame[QUERY].n_unique() < len(frame):
+        raise DamagedRun(run.path / QUERIES, "a query occurs twice")
+    return frame
 
 
 def answers_of(run: Run, query: str | None) -> Answers | None:
     """Of one query, or of all."""
-    about = run.manifest.get("answers")
-    rankings, golds = run.file(RANKINGS), run.file(GOLDS)
-    if about is None or rankings is None or golds is None:
-        return None
-    frames = []
-    for path in (rankings, golds):
-        rows = run.table(path.name)
-        try:
-            frames.append((rows if query is None else rows.filter(pl.col(QUERY) == query)).collect())
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise DataError(f"cannot be read: {error}", where=str(path)) from error
     if query is None:
-        queries = run.queries().select(QUERY).collect()[QUERY]
-    else:
-        queries = pl.Series(QUERY, [query], dtype=pl.String)
-        if not any(map(len, frames)) and not _is_asked(run, query):
-            raise UnknownName("query", query, (), where=run.name)
+        return _answers(run, None, None)
+    found = _answers(run, pl.Series(QUERY, [query], dtype=pl.String), pl.col(QUERY) == query)
+    nothing = found is not None and not any(len(one.items) for one in (*found.golds.values(), *found.systems.values()))
+    if nothing and read_rows(run, QUERIES, (QUERY,), pl.col(QUERY) == query).is_empty():
+        raise UnknownName("query", query, (), where=run.name)
+    return found
+
+
+def answers_to(run: Run, queries: pl.Series, ids: Iterable[str]) -> Answers | None:
+    """Of some queries, in the order of all; the others have none here. None where the run kept no answers."""
+    return _answers(run, queries, pl.col(QUERY).is_in(list(ids)))
+
+
+def _answers(run: Run, queries: pl.Series | None, where: pl.Expr | None) -> Answers | None:
+    about = run.manifest.get("answers")
+    if about is None or run.file(RANKINGS) is None or run.file(GOLDS) is None:
+        return None
+    rankings, golds = (read_rows(run, name, where=where) for name in (RANKINGS, GOLDS))
+    asked = asked_of(run)[QUERY] if queries is None else queries
     known = about["systems"], about["golds"], about["gold_of"]
-    return Answers.from_frames(queries, *known, frames[0], frames[1], about.get("depth"))
-
-
-def _is_asked(run: Run, query: str) -> bool:
-    return len(run.queries().filter(pl.col(QUERY) == query).select(QUERY).collect()) > 0
+    with _guard(run, RANKINGS):  # a query that nobody asked has no place
+        return Answers.from_frames(asked, *known, rankings, golds, about.get("depth"))
 
 
 def names_of(run: Run, ids: Iterable[str] | None) -> dict[str, str]:
     if run.file(ITEMS) is None:
         return {}
-    rows = run.table(ITEMS)
-    if ids is not None:
-        rows = rows.filter(pl.col(ITEM).is_in(list(dict.fromkeys(ids))))
-    frame = rows.collect()
+    frame = read_rows(run, ITEMS, where=None if ids is None else pl.col(ITEM).is_in(list(dict.fromkeys(ids))))
     return dict(zip(frame[ITEM].to_list(), frame["name"].to_list(), strict=True))
 
 
 def texts_of(run: Run, ids: Iterable[str]) -> dict[str, str]:
-    rows = run.queries().filter(pl.col(QUERY).is_in(list(dict.fromkeys(ids))), pl.col("text").is_not_null())
-    frame = rows.select(QUERY, "text").collect()
+    wanted = pl.col(QUERY).is_in(list(dict.fromkeys(ids))) & pl.col("text").is_not_null()
+    frame = read_rows(run, QUERIES, (QUERY, "text"), wanted)
     return dict(zip(frame[QUERY].to_list(), frame["text"].to_list(), strict=True))
 
 
 def saved_of(run: Run) -> Saved:
     """The form with ``queries`` as a report that was written with them has it."""
-    asked = run.queries().collect()
-    scores = run.scores().collect()
+    asked = asked_of(run, "slices")
+    scores = read_rows(run, SCORES)
     ids = asked.select(QUERY)
     by_system: dict[str, dict[str, list[float | None]]] = {}
     for name, system in run.form["systems"].items():
-        rows = ids.join(scores.filter(pl.col("system") == name), on=QUERY, how="left", maintain_order="left")
+        rows = ids.join(scores.filter(pl.col(SYSTEM) == name), on=QUERY, how="left", maintain_order="left")
+        if len(rows) != len(ids):
+            raise DamagedRun(run.path / SCORES, f"a query of {name} occurs twice")
         by_system[name] = {label: rows[label].to_list() for label in system["measures"]}
     queries: dict[str, Any] = {"ids": ids[QUERY].to_list(), "scores": by_system, "slices": _slices(run, asked)}
     answers = run.answers()

@@ -3,16 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import file_digest
-from os import SEEK_END
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import from_json
-
-from karat.archive.naming import to_moment
-from karat.archive.upgrading import lifted
-from karat.errors import DataError
+from karat.archive.files import check_file, read_file
+from karat.archive.opening import MANIFEST, read_manifest
+from karat.errors import DamagedRun, DataError
+from karat.json_types import parse_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,14 +19,18 @@ if TYPE_CHECKING:
 
 __all__ = ["MANIFEST", "PAGE", "Run"]
 
-MANIFEST, PAGE = "manifest.json", "report.html"
-_PARQUET = b"PAR1"
-"""What a Parquet file ends with."""
+PAGE = "report.html"
+_REPORT = "report.json"
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A folder of the archive, whole: it is never written to again."""
+    """A folder of the archive, whole: it is never written to again.
+
+    Nothing in the folder is trusted. The manifest is checked when the run is opened; a file is checked against its size
+    and SHA-256 in the manifest when it is read, a report and a table also against their schema. Whatever is not as it
+    was stored raises DamagedRun.
+    """
 
     path: Path
     manifest: Mapping[str, Any]
@@ -38,16 +39,7 @@ class Run:
     @classmethod
     def open(cls, path: Path) -> "Run":
         """Read the manifest alone."""
-        where = path / MANIFEST
-        try:
-            manifest = from_json(where.read_bytes())
-        except OSError as error:
-            raise DataError(f"cannot read the run: {error.strerror}", where=str(where)) from error
-        except ValueError as error:
-            raise DataError(f"not JSON: {error}", where=str(where)) from error
-        found = lifted(manifest, str(where))
-        _check_manifest(found, str(where))
-        return cls(path, found)
+        return cls(path, read_manifest(path))
 
     @property
     def name(self) -> str:
@@ -79,7 +71,8 @@ class Run:
     @property
     def headline(self) -> list[str]:
         """The measures to show first."""
-        return list(self.manifest.get("headline") or dict.fromkeys(self._labels()))
+        labels = dict.fromkeys(self._labels())
+        return [label for label in self.manifest.get("headline") or () if label in labels] or list(labels)
 
     def _labels(self) -> Iterator[str]:
         for measures in self.manifest["summary"].values():
@@ -88,20 +81,36 @@ class Run:
     @cached_property
     def form(self) -> dict[str, Any]:
         """The report's versioned form, with the verdicts where there are any."""
-        path = self.path / "report.json"
+        from karat.report_json import check_report
+
+        path = self.path / _REPORT
         try:
-            form = from_json(path.read_bytes())
-        except OSError as error:
-            raise DataError(f"cannot read the report: {error.strerror}", where=str(path)) from error
-        except ValueError as error:
-            raise DataError(f"not JSON: {error}", where=str(path)) from error
-        if not isinstance(form, dict) or not isinstance(form.get("systems"), dict):
-            raise DataError("this is no report of karat: it has no systems", where=str(path))
+            form: dict[str, Any] = parse_json(self.read(_REPORT), str(path))
+            check_report(form, str(path), "a report as karat writes it")
+        except DamagedRun:
+            raise
+        except DataError as error:
+            raise DamagedRun(path, error.found, expected=error.expected) from error
+        summary = self.manifest["summary"]
+        if {name: [*one["measures"]] for name, one in form["systems"].items()} != {n: [*m] for n, m in summary.items()}:
+            raise DamagedRun(path, "it has other systems or measures than the manifest")
         return form
 
+    @cached_property
+    def checked_tables(self) -> set[str]:
+        """The tables whose columns were checked."""
+        return set()
+
     def file(self, name: str) -> Path | None:
-        """One of the files that the run was stored with; None where it has none of that name."""
+        """Return the path of one of its files, whose content is not checked; None where it has none of that name."""
         return self.path / name if name in self.manifest["files"] else None
+
+    def read(self, name: str) -> bytes:
+        """Read one of its files, as it was stored."""
+        path = self.path / name
+        if name not in self.manifest["files"]:
+            raise DamagedRun(path, "the manifest does not list this file")
+        return read_file(path, self.manifest["files"][name])
 
     @property
     def files(self) -> dict[str, int]:
@@ -117,12 +126,9 @@ class Run:
         found = []
         for name, about in self.manifest["files"].items():
             try:
-                with (self.path / name).open("rb") as file:
-                    changed = file_digest(file, "sha256").hexdigest() != about["sha256"]
-            except OSError as error:
-                found.append(f"{name}: {error.strerror}")
-            else:
-                found += [f"{name}: its content has changed"] if changed else []
+                check_file(self.path / name, about)
+            except DamagedRun as error:
+                found.append(f"{name}: {error.fault}")
         return found
 
     def scores(self) -> "pl.LazyFrame":
@@ -164,41 +170,10 @@ class Run:
         return saved_of(self)
 
     def table(self, name: str) -> "pl.LazyFrame":
-        """One of its Parquet files."""
-        import polars as pl
+        """One of its Parquet files, checked against hash and schema; rows are read when it is collected."""
+        from karat.archive.reading import scan_table
 
-        path = self.file(name)
-        if path is None or not path.is_file():
-            raise DataError(f"the run has no {name}", where=str(self.path))
-        try:
-            with path.open("rb") as file:
-                file.seek(-len(_PARQUET), SEEK_END)
-                whole = file.read() == _PARQUET
-        except OSError as error:
-            raise DataError(f"cannot be read: {error.strerror}", where=str(path)) from error
-        if not whole:
-            raise DataError("the file is not whole", where=str(path), expected="the end of a Parquet file")
-        return pl.scan_parquet(path, glob=False)
+        return scan_table(self, name)
 
     def __repr__(self) -> str:
         return f"Run({self.name!r})"
-
-
-def _check_manifest(found: Mapping[str, Any], where: str) -> None:
-    """What others rely on: one damaged run must not bring down a look at all of them."""
-    lacking = [key for key in ("name", "time", "summary", "files") if key not in found]
-    if lacking:
-        raise DataError(f"the manifest has no {lacking[0]}", where=where)
-    odd = [key for key in ("summary", "files", "measures") if not _is_table_of_tables(found.get(key, {}))]
-    if odd:
-        raise DataError(f"{odd[0]} is not as karat writes it", where=where, expected="a table of tables")
-    try:
-        zoned = to_moment(str(found["time"])).tzinfo is not None
-    except ValueError:
-        zoned = False
-    if not zoned:
-        raise DataError(f"the time is {found['time']!r}", where=where, expected="such as 2026-11-17T05:09:35.123Z")
-
-
-def _is_table_of_tables(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(one, Mapping) for one in value.values())

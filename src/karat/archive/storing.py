@@ -11,10 +11,10 @@ from secrets import token_hex
 from shutil import rmtree
 from typing import Any
 
-from karat.archive.durable import as_bytes, lock_folder, locked, replace_file, sync_folder, write_new
+from karat.archive.durable import lock_folder, locked, replace_file, sync_folder, write_new
 from karat.archive.naming import run_name
+from karat.archive.opening import MANIFEST, manifest_bytes
 from karat.archive.processes import is_alive
-from karat.archive.run import MANIFEST
 
 __all__ = ["RUNS", "leftovers", "make_archive", "put_away", "remove_leftovers", "write_run"]
 
@@ -42,7 +42,7 @@ def write_run(
     with _folder_of_our_own(archive, run_name(*name)) as part:
         for file, octets in files.items():
             write_new(part / file, octets)
-        write_new(part / MANIFEST, as_bytes(manifest))
+        write_new(part / MANIFEST, manifest_bytes(manifest))
         sync_folder(part)
         path = _named(part, runs, name)
     sync_folder(runs)

@@ -10,13 +10,17 @@ from typing import Any
 
 from karat.errors import DataError
 
-__all__ = ["CURRENT", "SCHEMA", "STEPS", "lifted"]
+__all__ = ["CURRENT", "SCHEMA", "STEPS", "LaterVersion", "lifted"]
 
 CURRENT = 1
 SCHEMA = f"karat.run/{CURRENT}"
 Step = Callable[[dict[str, Any]], dict[str, Any]]
 STEPS: dict[int, Step] = {}
 """By version, what lifts a manifest of it to the next."""
+
+
+class LaterVersion(DataError):  # noqa: N818 - reads as what it says
+    """A run that a later karat stored: not damaged, but not to be read here."""
 
 
 def lifted(
@@ -27,7 +31,7 @@ def lifted(
     if version is None:
         raise DataError("this is no manifest of karat", where=where, expected=f"the schema {SCHEMA}")
     if version > current:
-        raise DataError(
+        raise LaterVersion(
             f"a later karat made this run (karat.run/{version})",
             where=where,
             expected=f"karat.run/{current} or earlier",

@@ -1,5 +1,6 @@
 """The HTML report of a run that was kept without one."""
 
+from karat.archive.reading import asked_of
 from karat.archive.run import Run
 from karat.reports.html import Details, page_of
 from karat.reports.html.details import keywords_of
@@ -11,7 +12,7 @@ def page_from(run: Run) -> str:
     """From what the run holds of its queries."""
     import numpy as np
 
-    asked = run.queries().collect()
+    asked = asked_of(run, "text")
     held = run.saved().form["queries"]
     scores = {
         system: {label: np.array(values, dtype=np.float64) for label, values in columns.items()}

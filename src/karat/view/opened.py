@@ -9,9 +9,10 @@ import polars as pl
 
 from karat.answers import Answers
 from karat.archive import Run
-from karat.archive.contents import GOLDS, RANKINGS
+from karat.archive.contents import GOLDS, QUERIES, SCORES
+from karat.archive.reading import answers_to, asked_of, is_empty, read_rows
 from karat.columns import QUERY
-from karat.errors import UsageError
+from karat.errors import DamagedRun, UsageError
 from karat.reports.charts.from_form.reading import idle_systems, is_of_queries, labels_of, less_is_better
 from karat.reports.html.cases import cases_of
 from karat.reports.html.details import Details, keywords_of
@@ -51,12 +52,12 @@ class Opened:
     @cached_property
     def asked(self) -> pl.DataFrame:
         """query_id and text, in the order of scores."""
-        return self.run.queries().select(QUERY, "text").collect()
+        return asked_of(self.run, "text")
 
     @cached_property
     def _slices_of(self) -> pl.Series:
         """Of every query the names of the slices that it is in."""
-        return self.run.queries().select("slices").collect()["slices"]
+        return read_rows(self.run, QUERIES, ("slices",))["slices"]
 
     @cached_property
     def table(self) -> Table:
@@ -82,21 +83,23 @@ class Opened:
         twice, it suffices to know how many rows there are to know that all systems have all queries.
         """
         ids, many = self.asked.select(QUERY), len(self.systems)
-        held = self.run.scores().select("system").collect()["system"]
+        held = read_rows(self.run, SCORES, ("system",))["system"]
         if len(held) == len(ids) * many and held.head(many).to_list() == self.systems:
             first = np.empty(len(ids), dtype=np.int64)
             first[ids[QUERY].arg_sort().to_numpy()] = np.arange(0, len(held), many)
             return [first + place for place in range(many)]
-        frame = self.run.scores().select(QUERY, "system").with_row_index("at").collect()
+        frame = read_rows(self.run, SCORES, (QUERY, "system")).with_row_index("at")
         found = []
         for name in self.systems:
             own = ids.join(frame.filter(pl.col("system") == name), on=QUERY, how="left", maintain_order="left")
+            if len(own) != len(ids):
+                raise DamagedRun(self.run.path / SCORES, f"a query of {name} occurs twice")
             found.append(own["at"].cast(pl.Int64).fill_null(-1).to_numpy())
         return found
 
     def scores(self, label: str) -> Floats:
         """Of a measure, systems × queries; NaN is undefined."""
-        held = self.run.scores().select(pl.col(label).cast(pl.Float64)).collect()[label].fill_null(np.nan).to_numpy()
+        held = read_rows(self.run, SCORES, (label,))[label].fill_null(np.nan).to_numpy()
         known = np.append(held, np.nan)
         return np.vstack([known[places] for places in self._places])
 
@@ -141,7 +144,7 @@ class Opened:
 
     def _scores_of(self, id_: str) -> dict[str, dict[str, Floats]]:
         """By system and measure, with the digits of the table: the same figure must not be another elsewhere."""
-        frame = self.run.scores().filter(pl.col(QUERY) == id_).collect()
+        frame = read_rows(self.run, SCORES, where=pl.col(QUERY) == id_)
         held = {row["system"]: row for row in frame.iter_rows(named=True)}
         return {
             name: {label: _one(held.get(name, {}).get(label)) for label in self.labels if label in system["measures"]}
@@ -165,26 +168,14 @@ class Opened:
             for _, best, worst in cases_of(bare, label, lower=less_is_better(self.form, label))
             for case in (*best, *worst)
         }
-        answers = self._answers_to(sorted(chosen))
+        answers = answers_to(self.run, self.asked[QUERY], sorted(chosen))
         items = () if answers is None else {item for one in _listed(answers) for item in one.items}
         return Details(ids, texts, known, slices, self.run.names(items) if items else {}, answers)
-
-    def _answers_to(self, ids: Sequence[str]) -> Answers | None:
-        """Of some queries; the others have none here. None where the run kept no answers."""
-        about = self.run.manifest.get("answers")
-        paths = [self.run.file(name) for name in (RANKINGS, GOLDS)]
-        if about is None or None in paths:
-            return None
-        wanted = pl.col(QUERY).is_in(list(ids))
-        rankings, golds = (pl.scan_parquet(path, glob=False).filter(wanted).collect() for path in paths if path)
-        known = about["systems"], about["golds"], about["gold_of"]
-        return Answers.from_frames(self.asked[QUERY], *known, rankings, golds, about.get("depth"))
 
     @property
     def lists_no_gold(self) -> bool:
         """Whether there are judged items, but too many to be listed."""
-        path = self.run.file(GOLDS)
-        return path is not None and pl.scan_parquet(path, glob=False).select(pl.len()).collect().item() == 0
+        return self.run.file(GOLDS) is not None and is_empty(self.run, GOLDS)
 
 
 def _listed(answers: Answers) -> list[Any]:
