@@ -10,6 +10,7 @@ from typing import Any, get_args
 import numpy as np
 import polars as pl
 
+from karat.arguments import check_arguments
 from karat.assessment import assess
 from karat.errors import DataError, UnknownName, UsageError
 from karat.evaluation import resolve_all
@@ -32,6 +33,7 @@ __all__ = ["agree"]
 _RESAMPLING = Resampling()
 
 
+@check_arguments
 def agree(
     reference: Any,
     candidates: Mapping[str, Any],

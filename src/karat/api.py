@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from karat.arguments import check_arguments
 from karat.assessment import assess
 from karat.errors import UnknownName, UsageError
 from karat.evaluation import DEFAULT_MEASURES, resolve_all
@@ -35,6 +36,7 @@ __all__ = ["compare", "evaluate", "gate"]
 _RESAMPLING = Resampling()
 
 
+@check_arguments
 def evaluate(
     gold: Any,
     ranking: Any,
@@ -59,6 +61,7 @@ def evaluate(
     return evaluate_judged(_gold(gold), _ranking(ranking), asked, duplicates=duplicates, background=background)
 
 
+@check_arguments
 def compare(
     gold: Any,
     rankings: Mapping[str, Any],
@@ -123,6 +126,7 @@ def _shared_first(warnings: Sequence[str], rankings: Mapping[str, Any]) -> tuple
     return (*shared, *(one for one in warnings if one not in repeated))
 
 
+@check_arguments
 def gate(
     report: Report | str | Path,
     *targets: str | Path | Target,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from karat.arguments import check_arguments
 from karat.blocks import cut_into_blocks
 from karat.codes import NO_ITEM, Codes, look_up, stands_twice
 from karat.errors import DataError, UsageError
@@ -30,6 +31,7 @@ _PAIRS_AT_ONCE = 1 << 15
 """Within the cache, and one after the other: steps so short would have threads wait for each other more than work."""
 
 
+@check_arguments
 def evaluate_arrays(
     recommended: Any,
     held_out: Any,

@@ -84,7 +84,10 @@ class Codes:
 
     def grades(self, given: Any) -> Floats:
         """A number for each item, from an array of the shape that the items had."""
-        found = np.asarray(given)
+        try:
+            found = np.asarray(given)
+        except ValueError:
+            raise DataError("rows of different lengths", where="grades", expected="the shape of held_out") from None
         cells = np.ones(found.shape, dtype=bool) if self.cells is None else self.cells
         in_rows = found.ndim == 1 or len(found) == len(self)
         if (

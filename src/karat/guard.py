@@ -19,13 +19,16 @@ _LONGEST_REASON = 200
 
 
 @contextmanager
-def guard_reading(where: str, format: str | None = None, *, line: int | None = None) -> Iterator[None]:
-    """Turn any error raised while a file is read into a DataError with its place.
+def guard_reading(
+    where: str, format: str | None = None, *, line: int | None = None, expected: str | None = None
+) -> Iterator[None]:
+    """Turn any error raised while a file, or a frame of another library, is read into a DataError with its place.
 
     Args:
-        where: The file as the user named it.
+        where: The file as the user named it, or what the frame holds.
         format: What the file is read as, such as ``Parquet``; named in the message.
         line: The line being read, where it is known.
+        expected: What is expected; unset: a whole file of that format.
 
     Raises:
         DataError: In place of any error that is not karat's own. Ctrl-C and exit requests pass unchanged.
@@ -43,7 +46,7 @@ def guard_reading(where: str, format: str | None = None, *, line: int | None = N
         raise DataError("nested too deeply", where=place, expected="a few levels") from error
     except BaseException as error:  # Polars' PanicException is not an Exception
         kind = f" as {format}" if format else ""
-        expected = f"a whole {format} file" if format else "a whole file"
+        expected = expected or (f"a whole {format} file" if format else "a whole file")
         raise DataError(f"cannot be read{kind}: {_reason(error)}", where=place, expected=expected) from error
 
 

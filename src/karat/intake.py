@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from karat.arguments import check_arguments
 from karat.blocks import cut_rows, in_threads
 from karat.columns import GRADE, ITEM, QUERY, RANK, SCORE, check_grades, match_columns
-from karat.errors import DataError
-from karat.types import Gold, Ints, Ranking
+from karat.errors import DataError, shorten
+from karat.guard import guard_reading
+from karat.types import Floats, Gold, Ints, Ranking
 
 __all__ = [
     "as_gold",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 _HASH_SEED = 0
+_IDS = "strings or whole numbers"
 _NOT_IDS = (float, np.floating, bytes, type(None), tuple, list, dict, set, np.ndarray)
 _KINDS_OF_INPUT = (
     "a dict of dicts, a dict of lists, a Polars or pandas frame, any object with the Arrow capsule interface, or a "
@@ -34,6 +36,8 @@ _KINDS_OF_INPUT = (
 )
 
 
+@check_arguments
+@guard_reading("the gold", expected=_KINDS_OF_INPUT)
 def as_gold(given: Any, *, relevant_from: float | None = None) -> Gold:
     """Gold from anything in memory.
 
@@ -53,12 +57,15 @@ def as_gold(given: Any, *, relevant_from: float | None = None) -> Gold:
     return gold_from_frame(frame, relevant_from=relevant_from)
 
 
+@check_arguments
 def ordered_gold(lists: Mapping[Any, Iterable[Any]], *, source: str = "gold") -> Gold:
     """Gold from ordered lists, best first: the grade of an item is length + 1 − position."""
-    frame = _frame_of_mapping(lists, GRADE, lambda items: [float(len(items) - i) for i in range(len(items))])
+    with guard_reading(source, expected=f"ids that are {_IDS}"):
+        frame = _frame_of_mapping(lists, GRADE, lambda items: [float(len(items) - i) for i in range(len(items))])
     return gold_from_frame(frame, source=source, ordered=True)
 
 
+@guard_reading("the ranking", expected=_KINDS_OF_INPUT)
 def as_ranking(given: Any) -> Ranking:
     """Ranking from anything in memory.
 
@@ -130,7 +137,7 @@ def ranking_from_frame(
     return Ranking(queries, starts, items, scores, source, ranks_only=SCORE not in frame.columns)
 
 
-def _grouped(query: pl.Series) -> tuple[pl.Series, Ints, NDArray[np.int64] | None]:
+def _grouped(query: pl.Series) -> tuple[pl.Series, Ints, Ints | None]:
     """Distinct queries in order of appearance, CSR starts, and the permutation that groups the rows, if one is needed.
 
     Queries mostly come in blocks, so only the head of each block is looked at as a string.
@@ -175,18 +182,11 @@ def as_ids(column: pl.Series, where: str | None = None) -> pl.Series:
         wide = column.dtype in (pl.UInt64, pl.Int128, pl.UInt128)
         return column.cast(pl.String if wide else pl.Int64)
     if column.dtype.is_float():
-        raise DataError(
-            f"the ids in column {column.name!r} are floating-point numbers",
-            where=where,
-            expected="strings or whole numbers",
-            hint="Missing values turn whole numbers into floats in pandas: drop them or cast the column to string.",
-        )
+        hint = "Missing values turn whole numbers into floats in pandas: drop them or cast the column to string."
+        found = f"the ids in column {column.name!r} are floating-point numbers"
+        raise DataError(found, where=where, expected=_IDS, hint=hint)
     if column.dtype not in (pl.Categorical, pl.Enum, pl.Null):
-        raise DataError(
-            f"the ids in column {column.name!r} are of type {column.dtype}",
-            where=where,
-            expected="strings or whole numbers",
-        )
+        raise DataError(f"the ids in column {column.name!r} are of type {column.dtype}", where=where, expected=_IDS)
     return column.cast(pl.String)
 
 
@@ -217,9 +217,7 @@ def _check_rows(frame: pl.DataFrame, source: str, *, without_item: pl.Series | N
             raise DataError(f"row {row + 1} has no {name}", where=source, expected="an id in every row")
 
 
-def finite_numbers(
-    frame: pl.DataFrame, name: str, source: str, *, rows_before: int | None = None
-) -> NDArray[np.float64]:
+def finite_numbers(frame: pl.DataFrame, name: str, source: str, *, rows_before: int | None = None) -> Floats:
     """A column as 64-bit floats; ``rows_before``: as many of the source's rows came before this part of them."""
     column = frame[name]
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
@@ -253,6 +251,7 @@ def _renamed(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
     return renamed
 
 
+@guard_reading("the frame", expected="columns of numbers and texts")
 def frame_of(given: Any) -> pl.DataFrame:
     """Return a frame of any library as a Polars frame."""
     if isinstance(given, pl.DataFrame):
@@ -317,16 +316,18 @@ def _check_ids(ids: Iterable[Any], kind: str) -> None:
     if not all(issubclass(one, str | int | np.integer) for one in {type(id_) for id_ in ids}):
         for bad in (id_ for id_ in ids if isinstance(id_, _NOT_IDS)):
             hint = "Give scores or grades as {query: {item: number}}." if isinstance(bad, tuple | list) else None
-            raise DataError(f"found the {kind} {bad!r}", expected="ids that are strings or whole numbers", hint=hint)
+            raise DataError(f"found the {kind} {bad!r}", expected=f"ids that are {_IDS}", hint=hint)
 
 
 def _as_floats(values: Iterable[Any]) -> list[float]:
-    held = list(values)
+    held, numbers = list(values), list[float]()
     try:
-        return [float(value) for value in held]
-    except (TypeError, ValueError):
-        bad = next(value for value in held if not isinstance(value, int | float | np.number))
-        raise DataError(f"found the value {bad!r}", expected="a number for every item") from None
+        numbers.extend(map(float, held))
+    except (TypeError, ValueError, OverflowError):
+        bad = held[len(numbers)]
+        shown = shorten(bad) if isinstance(bad, int) else repr(bad)
+        raise DataError(f"found the value {shown}", expected="a number for every item") from None
+    return numbers
 
 
 def _frame_of_array(given: Any) -> pl.DataFrame:

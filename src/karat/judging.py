@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from karat.arguments import check_arguments
 from karat.errors import DataError, UnknownName, UsageError
 from karat.judged import Judged, TieGroups
 from karat.lists import Background, Lists
@@ -23,6 +24,7 @@ from karat.types import ROW_NUMBER, Bools, Floats, Gold, Ints, Ranking, Runs, ga
 __all__ = ["Bench", "DuplicateRule", "Places", "TieRule", "judge"]
 
 
+@check_arguments
 def judge(
     gold: Gold,
     ranking: Ranking,

@@ -6,6 +6,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, get_args
 
+from karat.arguments import check_arguments
 from karat.errors import UnknownName, UsageError
 from karat.evaluation import DEFAULT_MEASURES, resolve_all
 from karat.interactions.attributes import Attributes, facts_of, read_items, read_users
@@ -30,6 +31,7 @@ _UNCUT_DEPTH = 1_000
 """How many are ranked for measures that have no cut-off, as in plans."""
 
 
+@check_arguments
 def held_out(
     log: Any,
     *,
@@ -108,6 +110,7 @@ def _split(
     return split_log(read if items is None else read.with_items(items.ids), kind, **chosen)
 
 
+@check_arguments
 def recommend(
     task: Task,
     model: Any,
@@ -154,6 +157,7 @@ def recommend(
     made = made if isinstance(made, Recommender) else recommender_of(made)
     made.fit(task.train, task.facts, progress)
     name = model if isinstance(model, str) else getattr(model, "__name__", type(model).__name__)
-    found = recommended(made, task, k, cold=cold_users, source=name, progress=progress)
+    few = min(k, max(len(task.log.items), 1))  # deeper lists would be padding
+    found = recommended(made, task, few, cold=cold_users, source=name, progress=progress)
     depth = k if k < int(task.in_catalogue.sum()) else WHOLE
     return replace(found.ranking(task, name), depth=depth, notes=(*task.notes(), *made.notes(), *found.notes()))

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from karat.arguments import check_arguments
 from karat.engines import ENGINES, Params
 from karat.errors import UsageError
 from karat.indexed import Indexed
@@ -17,6 +18,7 @@ from karat.statistics.intervals import Resampling
 __all__ = ["try_index"]
 
 
+@check_arguments
 def try_index(
     corpus: Any,
     queries: Any = None,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from karat.arguments import check_arguments
 from karat.drift.churn import Churn, churn_between
 from karat.drift.circumstances import changes_of
 from karat.drift.moves import ALLOWED, moves_between
@@ -15,6 +16,7 @@ from karat.statistics.comparison import correct
 __all__ = ["drift_between", "systems_in_both"]
 
 
+@check_arguments
 def drift_between(
     new: Saved, old: Saved, *, system: str | None = None, old_system: str | None = None, allowed: float = ALLOWED
 ) -> Drift:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from karat.annotations import Annotations
+from karat.arguments import check_arguments
 from karat.errors import DataError, UnknownName, UsageError
 from karat.formats.attributes import read_attributes
 from karat.vocabulary import Vocabulary
@@ -34,6 +35,7 @@ _MANY = 0.2
 Groups = Mapping[str, str | Sequence[str]]
 
 
+@check_arguments
 def read_annotations(
     given: str | Path,
     groups: Groups | None = None,

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from karat.annotations import Annotations
+from karat.arguments import check_arguments
 from karat.errors import DataError, UnknownName, UsageError
 from karat.predicates import Match, Predicates
 from karat.types import Bools, Gold, gathered
@@ -45,6 +46,7 @@ class KeywordGold:
         return [_skipped_told(skipped)] if skipped else []
 
 
+@check_arguments
 def keyword_gold(
     annotations: Annotations,
     queries: Mapping[str, Iterable[str]] | None = None,

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from karat.arguments import check_arguments
 from karat.formats import read
 from karat.formats.source import Source
 from karat.intake import gold_from_frame
@@ -10,6 +11,7 @@ from karat.types import Gold
 __all__ = ["read_gold"]
 
 
+@check_arguments
 def read_gold(given: str | Path, form: str | None = None, *, relevant_from: float | None = None) -> Gold:
     """Read a gold from a path, or from standard input where it is ``-``."""
     source = Source.open(given)

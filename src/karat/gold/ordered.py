@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from karat.arguments import check_arguments
 from karat.columns import find_id_column
 from karat.errors import DataError
 from karat.formats import format_of, read
@@ -68,6 +69,7 @@ class Ordered:
         return ordered_gold({query: list(map(str, items)) for query, items in self.lists.items()}, source=source)
 
 
+@check_arguments
 def read_ordered(given: str | Path, *, closed: bool | None = None) -> dict[str, Gold]:
     """A gold for each aspect; all violations are reported together.
 

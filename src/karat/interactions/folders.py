@@ -1,5 +1,6 @@
 """Folders as GroupLens ships them (``ml-1m/``): which file holds the log, the items, the users."""
 
+from os.path import isdir
 from pathlib import Path
 
 from karat.errors import DataError
@@ -19,7 +20,7 @@ FILES = {
 
 def file_of(path: str | Path, kind: str) -> str | Path:
     """Return the file itself, or the one in a folder that holds its log, items or users."""
-    if str(path) == "-" or not Path(path).is_dir():
+    if str(path) == "-" or not isdir(path):
         return path
     found = find_beside(path, kind)
     if found is None:
@@ -30,7 +31,7 @@ def file_of(path: str | Path, kind: str) -> str | Path:
 
 def find_beside(path: str | Path, kind: str) -> Path | None:
     """Return the file of log, items or users in a folder, or in that of a file; None where there is none."""
-    folder = Path(path) if Path(path).is_dir() else Path(path).parent
+    folder = Path(path) if isdir(path) else Path(path).parent
     return next((folder / name for name in FILES[kind] if (folder / name).is_file()), None)
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from karat.errors import UnknownName, UsageError
+from karat.errors import UnknownName, UsageError, shorten
 from karat.interactions.log import Log, Pairs
 from karat.interactions.split import WINDOWS, Split, Window
 from karat.lists import Background
@@ -31,6 +31,10 @@ class Facts:
     """What the columns of ``items`` and ``users`` are called."""
 
 
+_MOST = 2**62
+"""So that sums of a few such numbers fit into 64 bits."""
+
+
 @dataclass(frozen=True)
 class Sampled:
     """Candidates drawn instead of the whole catalogue: so many that a user did not take, beside what was held out."""
@@ -40,10 +44,9 @@ class Sampled:
 
     def __post_init__(self) -> None:
         for name, value, least in (("n", self.n, 1), ("seed", self.seed, 0)):
-            if not is_whole(value) or value < least:
-                raise UsageError(
-                    f"{name} of sampled candidates is {value!r}", expected=f"a whole number from {least} on"
-                )
+            if not is_whole(value) or not least <= value < _MOST:
+                expected = f"a whole number from {least} to {_MOST - 1:,}"
+                raise UsageError(f"{name} of sampled candidates is {shorten(value)}", expected=expected)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from karat.arguments import check_arguments
 from karat.plan.execution import Outcome
 from karat.plan.execution import run_plan as run_checked
 from karat.plan.outputs import check_outputs, write_outputs
@@ -10,6 +11,7 @@ from karat.plan.reading import read_plan
 __all__ = ["run_plan"]
 
 
+@check_arguments
 def run_plan(plan: str | Path, *, output: str | Path | None = None) -> Outcome:
     """Carry out a plan file: ``karat.run_plan("karat.toml").report``.
 

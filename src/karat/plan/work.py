@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from os.path import exists
 from pathlib import Path
 from typing import cast, get_args
 
@@ -45,7 +46,8 @@ class Work:
     def __init__(self, checked: Checked, steps: Steps, output: Path | None = None) -> None:
         self.checked = checked
         place = checked.folder if output is None else output
-        self.scratch = str(place.absolute()) if os.access(place if place.exists() else place.parent, os.W_OK) else ""
+        writable = os.access(place if exists(place) else place.parent, os.W_OK)
+        self.scratch = str(place.absolute()) if writable else ""
         self.steps = steps
         self.spaces: dict[str, Hygiene] = {}
         self.fusions: dict[str, dict[str, object]] = {}

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
+from karat.arguments import check_arguments
 from karat.columns import ITEM, QUERY
 from karat.errors import DataError, UnknownName, UsageError
 from karat.hygiene import HUB_K, Hygiene, inspect
@@ -34,6 +35,7 @@ class Space:
     hygiene: Hygiene
 
 
+@check_arguments
 def rank_vectors(
     corpus: Vectors,
     queries: Vectors | None = None,

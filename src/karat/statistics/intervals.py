@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from karat.arguments import check_fields
 from karat.errors import UnknownName, UsageError
 from karat.statistics.distributions import normal_cdf, normal_quantile
 from karat.types import Floats
@@ -29,6 +30,7 @@ class Resampling:
     """``auto``: bca for means, which are skewed; percentile for differences, of which many are zero."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not 0.0 < self.level < 1.0:
             raise UsageError(f"the level is {self.level}", expected="a share between 0 and 1, such as 0.95")
         if not FEWEST_RESAMPLES <= self.resamples <= MOST_RESAMPLES:

@@ -13,9 +13,11 @@ from typing import Any
 
 import polars as pl
 
+from karat.arguments import check_arguments
 from karat.columns import GRADE, ITEM, QUERY
 from karat.errors import DataError, UsageError
 from karat.formats import FORMATS, form_to_write, write, write_table
+from karat.guard import guard_reading
 from karat.intake import gold_from_frame
 from karat.text.features import features_of
 from karat.text.grading import SCHEMA, grade_pairs
@@ -124,6 +126,7 @@ class Labels:
         return place
 
 
+@check_arguments
 def label(
     catalogue: Catalogue, queries: pl.DataFrame, *, synonyms: Synonyms | None = None, own_category: bool = False
 ) -> Labels:
@@ -173,7 +176,8 @@ def _whole(queries: pl.DataFrame) -> pl.DataFrame:
         if name not in queries.columns:
             raise DataError(f"found the columns {', '.join(queries.columns)}", where="queries", expected="id and text")
     present = [pl.col(name) if name in queries.columns else pl.lit(None).alias(name) for name in ("type", "category")]
-    return queries.select("id", "text", *present).cast(pl.String)
+    with guard_reading("queries", expected="columns of texts"):
+        return queries.select("id", "text", *present).cast(pl.String)
 
 
 def _wanted(words: list[str], vocabulary: Vocabulary, known: Synonyms) -> set[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from karat.arguments import check_arguments
 from karat.errors import DataError, UnknownName, UsageError
 from karat.formats import form_to_write, write_table
 from karat.formats.source import Source
@@ -93,6 +94,7 @@ class Catalogue:
         return Corpus(self.ids, texts["text"], tuple(fields), joint, self.source)
 
 
+@check_arguments
 def read_catalogue(given: str | Path, *, id_field: str | None = None) -> Catalogue:
     """A .json, .jsonl, .csv, .tsv or .parquet file of products, a record each.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
+from karat.arguments import check_arguments
 from karat.errors import DataError, UsageError
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors import arrays, tables, tensors
@@ -28,6 +29,7 @@ _READERS: dict[str, Callable[[Source, str | None], Raw]] = {
 VECTOR_SUFFIXES = tuple(_READERS)
 
 
+@check_arguments
 def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None = None) -> Vectors:
     """Read ``FILE`` or ``FILE:KEY``; the key names an array or a column where there are several.
 

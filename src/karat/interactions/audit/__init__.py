@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from karat.arguments import check_arguments
 from karat.errors import DataError, UsageError
 from karat.interactions.attributes import Attributes, read_items
 from karat.interactions.audit.figures import (
@@ -114,6 +115,7 @@ class Audit:
         return {"schema": "karat.audit/1", **form}
 
 
+@check_arguments
 def audit(
     log: Any,
     *,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from karat.arguments import check_arguments
 from karat.errors import DataError, UsageError
 from karat.formats.source import Source
 from karat.intake import frame_of
@@ -25,6 +26,7 @@ __all__ = ["FORMATS", "read_log"]
 _FRAME = "frame"
 
 
+@check_arguments
 def read_log(
     path: Any,
     *,

@@ -10,6 +10,7 @@ from datetime import date
 from numbers import Real
 from typing import Any
 
+from karat.arguments import check_arguments
 from karat.errors import DataError, UsageError
 from karat.interactions.log import Log
 from karat.interactions.reading import read_log
@@ -81,6 +82,7 @@ def split_kind(
     return register
 
 
+@check_arguments
 def split_log(log: Any, kind: str = "temporal", **options: object) -> Split:
     """Split a log: ``temporal`` (by time, 80/10/10), or another of ``SPLITS`` with its options.
 

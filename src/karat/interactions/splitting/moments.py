@@ -14,6 +14,8 @@ __all__ = ["days_in", "read_moment", "written_moment"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS_A_DAY = 86_400
+_MOST_DAYS = 100_000
+"""Longer than any log, and in nanoseconds still a 64-bit integer."""
 _WITHIN = 2**63
 _CALENDAR = re.compile(r"(19|20)\d\d((0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01]))?")
 """A year, or a day without anything between its parts."""
@@ -62,4 +64,6 @@ def days_in(days: float, unit: str) -> int:
     """How long so many days are in the log's unit, at least one."""
     if unit not in PER_SECOND:
         raise UsageError("days, where times are plain numbers", expected="a share of the rows")
+    if not abs(days) < _MOST_DAYS:
+        raise UsageError(f"{days:g} days", expected=f"fewer than {_MOST_DAYS:,}")
     return max(1, round(days * _SECONDS_A_DAY * PER_SECOND[unit]))

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from karat.arguments import check_arguments
 from karat.errors import DataError, UsageError
 from karat.rankers.fusion.normalising import NORMALISATIONS
 from karat.rankers.fusion.pairs import Rows, descending, starts_of
@@ -20,6 +21,7 @@ from karat.types import Bools, Floats, Ints, Ranking, segments_within
 __all__ = ["Aligned", "Listed", "fuse"]
 
 
+@check_arguments
 def fuse(rankings: Sequence[Ranking], fusion: Fusion, source: str = "fusion") -> Ranking:
     """One ranking out of several: all queries and all items that any of them has."""
     return Aligned.of(rankings).fuse(fusion, source)
@@ -74,7 +76,7 @@ class Aligned:
     @classmethod
     def of(cls, rankings: Sequence[Ranking]) -> "Aligned":
         """Match the queries and items of all rankings, and find the rank of each item in each."""
-        if not rankings:
+        if len(rankings) == 0:
             raise UsageError("no ranking to fuse", expected="one or more")
         rows = Rows.of(rankings)
         pair = np.cumsum(rows.is_new) - 1

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from karat.arguments import check_fields
 from karat.errors import UnknownName, UsageError
 from karat.rankers.fusion.normalising import NORMALISATIONS
 from karat.registry import Registry
@@ -66,6 +67,7 @@ class Fusion:
     """How scores are made comparable, within each query of each list; None: as is usual for the method."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         found = METHODS.get(self.method)
         if self.normalise is not None and self.normalise not in NORMALISATIONS:
             raise UnknownName("normalisation", self.normalise, NORMALISATIONS)

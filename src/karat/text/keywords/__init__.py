@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from karat.arguments import check_arguments
 from karat.errors import DataError, UnknownName, UsageError
 from karat.registry import Registry
 from karat.vocabulary import Keyword, Vocabulary
@@ -179,6 +180,7 @@ def make_mapper(vocabulary: Vocabulary, settings: Settings) -> Mapper:
     return MAPPERS.get(settings.method)(vocabulary, settings)
 
 
+@check_arguments
 def map_texts(
     texts: Sequence[str],
     vocabulary: Vocabulary,
