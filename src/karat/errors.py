@@ -182,6 +182,11 @@ class DamagedRun(DataError):  # noqa: N818
         self.file = file.name
         self.fault = fault
 
+    @property
+    def in_archive(self) -> str:
+        """The error without the folder of the archive."""
+        return f"{self.run}/{self.file}: {self.found}" + (f"; expected {self.expected}" if self.expected else "")
+
 
 class EngineLost(DataError):  # noqa: N818
     """An engine cannot be reached any more: to ask it for the next query is of no use."""

@@ -14,11 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.errors import DataError, MissingExtra, UnknownName, UsageError
+from karat.archive import Archive
+from karat.errors import DamagedRun, DataError, MissingExtra, UnknownName, UsageError
 from karat.integrations.flat import clean, flatten
 from karat.integrations.loggable import files_of, form_of
 from karat.integrations.tables import tables_of
 from karat.report import Report
+from tests.archive.made import carried_out, put_small
 from tests.reports.small import HOSTILE, gated, small
 
 ALLOWED = re.compile(r"[\w./ -]{1,250}")
@@ -179,9 +181,13 @@ class TestForms:
         assert json.loads(files["report.json"]) == form
         assert "<!doctype html>" in files["report.html"].lower()[:200]
 
-    def test_an_archived_run_keeps_its_page(self, form: dict[str, Any], tmp_path: Any) -> None:
-        (tmp_path / "report.html").write_text("as it was", encoding="utf-8")
-        assert files_of(SimpleNamespace(form=form, path=tmp_path), form)["report.html"] == "as it was"
+    def test_an_archived_run_keeps_its_page(self, tmp_path: Path) -> None:
+        outcome, origin = carried_out(put_small(tmp_path / "small"))
+        run = Archive(tmp_path / "archive").store(outcome.report, origin, page=lambda form, run: "as it was")
+        assert files_of(run, run.form)["report.html"] == "as it was"
+        (run.path / "report.html").write_text("as it is ", encoding="utf-8")
+        with pytest.raises(DamagedRun, match=r"report\.html"):
+            files_of(run, run.form)
 
 
 class TestTables:

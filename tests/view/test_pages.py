@@ -98,7 +98,8 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     archive = Archive(tmp_path / ".karat")
     (archive.path / "runs" / "20260101T000000Z-broken-00000000").mkdir(parents=True)
     with served(Shelf(archive)) as server:
-        assert "1 cannot be read" in get(server, "/").text
+        page = get(server, "/").text
+        assert 'id="damaged"' in page and "20260101T000000Z-broken-00000000" in page
 
 
 def test_a_run_whose_files_are_gone_is_told(tmp_path: Path) -> None:

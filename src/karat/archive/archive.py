@@ -75,19 +75,24 @@ class Archive:
         """By name, unique beginning, hash, path, ``latest``, ``latest:PLAN``, ``baseline`` or ``baseline:PLAN``."""
         with suppress(UnknownName):
             return self.named(text)  # a whole name needs no look at the others; one that cannot be read says so
+        if text and not any(run.name.startswith(text) for run in self.runs()):
+            for damaged in self.damaged:
+                if damaged.name.startswith(text):
+                    raise damaged.error
         try:
             found = find_run(text, self.runs(), self.baseline)
         except KaratError as error:
             error.where = error.where or str(self.path)
             raise
-        if text.partition(":")[0] == "latest":
-            self._check_that_none_is_later(found)
+        word, _, plan = text.partition(":")
+        if word == "latest":
+            self._check_that_none_is_later(found, plan)
         return found
 
-    def _check_that_none_is_later(self, run: Run) -> None:
+    def _check_that_none_is_later(self, run: Run, plan: str) -> None:
         """Nobody must be shown an older run as the latest, because the latest cannot be read."""
         for one in self.damaged:
-            if one.name > run.name:
+            if one.name > run.name and (not plan or f"-{plain(plan)}-" in one.name):
                 raise DataError(
                     f"a later run cannot be read: {one.error}",
                     where=str(self.path),
@@ -206,6 +211,23 @@ class Archive:
                     with suppress(FileNotFoundError):
                         put_away(self.path, run.path)
                         gone.append(run)
+        except OSError as error:
+            raise told(error, self.path) from error
+        return gone
+
+    def prunable_damaged(self) -> list[Damaged]:
+        """The damaged runs that ``prune_damaged`` would remove: never a baseline, nor a run of a later version."""
+        baselines = set(self.baselines.values())
+        return [one for one in self.damaged if one.is_removable and one.name not in baselines]
+
+    def prune_damaged(self) -> list[str]:
+        """Remove the damaged runs; of a link to a folder only the link. Returns their names."""
+        gone: list[str] = []
+        try:
+            for one in self.prunable_damaged():
+                with locked(self.path), suppress(FileNotFoundError):
+                    put_away(self.path, one.path)
+                    gone.append(one.name)
         except OSError as error:
             raise told(error, self.path) from error
         return gone

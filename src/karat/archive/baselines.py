@@ -2,31 +2,46 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from json import loads
+from functools import cache
 from pathlib import Path
 
+from pydantic_core import SchemaValidator, core_schema
+
 from karat.archive.durable import as_bytes, locked, replace_file, told
+from karat.archive.files import read_small, reason_of
 from karat.archive.storing import make_archive
 from karat.errors import DataError
+from karat.json_types import TEXT, check_json, parse_json, record, table
 
 __all__ = ["baselines_in", "set_baseline", "unset_baseline"]
 
 _FILE = "baselines.json"
 _SCHEMA = "karat.baselines/1"
+_MOST_BYTES = 10_000_000
+_HINT = "Remove the file to unset all baselines."
 
 
 def baselines_in(archive: Path) -> dict[str, str]:
     """By plan, the name of its run."""
     path = archive / _FILE
     try:
-        form = loads(path.read_bytes())
+        octets = read_small(path, _MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (OSError, ValueError) as error:
-        raise DataError(f"cannot read the baselines: {error}", where=str(path)) from error
-    if not isinstance(form, dict) or form.get("schema") != _SCHEMA or not isinstance(form.get("baselines"), dict):
-        raise DataError("these are no baselines of karat", where=str(path), expected=f"the schema {_SCHEMA}")
-    return {str(plan): str(run) for plan, run in form["baselines"].items()}
+    except OSError as error:
+        raise DataError(f"cannot read the baselines: {reason_of(error)}", where=str(path), hint=_HINT) from error
+    try:
+        form = parse_json(octets, str(path))
+        check_json(_validator(), form, str(path), f"the schema {_SCHEMA}")
+    except DataError as error:
+        error.hint = _HINT
+        raise
+    return dict(form["baselines"])
+
+
+@cache
+def _validator() -> SchemaValidator:
+    return SchemaValidator(record({"schema": core_schema.literal_schema([_SCHEMA]), "baselines": table(TEXT)}))
 
 
 def set_baseline(archive: Path, plan: str, run: str) -> None:

@@ -73,7 +73,7 @@ def replace_file(path: Path, octets: bytes, *, durable: bool = True) -> None:
 @contextmanager
 def locked(archive: Path) -> Iterator[None]:
     """One at a time, for the short moments in which the archive itself changes. A killed holder gives way at once."""
-    handle = os.open(archive / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    handle = os.open(archive / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
         if fcntl is not None:
             with suppress(OSError):  # a file system without locks: the moments are short

@@ -32,7 +32,8 @@ class Damaged:
     @property
     def reason(self) -> str:
         """One line."""
-        return str(self.error).partition("\n")[0]
+        error = self.error
+        return f"{error.file}: {error.fault}" if isinstance(error, DamagedRun) else error.found
 
     @property
     def is_removable(self) -> bool:

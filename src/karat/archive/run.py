@@ -112,6 +112,14 @@ class Run:
             raise DamagedRun(path, "the manifest does not list this file")
         return read_file(path, self.manifest["files"][name])
 
+    def check(self, name: str) -> Path:
+        """Return the path of one of its files, after a check that it is as it was stored."""
+        path = self.path / name
+        if name not in self.manifest["files"]:
+            raise DamagedRun(path, "the manifest does not list this file")
+        check_file(path, self.manifest["files"][name])
+        return path
+
     @property
     def files(self) -> dict[str, int]:
         """The names of its files, and how many bytes each has."""

@@ -4,21 +4,24 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from json import loads
 from pathlib import Path
 from secrets import token_hex
 from time import monotonic
 from typing import Any
 
 from karat.archive.durable import as_bytes, replace_file
+from karat.archive.files import read_small
 from karat.archive.naming import to_text
 from karat.archive.processes import is_alive, started_at
+from karat.errors import DataError
+from karat.json_types import parse_json
 
 __all__ = ["RUNNING", "running_in", "telling"]
 
 RUNNING = "running"
 SCHEMA = "karat.running/1"
 _SECONDS_BETWEEN = 0.25
+_MOST_BYTES = 1_000_000
 Steps = Callable[[str, int, int], None]
 
 
@@ -92,10 +95,10 @@ def _read(archive: Path) -> Iterator[tuple[Path, dict[str, Any] | None]]:
                     yield path, None
                 continue
             try:
-                form = loads(path.read_bytes())
+                form = parse_json(read_small(path, _MOST_BYTES), str(path))
             except FileNotFoundError:
                 continue
-            except (OSError, ValueError):
+            except (OSError, DataError):
                 form = {}
             known = isinstance(form, dict) and is_alive(process, form.get("process_started"))
             yield path, form if known and form else None

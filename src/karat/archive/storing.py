@@ -106,8 +106,17 @@ def remove_leftovers(archive: Path) -> list[Path]:
     """To be called while the archive is locked: a folder that was only just made may not yet be held."""
     found = leftovers(archive)
     for path in found:
-        rmtree(path, ignore_errors=True)
+        _remove(path)
     return found
+
+
+def _remove(path: Path) -> None:
+    """Remove a folder; of a link to one only the link."""
+    if path.is_symlink() or not path.is_dir():
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+    else:
+        rmtree(path, ignore_errors=True)
 
 
 def put_away(archive: Path, run: Path) -> None:
@@ -115,4 +124,4 @@ def put_away(archive: Path, run: Path) -> None:
     gone = archive / RUNS / f".{run.name}.{os.getpid()}-{token_hex(4)}.gone"
     run.rename(gone)
     sync_folder(archive / RUNS)
-    rmtree(gone, ignore_errors=True)
+    _remove(gone)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import exists, looks_like_path, warn
+from karat.cli.common import exists, looks_like_path, say, warn
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ __all__ = [
     "archive_at",
     "check_there",
     "find_run",
+    "known_baselines",
     "measures_meant",
     "plan_meant",
     "report_of",
@@ -58,9 +59,21 @@ def check_there(archive: "Archive", runs: "Sequence[Run]") -> None:
 
 def tell_troubles(archive: "Archive", *, quiet: bool) -> None:
     """Warn of what stands among the runs and cannot be read."""
-    troubles = archive.troubles
-    more = [f"{len(troubles) - _SHOWN:,} more runs cannot be read"] if len(troubles) > _SHOWN else []
-    warn([*(f"a run is left out: {text}" for text in troubles[:_SHOWN]), *more], quiet=quiet)
+    damaged = archive.damaged
+    more = [f"{len(damaged) - _SHOWN:,} more runs cannot be read"] if len(damaged) > _SHOWN else []
+    told = [f"a run is left out: {one.name} is damaged: {one.reason}" for one in damaged[:_SHOWN]]
+    warn([*told, *more], quiet=quiet)
+    if any(one.is_removable for one in damaged):
+        say("karat prune --damaged removes damaged runs", quiet=quiet)
+
+
+def known_baselines(archive: "Archive", *, quiet: bool) -> dict[str, str]:
+    """By plan, the name of its baseline; where these cannot be read, none, with a warning."""
+    try:
+        return archive.baselines
+    except DataError as error:
+        warn([str(error)], quiet=quiet)
+        return {}
 
 
 def plan_meant(runs: "Sequence[Run]", given: str | None) -> str:

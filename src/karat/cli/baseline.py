@@ -1,12 +1,15 @@
 """karat baseline: which run others are held against; set by a person, never by itself."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from karat.cli.archived import ArchiveOption, archive_at, plan_meant
 from karat.cli.common import QuietOption, say
 from karat.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from karat.archive import Archive
 
 __all__ = ["add_to"]
 
@@ -59,7 +62,14 @@ def baseline_command(
         print(dumps(kept.baselines, indent=2, ensure_ascii=False))
     elif action == "show":
         for plan, name in kept.baselines.items():
-            gone = "" if kept.baseline(plan) is not None else " (not there any more)"
-            print(f"{plan}: {name}{gone}")
+            print(f"{plan}: {name}{_state(kept, plan)}")
         if not kept.baselines:
             say("No baseline is set: karat baseline set RUN sets one", quiet=quiet)
+
+
+def _state(archive: "Archive", plan: str) -> str:
+    """What keeps a baseline from being used."""
+    try:
+        return "" if archive.baseline(plan) is not None else " (not there any more)"
+    except DataError as error:
+        return f" ({error.found})"

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.archived import ArchiveOption, archive_at, measures_meant
+from karat.cli.archived import ArchiveOption, archive_at, known_baselines, measures_meant, tell_troubles
 from karat.cli.common import QuietOption, say, split_measures, unless_unread
 from karat.cli.options import MeasuresOption
 from karat.errors import DataError
@@ -61,7 +61,9 @@ def diff_command(
         else:
             from karat.cli.diff_tables import print_compared
 
-            print_compared(compared, kept.baselines)
+            print_compared(compared, known_baselines(kept, quiet=quiet))
+    if second is None:
+        tell_troubles(kept, quiet=quiet)
     if not as_json:
         say(f"Next: karat show {after.name}, or karat view", quiet=quiet)
 

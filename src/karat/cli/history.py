@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.archived import ArchiveOption, archive_at, check_there, measures_meant, plan_meant, tell_troubles
+from karat.cli.archived import (
+    ArchiveOption,
+    archive_at,
+    check_there,
+    known_baselines,
+    measures_meant,
+    plan_meant,
+    tell_troubles,
+)
 from karat.cli.common import QuietOption, check_folder, say, split_measures, unless_unread
 from karat.cli.options import MeasuresOption
 from karat.errors import UsageError
@@ -58,13 +66,13 @@ def history_command(
     check_there(kept, runs)
     name = plan_meant(runs, plan)
     held = [run for run in runs if run.plan == name]
-    history = _history(held, last, measures, system or [], kept.baselines.get(name))
+    history = _history(held, last, measures, system or [], known_baselines(kept, quiet=quiet).get(name))
     _write(history, output or [])
     with unless_unread():
         if as_json:
             from karat.cli.history_tables import history_to_json
 
-            print(history_to_json(history), end="")
+            print(history_to_json(history, kept.damaged), end="")
         else:
             from karat.cli.history_tables import print_history
 

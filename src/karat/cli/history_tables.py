@@ -10,6 +10,7 @@ from textwrap import wrap
 from typing import Literal
 
 from karat.archive.history import Point, Series, Stepped
+from karat.archive.listing import Damaged
 from karat.archive.naming import HASH_SHOWN, shown_time
 from karat.archive.run import Run
 from karat.reports.console import console, print_table, verdict_style
@@ -167,7 +168,8 @@ def chart_lines(series: Series, steps: Sequence[Stepped], width: int) -> list[st
     return lines if len(points) == len(series.points) else [f"(the last {len(points)} runs)", *lines]
 
 
-def history_to_json(history: History) -> str:
+def history_to_json(history: History, damaged: Sequence[Damaged] = ()) -> str:
+    """Return all that is known as JSON, with the runs of the archive that cannot be read."""
     form = {
         "schema": _SCHEMA,
         "plan": history.plan,
@@ -182,6 +184,7 @@ def history_to_json(history: History) -> str:
             }
             for run in history.runs
         ],
+        "damaged": [{"run": one.name, "reason": one.reason} for one in damaged],
         "series": [one.as_json() | {"steps": [step.as_json() for step in steps]} for one, steps in history.series],
     }
     return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -21,6 +21,7 @@ _EPILOG = (
     "  karat prune --keep 50 --dry-run\n\n"
     "  karat prune --older-than 90d --yes\n\n"
     "  karat prune --plan movies --keep 10 --older-than 30d\n\n"
+    "  karat prune --damaged --yes\n\n"
     "With both, only runs go that are beyond the last N of their plan and old enough. The baseline of a plan and its "
     "last run always stay. With neither, only what killed writers left behind is removed."
 )
@@ -40,6 +41,9 @@ def prune_command(
         str | None, typer.Option("--older-than", metavar="AGE", help="Only runs older than this: 12h, 30d, 8w.")
     ] = None,
     plan: Annotated[str | None, typer.Option("--plan", metavar="NAME", help="Only runs of this plan.")] = None,
+    damaged: Annotated[
+        bool, typer.Option("--damaged", help="Also runs that are damaged, whatever their plan and age.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     archive: ArchiveOption = None,
@@ -50,21 +54,24 @@ def prune_command(
     age = None if older_than is None else _age(older_than)
     kept = archive_at(archive)
     chosen = kept.prunable(keep=keep, older_than=age, plan=plan)
+    broken = kept.prunable_damaged() if damaged else []
     left = kept.leftovers()
     if not as_json:
-        _tell(kept, chosen, len(left), asked=keep is not None or age is not None)
-    if dry_run:
-        gone = chosen
-    else:
-        if chosen and not yes and not _agreed(len(chosen)):
+        for one in broken:
+            print(f"{one.name}  damaged: {one.reason}")
+        _tell(kept, chosen, len(left), asked=keep is not None or age is not None or damaged)
+    gone = [*(run.name for run in chosen), *(one.name for one in broken)]
+    if not dry_run:
+        if gone and not yes and not _agreed(len(gone)):
             raise typer.Exit(1)
-        gone = kept.prune(keep=keep, older_than=age, plan=plan)
+        gone = [run.name for run in kept.prune(keep=keep, older_than=age, plan=plan)]
+        gone += kept.prune_damaged() if damaged else []
         if not as_json and (gone or left):
             say(_done(gone, len(left)), quiet=quiet)
     if as_json:
         from json import dumps
 
-        print(dumps({"runs": [run.name for run in gone], "leftovers": len(left), "dry_run": dry_run}, indent=2))
+        print(dumps({"runs": gone, "leftovers": len(left), "dry_run": dry_run}, indent=2))
     tell_troubles(kept, quiet=quiet)
 
 
@@ -104,7 +111,7 @@ def _agreed(n: int) -> bool:
     return answer.strip().lower() in ("y", "yes")
 
 
-def _done(gone: "list[Run]", left: int) -> str:
+def _done(gone: list[str], left: int) -> str:
     from karat.wording import count
 
     told = [count(len(gone), "run", "runs")] if gone else []

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.archived import ArchiveOption, archive_at
+from karat.cli.archived import ArchiveOption, archive_at, known_baselines
 from karat.cli.common import QuietOption, check_folder, say, unless_unread, warn
 from karat.errors import DataError, UsageError
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["RunArgument", "add_to"]
 
 _SUFFIXES = (".html", ".md", ".json")
+_PAGE = "report.html"
 _QUICKLY_READ = 100_000_000
 """Bytes of a run whose files are checked against their hashes before it is shown."""
 _EPILOG = (
@@ -77,7 +78,8 @@ def show_command(
         else:
             from karat.cli.show_tables import print_run
 
-            print_run(found, is_baseline=kept.baselines.get(found.plan) == found.name)
+            baselines = known_baselines(kept, quiet=quiet)
+            print_run(found, is_baseline=baselines.get(found.plan) == found.name)
     if output or drawn:
         say(f"Wrote {', '.join(map(str, [*(output or ()), *drawn]))}", quiet=quiet)
     elif not (html or pr or as_json):
@@ -92,10 +94,9 @@ def _draw(run: "Run", folder: Path) -> list[Path]:
 
 def page_path(run: "Run") -> Path:
     """Where its HTML report is."""
-    path = run.file("report.html")
-    if path is None or not path.is_file():
+    if run.file(_PAGE) is None:
         raise DataError("it was kept without an HTML report", where=str(run.path), hint="-o report.html makes one.")
-    return path
+    return run.check(_PAGE)
 
 
 def _check_outputs(paths: list[Path]) -> None:
@@ -126,9 +127,8 @@ def _content(run: "Run", suffix: str) -> str | bytes:
         from karat.reports.pull_request import summary_of
 
         return summary_of(run.form, names=names_kept(run))
-    page = run.file("report.html")
-    if page is not None and page.is_file():
-        return page.read_bytes()
+    if run.file(_PAGE) is not None:
+        return run.read(_PAGE)
     from karat.cli.show_page import page_from
 
     return page_from(run)

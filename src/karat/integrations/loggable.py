@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from json import dumps
-from pathlib import Path
 from typing import Any
 
+from karat.archive.run import PAGE, Run
 from karat.errors import DataError
 from karat.gates import Gate
 from karat.report import SCHEMA, Report
@@ -54,7 +54,6 @@ def _page(given: Any, form: Form) -> str:
     """The page that a run was archived with; else one made now, without the queries where they are not at hand."""
     if isinstance(given, Report):
         return page_of(form, Details.of(given))
-    folder = getattr(given, "path", None)
-    if isinstance(folder, Path) and (folder / "report.html").is_file():
-        return (folder / "report.html").read_text(encoding="utf-8")
+    if isinstance(given, Run) and given.file(PAGE) is not None:
+        return given.read(PAGE).decode("utf-8", "replace")
     return page_of(form, None)

@@ -75,7 +75,7 @@ def list_context(shelf: Shelf, request: Request) -> dict[str, Any]:
         "pages": pages,
         "earlier": f"/?{urlencode([*held, ('page', page + 1)])}" if page < pages else None,
         "later": f"/?{urlencode([*held, ('page', page - 1)])}" if page > 1 else None,
-        "troubles": shelf.troubles,
+        "damaged": shelf.damaged(),
         "fingerprint": fingerprint_of(runs, baselines),
         "archive": str(shelf.archive.path),
     }

@@ -11,6 +11,8 @@ _LINE = re.compile(rb"^([A-Z]{1,20}) (/[\x21-\x7e]*) HTTP/1\.[01]\r?\n$")
 _MOST_PARAMETERS = 32
 _LONGEST_PARAMETER = 20_000
 _OWN = ("same-origin", "none")
+_NEEDLESS = re.compile("%(?:2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])", re.IGNORECASE)
+"""A letter, digit, ``-``, ``.``, ``_`` or ``~`` that is percent-encoded: no browser and no page of ours does so."""
 
 
 class Refused(Exception):  # noqa: N818 - reads as what it says
@@ -27,6 +29,11 @@ class Request:
 
     parts: tuple[str, ...]
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def is_of_script(self) -> bool:
+        """Whether only a script of our own pages asks for it."""
+        return self.parts[0] == "api"
 
     def text(self, name: str, otherwise: str = "") -> str:
         """A parameter that stands once."""
@@ -68,6 +75,8 @@ def check_request_line(line: bytes) -> str:
 def request_of(target: str) -> Request:
     """``/run/a%20b?x=1`` → its parts and parameters. A slash that is encoded stays within its part."""
     path, _, query = target.partition("?")
+    if _NEEDLESS.search(path):  # two spellings of an address: one of them would pass a check by the other
+        raise Refused(404, "there is nothing at this address")
     try:
         parts = tuple(unquote(part, errors="strict") for part in path[1:].split("/"))
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS)

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any
 
 from karat._version import __version__
-from karat.errors import KaratError, UnknownName
+from karat.errors import DamagedRun, KaratError, UnknownName
 from karat.view.requests import Refused, Request, allowed_hosts, check_origin, check_request_line, request_of
 from karat.view.responses import HEADERS, Response, trouble
 
@@ -97,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = f"karat/{__version__}"
     sys_version = ""
-    target = "/"
+    asked = Request(("",))
     refused = False
 
     def setup(self) -> None:
@@ -116,11 +116,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def parse_request(self) -> bool:
         """Only what a browser would send, by a name of this machine."""
-        self.command, self.request_version = "", "HTTP/1.1"
+        self.command, self.request_version, self.asked = "", "HTTP/1.1", Request(("",))
         try:
-            self.target = check_request_line(self.raw_requestline)
+            target = check_request_line(self.raw_requestline)
             if not super().parse_request():
                 return False
+            self.asked = request_of(target)
             self._check_headers()
         except Refused as refused:
             self._refuse(refused.status, str(refused))
@@ -141,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(421, "this server answers to the name of this machine only")
         if get("Transfer-Encoding") or any(length.strip() != "0" for length in get("Content-Length", [])):
             raise Refused(413, "nothing can be sent here")
-        if self.target.startswith("/api/"):
+        if self.asked.is_of_script:
             check_origin(self.server.hosts, get("Origin", []), get("Sec-Fetch-Site", []))
 
     def do_GET(self) -> None:
@@ -152,15 +153,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> Response:
         """What goes wrong is told without a word of the machine that it went wrong on."""
-        to_script = self.target.startswith("/api/")
+        to_script = self.asked.is_of_script
         try:
-            return self.server.answer(request_of(self.target))
+            return self.server.answer(self.asked)
         except Refused as refused:
             return trouble(refused.status, str(refused), to_script=to_script)
+        except DamagedRun as error:
+            return trouble(400, error.in_archive, to_script=to_script)
         except KaratError as error:
             status = 404 if isinstance(error, UnknownName) else 400
             return trouble(status, str(error), to_script=to_script)
-        except Exception:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # Polars' PanicException is not an Exception
             return trouble(500, "karat failed to answer; this is a bug", to_script=to_script)
 
     def _send(self, response: Response) -> None:
@@ -185,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection, self.refused = True, True
         self.request_version = "HTTP/1.1"
         with suppress(OSError):
-            self._send(trouble(status, why, to_script=self.target.startswith("/api/")))
+            self._send(trouble(status, why, to_script=self.asked.is_of_script))
 
     def finish(self) -> None:
         """One who is still sending gets to read the answer before the connection ends."""

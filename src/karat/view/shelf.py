@@ -1,12 +1,13 @@
 """The runs that can be looked at: those of the archive and those named from elsewhere. Nothing is written."""
 
 from collections.abc import Sequence
-from threading import Lock
+from contextlib import suppress
 from typing import Any
 
 from karat.archive import Archive, Run
 from karat.archive.naming import order_of
 from karat.archive.storing import RUNS
+from karat.errors import DataError
 from karat.view.opened import Opened
 from karat.view.recent import Recent
 from karat.view.requests import Refused
@@ -24,18 +25,19 @@ class Shelf:
         home = (archive.path / RUNS).resolve()
         self._beside = {run.name: run for run in beside if run.path.resolve().parent != home}
         self._opened: Recent[str, Opened] = Recent(_KEPT_OPEN)
-        self._lock = Lock()
 
     def runs(self) -> list[Run]:
         """Oldest first."""
-        with self._lock:
-            own = self.archive.runs()
+        own = self.archive.runs()
         names = {run.name for run in own}
         beside = [run for run in self._beside.values() if run.name not in names]
         return sorted((*own, *beside), key=lambda run: order_of(run.time, run.name)) if beside else own
 
     def run(self, name: str) -> Run:
         found = next((run for run in self.runs() if run.name == name), None)
+        for damaged in self.archive.damaged if found is None else ():
+            if damaged.name == name:
+                raise damaged.error
         if found is None:
             raise Refused(404, "there is no such run here; it may have been pruned")
         return found
@@ -46,13 +48,19 @@ class Shelf:
         return self._opened.get(str(run.path), lambda: Opened(run))
 
     def baselines(self) -> dict[str, str]:
-        """By plan, the name of its run."""
-        return self.archive.baselines
+        """By plan, the name of its run; none where these cannot be read."""
+        with suppress(DataError):
+            return self.archive.baselines
+        return {}
 
     def running(self) -> list[dict[str, Any]]:
         return self.archive.running()
 
-    @property
-    def troubles(self) -> list[str]:
-        with self._lock:
-            return self.archive.troubles
+    def damaged(self) -> list[tuple[str, str]]:
+        """By name, what cannot be read, with the reason in one line."""
+        found = [(one.name, one.reason) for one in self.archive.damaged]
+        try:
+            self.archive.baselines  # noqa: B018
+        except DataError as error:
+            found.append(("baselines.json", error.found))
+        return found
