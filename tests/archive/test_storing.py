@@ -1,6 +1,7 @@
 """A run holds all of its report, and gives it back."""
 
 import json
+import tomllib
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -27,7 +28,7 @@ def test_the_files_of_a_run(archive: Archive, run: Run) -> None:
     assert set(run.files) == names - {"manifest.json"} and run.bytes == sum(run.files.values())
     assert (archive.path / ".gitignore").read_text() == "*\n"
     assert not [path for path in (archive.path / "runs").iterdir() if path.name.startswith(".")]
-    assert (run.path / "plan.toml").read_text() == PLAN
+    assert tomllib.loads((run.path / "plan.toml").read_text()) == tomllib.loads(PLAN)
 
 
 def test_the_manifest_tells_where_it_comes_from(run: Run, made: Made) -> None:

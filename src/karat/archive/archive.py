@@ -238,7 +238,7 @@ def form_of(report: "Report", gate: "Gate | None", origin: Origin) -> dict[str, 
     form = report.as_json()
     if gate is not None:
         form["gate"] = gate.as_json() | {"report": origin.file or origin.name}
-    return form
+    return origin.shorten(form)
 
 
 def _check_name(name: str) -> None:

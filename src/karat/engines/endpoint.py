@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
-from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import polars as pl
@@ -24,6 +23,7 @@ from karat.engines.asking.answers import Reading
 from karat.engines.asking.functions import Function, find_function
 from karat.engines.asking.templates import json_template, url_template
 from karat.errors import DataError, UsageError
+from karat.masking import Masker, forms_of, mask_settings, read_variable
 from karat.neighbours import Neighbours, Progress
 from karat.types import Floats, Ints, Matrix
 
@@ -56,9 +56,12 @@ class Endpoint(Engine):
         "id": Param("id", "the path to the id in a result: _id"),
         "score": Param("", "the path to the score in a result; -distance where less is better; empty: by order"),
         "text": Param(False, "whether the function wants texts; of a url the places to fill tell"),
-        "params": Param("", "a JSON object, merged into the body (of GET into the query) or given to the function"),
+        "params": Param(
+            "",
+            "a JSON object, merged into the body (GET: the query) or given to the function; env:NAME reads a variable",
+        ),
         "unknown": Param("error", "ids that are not of the corpus: an error, or left out", choices=("error", "skip")),
-        "timeout": Param(10.0, "seconds until a request counts as failed", least=0.001),
+        "timeout": Param(10.0, "seconds for a whole request, from connecting to the last byte", least=0.001),
         "retries": Param(0, "how often to ask again after no answer or a status of 429, 502, 503 or 504", least=0),
     }
     answers_singly = True
@@ -71,9 +74,9 @@ class Endpoint(Engine):
         self._askers: list[Asker] = [self._asker]
         """Its own, and those of engines for other threads, which are closed with it."""
         self.takes_texts = self._asker.takes_texts
-        self.settings["url"] = _without_values(str(self.settings["url"]))
+        self.settings = mask_settings(self.settings)
         results, name, score = (str(self.settings[key]) for key in ("results", "id", "score"))
-        self._reading = Reading(results, name, score, self._asker.shown)
+        self._reading = Reading(results, name, score, self._asker.shown, self._asker.clean)
         self._rows: dict[str, int] = {}
         self._attributes: pl.DataFrame | None = None
 
@@ -145,7 +148,8 @@ class Endpoint(Engine):
         hits = self._reading.hits(self._asker.ask(query, k, only))
         unknown = [name for name in hits.ids if name not in self._rows]
         if unknown and self.settings["unknown"] == "error":
-            shown = ", ".join(unknown[:_LISTED]) + (" …" if len(unknown) > _LISTED else "")
+            named = [self._asker.clean(name) for name in unknown[:_LISTED]]
+            shown = ", ".join(named) + (" …" if len(unknown) > _LISTED else "")
             raise DataError(
                 f"found ids that are not of the corpus: {shown}",
                 where=self._asker.shown,
@@ -169,6 +173,10 @@ def _asker(settings: Params, counts: Counts) -> Asker:
         found = "both url and call are given" if url else "neither url nor call is given"
         raise UsageError(found, expected='url = "http://…" or call = "module:function"')
     params = _object(str(settings["params"]))
+    params = {
+        name: read_variable(value, f"the parameter {name}") if isinstance(value, str) else value
+        for name, value in params.items()
+    }
     if not call:
         return _web(url, settings, params, counts)
     for name in ("body", "headers"):
@@ -193,8 +201,11 @@ def _web(url: str, settings: Params, params: Mapping[str, Any], counts: Counts) 
         raise UsageError(f"{found} in the url and the body", where=address.shown, expected="one of them")
     secret = dict(_headers(str(settings["headers"])))
     headers = _OWN_HEADERS | {name: f"{scheme} {value}".strip() for name, (scheme, value) in secret.items()}
+    masker = Masker()
+    masker.json(params)
+    masker.settings({name: settings[name] for name in ("url", "params", "body")})
     return Web(
-        address, target, body, headers, [value for _, value in secret.values()],
+        address, target, body, headers, forms_of([*masker.secrets, *(value for _, value in secret.values())]),
         timeout=float(settings["timeout"]), retries=int(settings["retries"]), counts=counts,
     )  # fmt: skip
 
@@ -211,12 +222,12 @@ def _object(text: str) -> dict[str, Any]:
 
 def _headers(text: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """Of each header its scheme and what the environment holds for it; that is never shown."""
-    for part in filter(None, (one.strip() for one in text.split(","))):
+    parts = filter(None, (part.strip() for part in text.split(",")))
+    for number, part in enumerate(parts, 1):
         match = _HEADER.fullmatch(part)
-        if match is None:
-            name = part.partition("=")[0].strip()
+        if match is None:  # what stands before a = may be the end of a secret with a comma in it
             raise UsageError(
-                f"the header {name} is not from the environment" if "=" in part else "a header has no name",
+                f"header {number} is not from the environment",
                 expected="NAME=env:VARIABLE, or NAME=Bearer env:VARIABLE",
             )
         name, scheme, variable = match.groups()
@@ -226,11 +237,3 @@ def _headers(text: str) -> Iterator[tuple[str, tuple[str, str]]]:
         if not (value.isascii() and value.isprintable()):
             raise UsageError(f"what {variable} holds is no text for a header", expected="a line of ASCII")
         yield name, (scheme or "", value)
-
-
-def _without_values(url: str) -> str:
-    """For the record: of the query only what is filled in, as the rest may be a secret."""
-    parts = urlsplit(url)
-    pairs = parse_qsl(parts.query, keep_blank_values=True)
-    shown = "&".join(f"{name}={value if '{' in value else '…'}" for name, value in pairs)
-    return parts._replace(query=shown, fragment="").geturl()

@@ -15,6 +15,7 @@ from karat.blocks import cut_rows
 from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, aligned_rows, no_progress, settled
 from karat.engines.arrays import column_of, columns_of, made_ready, singles
 from karat.errors import DataError, MissingExtra, UsageError
+from karat.masking import Masker, forms_of, redact
 from karat.neighbours import Neighbours, Progress
 from karat.similarity import Singles
 from karat.types import Matrix
@@ -22,6 +23,7 @@ from karat.types import Matrix
 __all__ = ["Qdrant"]
 
 _LOCAL = ":memory:"
+_LONGEST_SHOWN = 300
 _NUMBERS_AT_ONCE = 1 << 18
 _QUERIES_AT_ONCE = 64
 _SMALLEST_INDEXED, _SMALLEST_BY_GRAPH = 1, 10
@@ -48,7 +50,7 @@ class Qdrant(Engine):
     libraries = ("qdrant_client",)
     opens: ClassVar = {
         "url": Param("http://localhost:6333", f"where the server is; {_LOCAL}: the client's own brute force"),
-        "api_key": Param("", "the name of the environment variable that holds the key"),
+        "api_key": Param("", "the environment variable that holds the key: env:NAME, or NAME"),
         "prefix": Param("karat", "how the names of its collections begin"),
         "timeout": Param(60, "seconds that an answer may take", least=1),
     }
@@ -65,6 +67,9 @@ class Qdrant(Engine):
         self._library = _client()
         self._models = self._library.models
         self._url = str(self.settings["url"])
+        self._shown = _LOCAL
+        self._forms: tuple[str, ...] = ()
+        """The secrets that a server may repeat."""
         self._connection: Any = self._connected()
         self._server: str | None = None
         self._name: str | None = None
@@ -75,10 +80,15 @@ class Qdrant(Engine):
     def _connected(self) -> Any:
         if self._is_local:
             return self._library.QdrantClient(_LOCAL)
-        name = str(self.settings["api_key"])
-        if name and name not in os.environ:
-            raise UsageError(f"the environment has no variable {name}", expected="one that holds qdrant's key")
+        name = str(self.settings["api_key"]).removeprefix("env:")
+        if name and name not in os.environ:  # it is not repeated: it may be the key itself
+            expected = "the name of an environment variable that holds qdrant's key"
+            raise UsageError("api_key names no environment variable that is set", expected=expected)
         headers = {"api-key": os.environ[name]} if name else None
+        masker = Masker()
+        self._shown = masker.url(self._url)
+        self._forms = forms_of([*masker.secrets, *(headers or {}).values()])
+        self.settings["url"] = self._shown
         with self._asking():
             return self._library.QdrantClient(
                 url=self._url, timeout=int(self.settings["timeout"]), headers=headers, check_compatibility=False
@@ -96,14 +106,19 @@ class Qdrant(Engine):
         try:
             yield
         except ResponseHandlingException as error:
+            said = self._clean(str(error.source or error))
             raise DataError(
-                f"qdrant does not answer: {error.source or error}", where=self._url, expected="a server that runs"
-            ) from error
+                f"qdrant does not answer: {said}", where=self._shown, expected="a server that runs"
+            ) from None
         except UnexpectedResponse as error:
-            said = error.content.decode("utf-8", "replace")[:300]
-            raise DataError(f"qdrant refuses with status {error.status_code}: {said}", where=self._url) from error
+            said = self._clean(error.content.decode("utf-8", "replace"))
+            raise DataError(f"qdrant refuses with status {error.status_code}: {said}", where=self._shown) from None
         except ValueError as error:
-            raise UsageError(f"qdrant's client cannot use this: {error}", where=self._url) from error
+            raise UsageError(f"qdrant's client cannot use this: {self._clean(str(error))}", where=self._shown) from None
+
+    def _clean(self, text: str) -> str:
+        """What others say, cut and without secrets."""
+        return redact(text, self._forms)[:_LONGEST_SHOWN]
 
     def build(
         self,
@@ -166,7 +181,7 @@ class Qdrant(Engine):
             info = self._connection.get_collection(self._name)
             indexed, status = info.indexed_vectors_count or 0, str(info.status)
             if status == "red":
-                raise DataError("qdrant could not index the collection", where=self._url)
+                raise DataError("qdrant could not index the collection", where=self._shown)
             if status == "green" and indexed >= self._shape[0]:
                 return
             still = 0 if indexed != before or status == "yellow" else still + 1

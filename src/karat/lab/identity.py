@@ -4,7 +4,7 @@ import os
 import platform
 import re
 from collections.abc import Iterator
-from hashlib import sha256
+from hashlib import scrypt, sha256
 from importlib.metadata import PackageNotFoundError, requires, version
 from json import dumps
 from typing import Any
@@ -15,6 +15,7 @@ from karat._version import __version__
 from karat.engines import Engine
 from karat.lab.bench import Bench
 from karat.lab.fingerprints import fingerprint
+from karat.masking import Masker
 
 __all__ = ["changes", "identity_of", "versions_of"]
 
@@ -36,7 +37,7 @@ def identity_of(bench: Bench, *, rounds: int, warm_up: int, concurrency: int) ->
     return {
         "engine": bench.engine,
         "metric": bench.metric,
-        "settings": _hashed(dumps(dict(_open_settings(bench)), sort_keys=True).encode()),
+        "settings": _hashed_settings(bench),
         "k": bench.k,
         "corpus": fingerprint(bench.corpus),
         "order": _hashed("\0".join(map(str, bench.corpus.ids)).encode()),
@@ -83,13 +84,22 @@ def _libraries_of(extra: str | None) -> Iterator[str]:
             yield re.split(r"[^\w.-]", name.strip(), maxsplit=1)[0]
 
 
-def _open_settings(bench: Bench) -> Iterator[tuple[str, Any]]:
-    """Where the engine is, but for its own folder; without passwords: a hash of a short one could be guessed back."""
+def _open_settings(bench: Bench, masker: Masker) -> Iterator[tuple[str, Any]]:
+    """Where the engine is, but for its own folder; without what its name says is secret."""
     for name, value in sorted(bench.settings.items()):
-        if name == "folder" or any(word in name for word in _SECRETS):
-            continue
-        text = re.sub(r"(?<=:)[^:/@\s]*(?=@)", "", str(value))
-        yield name, re.sub(r"(password\s*=\s*)('[^']*'|\S+)", r"\1", text)
+        if name != "folder" and not any(word in name for word in _SECRETS):
+            yield name, str(masker.setting(name, value))
+
+
+def _hashed_settings(bench: Bench) -> str:
+    """Return a hash of the settings; where they may hold a secret under another name, one that is slow to guess by."""
+    lenient, strict = (
+        dumps(dict(_open_settings(bench, masker)), sort_keys=True).encode()
+        for masker in (Masker(lenient=True), Masker())
+    )
+    if lenient == strict:
+        return _hashed(lenient)
+    return scrypt(lenient, salt=b"karat", n=2**14, r=8, p=1, dklen=32).hex()
 
 
 def _hashed(octets: bytes) -> str:

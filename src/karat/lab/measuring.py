@@ -12,6 +12,7 @@ from karat.columns import QUERY
 from karat.engines import Engine, Params, passing, settled
 from karat.indexed import Equivalence, Filtered, Indexed, Timings
 from karat.lab.bench import ROUNDS, WARM_UP, Bench, Built, Embed
+from karat.masking import mask_settings
 from karat.neighbours import NOBODY, Neighbours, nearest, score_listed
 from karat.similarity import norms_of
 from karat.timing.loops import Timed
@@ -21,7 +22,6 @@ from karat.types import Floats, Ints, Ranking, Vectors
 __all__ = ["Clock", "Measured", "equivalence_of", "measure", "ranking_of"]
 
 Steps = Callable[[str, int, int], None]
-_SECRET = "…"
 _OFF_ONE = 1e-5
 """How far from one the lengths of normalised vectors may be; those of 16-bit numbers are further."""
 
@@ -109,9 +109,8 @@ def _own_exact(built: Built, params: Params | None) -> AnnRecall | None:
 
 
 def _shown(engine: Engine) -> dict[str, Any]:
-    """Where it is, without what may hold a secret; an engine has taken passwords out of the others itself."""
-    hidden = {"headers", "params", "body"}
-    return {name: _SECRET if name in hidden and value else value for name, value in engine.settings.items() if value}
+    """Return where the engine is, without secrets."""
+    return mask_settings({name: value for name, value in engine.settings.items() if value})
 
 
 def _facts(engine: Engine, built: Built) -> dict[str, Any]:

@@ -1,10 +1,12 @@
 """A plan's run put into the archive: with what it read, as it was when the run began."""
 
-import re
+import tempfile
+import tomllib
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from time import monotonic
 from typing import Any
 
@@ -12,24 +14,14 @@ from karat.archive import Archive, Origin, Run
 from karat.archive.naming import name_of_plan
 from karat.archive.surroundings import commit_of
 from karat.gates import Gate
+from karat.masking import Masker
 from karat.plan.contents import digests_of, inputs_of
+from karat.plan.drafting import key_of, text_of
 from karat.plan.model import Plan
 from karat.plan.reading import Checked
 from karat.report import Report
 
 __all__ = ["Begun", "begin", "plan_name"]
-
-_WORDS = "password|passwd|token|secret|api_?key"
-_SECRETS = (
-    re.compile(r"""(://[^:/@\s"']*:)[^\s"']+(?=@)"""),  # postgresql://user:password@host
-    re.compile(r"""(https?://)[^:/@\s"']+(?=@)"""),  # https://token@host
-    re.compile(
-        rf"""((?:{_WORDS})["']?\s*[=:]\s*)("{{3}}.*?"{{3}}|'{{3}}.*?'{{3}}|"(?:[^"\\]|\\.)*"|'[^']*'|[^\s&,"'}}]+)""",
-        re.IGNORECASE | re.DOTALL,
-    ),
-)
-_SECRET_KEY = re.compile(_WORDS, re.IGNORECASE)
-_MASK = "***"
 
 
 @dataclass(frozen=True)
@@ -39,6 +31,8 @@ class Begun:
     checked: Checked
     digests: "Future[dict[str, str | None]]"
     commit: "Future[dict[str, Any] | None]"
+    text: str | None
+    """The plan's text as it was when the run began, without secrets."""
     started: float
 
     def origin(self) -> Origin:
@@ -46,12 +40,13 @@ class Begun:
         checked = self.checked
         return Origin(
             plan_name(checked),
-            _without_secrets(content_of(checked.plan)),
+            recorded(content_of(checked.plan), checked.folder),
             _as_text(Path(checked.where).name) if checked.places else None,
-            _text_of(checked),
-            self.digests.result(),
+            self.text,
+            _named_apart(self.digests.result(), checked.folder),
             self.commit.result(),
             round(monotonic() - self.started, 3),
+            _prefixes(content_of(checked.plan), checked.folder),
         )
 
     def keep(
@@ -72,7 +67,7 @@ def begin(checked: Checked) -> Begun:
     digests = workers.submit(digests_of, inputs)
     commit = workers.submit(commit_of, checked.folder)
     workers.shutdown(wait=False)
-    return Begun(checked, digests, commit, monotonic())
+    return Begun(checked, digests, commit, _text_of(checked), monotonic())
 
 
 def plan_name(checked: Checked) -> str:
@@ -86,11 +81,12 @@ def content_of(plan: Plan) -> dict[str, Any]:
 
 
 def _text_of(checked: Checked) -> str | None:
+    """Return the plan's text, written anew from its masked content: comments may hold secrets too, and are left out."""
     try:
-        text = Path(checked.where).read_text(encoding="utf-8") if checked.places else None
-    except (OSError, UnicodeDecodeError):
+        content = tomllib.loads(Path(checked.where).read_text(encoding="utf-8-sig")) if checked.places else None
+    except (OSError, ValueError):
         return None
-    return None if text is None else str(_without_secrets(text))
+    return None if content is None else as_toml(recorded(content, checked.folder))
 
 
 def _as_text(name: str) -> str:
@@ -98,16 +94,81 @@ def _as_text(name: str) -> str:
     return name.encode("utf-8", "replace").decode()
 
 
-def _without_secrets(value: Any) -> Any:
-    """Without passwords, such as a dsn may hold."""
+def recorded(content: Any, folder: Path) -> Any:
+    """Return a plan's content as it is kept: without secrets and without absolute paths."""
+    return _map_texts(Masker().plan(content), lambda text: shorten_path(text, folder))
+
+
+def shorten_path(text: str, folder: Path) -> str:
+    """Return an absolute path relative to the plan's folder, or its last part where it lies elsewhere."""
+    path = PurePath(text.removeprefix("file://"))
+    if not path.is_absolute() and not text.startswith("~"):
+        return text
+    bases = (base for base in (folder, folder.absolute(), folder.resolve()) if path.is_relative_to(base))
+    return next((str(path.relative_to(base)) for base in bases), path.name or text)
+
+
+def _prefixes(content: Any, folder: Path) -> dict[str, str]:
+    """Return the folders of absolute paths, as they may stand in messages, and what to write in their place."""
+    found: dict[str, str] = {}
+
+    def note(text: str) -> str:
+        path = PurePath(text)
+        if path.is_absolute() and path.parent != path and len(path.parts) > 2:
+            found[f"{path.parent}/"] = ""
+        elif path.is_absolute() and path.name:
+            found[text] = path.name
+        return text
+
+    _map_texts(content, note)
+    places = {str(folder), str(folder.absolute()), str(folder.resolve()), str(Path.cwd()), tempfile.gettempdir()}
+    with suppress(RuntimeError):  # no home
+        places.add(str(Path.home()))
+    return found | {
+        f"{place}/": "" for place in places if len(PurePath(place).parts) > 1 and PurePath(place).is_absolute()
+    }
+
+
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
-        for pattern in _SECRETS:
-            value = pattern.sub(rf"\1{_MASK}", value)
-        return value
-    if isinstance(value, dict):
-        return {key: _MASK if _is_secret(key, one) else _without_secrets(one) for key, one in value.items()}
-    return [_without_secrets(one) for one in value] if isinstance(value, list) else value
+        return change(value)
+    if isinstance(value, Mapping):
+        return {key: _map_texts(one, change) for key, one in value.items()}
+    return [_map_texts(one, change) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _is_secret(key: object, value: Any) -> bool:
-    return isinstance(value, str) and bool(_SECRET_KEY.search(str(key)))
+def _named_apart(digests: Mapping[str, str | None], folder: Path) -> dict[str, str | None]:
+    """Return the inputs by shortened path; a second one of the same name gets a number."""
+    found: dict[str, str | None] = {}
+    for path, digest in digests.items():
+        name = shorter = shorten_path(path, folder)
+        number = 1
+        while name in found:
+            number += 1
+            name = f"{shorter} ({number})"
+        found[name] = digest
+    return found
+
+
+def as_toml(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> str:
+    """Write TOML: of each table its values, then the tables in it."""
+    inner = {key: value for key, value in table.items() if isinstance(value, Mapping) and value}
+    lines = [f"{key_of(key)} = {_toml_value(value)}" for key, value in table.items() if key not in inner]
+    if path and (lines or not inner):
+        lines.insert(0, f"[{'.'.join(map(key_of, path))}]")
+    text = "".join(f"{line}\n" for line in lines)
+    parts = [text, *(as_toml(value, (*path, key)) for key, value in inner.items())]
+    return "\n".join(part for part in parts if part)
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return text_of(value.encode("utf-8", "replace").decode())
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{key_of(key)} = {_toml_value(one)}" for key, one in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    return value.isoformat() if hasattr(value, "isoformat") else repr(value)

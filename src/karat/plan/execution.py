@@ -15,6 +15,7 @@ from karat.formats.attributes import read_attributes, read_column
 from karat.gates import Gate, check_targets, measures_of
 from karat.hygiene import notes_of
 from karat.indexed import drifting, figure_names
+from karat.masking import Masker
 from karat.plan.opening import opened
 from karat.plan.reading import Checked
 from karat.plan.work import TOP, Steps, Work
@@ -227,7 +228,7 @@ def _provenance(checked: Checked) -> dict[str, object]:
         "name": plan.name,
         "made": timestamp(),
         "dialect": plan.conventions.dialect,
-        "meta": dict(plan.meta),
+        "meta": Masker().plan(plan.meta, ("meta",)),
     }
 
 

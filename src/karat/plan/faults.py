@@ -7,6 +7,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from karat.errors import UnknownName, UsageError, shorten
+from karat.masking import Masker
 from karat.plan import GOLD_KINDS, SYSTEM_KINDS, lines
 from karat.plan.lab import LabTable
 from karat.plan.model import AgreementTable, Conventions, OutputTable, Statistics, TargetTable
@@ -73,7 +74,7 @@ def fault_of(error: Any, content: dict[str, Any], model: type[BaseModel]) -> Fau
         registry = GOLD_KINDS if path[:1] == ("gold",) else SYSTEM_KINDS
         return (*path, "kind"), str(UnknownName(registry.kind, error["ctx"]["tag"], registry.names()))
     message = error["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ")
-    found = error.get("input")
+    found = Masker().plan(error.get("input"), tuple(map(str, path)))
     shown = f"found {shorten(found, quoted=True)}, " if isinstance(found, str | int | float) else ""
     return path, shown + message[:1].lower() + message[1:]
 

@@ -29,7 +29,7 @@ __all__ = ["Folder", "GoldTable", "Loaded", "Shop", "SystemTable", "Table"]
 class Table(BaseModel):
     """A table of the plan: an unknown key is an error."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
     @property
     def searches_itself(self) -> bool:

@@ -22,6 +22,10 @@ class Asker(Protocol):
         """The answer as it came; ``only``: attributes of the items that may be found, and their values."""
         ...
 
+    def clean(self, text: str) -> str:
+        """What may be shown of an answer: cut, and without secrets."""
+        ...
+
     def again(self) -> Self:
         """For another thread."""
         ...
@@ -46,6 +50,6 @@ class Counts:
 
 
 def shortened(text: str) -> str:
-    """In one line, and no more of it than a message can bear."""
-    line = " ".join(text.split())
+    """In one line, and no more of it than a message can bear; what is no text (half of a surrogate) is escaped."""
+    line = " ".join(text[: 8 * _LONGEST_SHOWN].encode("utf-8", "backslashreplace").decode().split())
     return f"{line[:_LONGEST_SHOWN]}…" if len(line) > _LONGEST_SHOWN else line

@@ -1,16 +1,20 @@
 """An answer → ids and scores, best first."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from numbers import Integral, Real
+from sys import float_info
 from typing import Any
 
+from karat.engines.asking import shortened
 from karat.errors import DataError
 
 __all__ = ["Hits", "Reading"]
 
 _LISTED = 10
+_LARGEST = float_info.max
+"""JSON has integers that no float can hold."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class Reading:
     score: str
     """Empty: the order counts. With a minus before it the lower is the better, as of distances."""
     where: str
+    clean: Callable[[str], str] = shortened
+    """Cuts what is repeated of an answer, and takes out secrets."""
 
     def hits(self, answer: Any) -> Hits:
         """A result is an object, a pair of an id and a score, or an id."""
@@ -70,7 +76,7 @@ class Reading:
             else:
                 there = ", ".join(sorted(map(str, value))[:_LISTED]) if isinstance(value, Mapping) else _kind(value)
                 raise DataError(f"found no {part!r} of the path {path!r}", where=self.where,
-                                expected=f"one of what is there: {there or 'nothing'}")  # fmt: skip
+                                expected=f"one of what is there: {self.clean(there) or 'nothing'}")  # fmt: skip
         return value
 
     def _name(self, value: Any) -> str:
@@ -81,7 +87,7 @@ class Reading:
         raise DataError(f"found {_kind(value)} as an id", where=self.where, expected="a text or a whole number")
 
     def _number(self, value: Any) -> float:
-        if not isinstance(value, bool) and isinstance(value, Real) and isfinite(value):
+        if not isinstance(value, bool) and isinstance(value, Real) and _is_finite(value):
             return -float(value) if self.score.startswith("-") else float(value)
         raise DataError(f"found {_kind(value)} as a score", where=self.where, expected="a finite number")
 
@@ -94,6 +100,10 @@ class Reading:
                 expected="the best first",
                 hint='Distances are named with a minus: score = "-distance". score = "" goes by the order alone.',
             )
+
+
+def _is_finite(value: Any) -> bool:
+    return abs(value) <= _LARGEST if isinstance(value, int) else isfinite(value)
 
 
 def _is_list(value: Any) -> bool:

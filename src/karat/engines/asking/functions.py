@@ -7,6 +7,7 @@ from typing import Any, Self
 from karat.engines.asking import shortened
 from karat.errors import DataError, KaratError, UsageError
 from karat.functions import function_at, is_function_name
+from karat.masking import Masker, forms_of, redact
 
 __all__ = ["Function", "find_function"]
 
@@ -23,6 +24,9 @@ class Function:
         self.shown, self.function, self.params = name, function, dict(params)
         self.takes_texts = takes_texts
         self.sends_filter = _has_parameter(function, "filter")
+        masker = Masker()
+        masker.json(self.params)
+        self._secrets = forms_of(masker.secrets)
 
     def ask(self, query: Any, k: int, only: Mapping[str, str] | None) -> Any:
         more = {"filter": only} if self.sends_filter else {}
@@ -32,10 +36,13 @@ class Function:
             raise
         except Exception as error:  # anybody's code
             raise DataError(
-                f"the function failed: {type(error).__name__}: {shortened(str(error))}",
+                f"the function failed: {type(error).__name__}: {self.clean(str(error))}",
                 where=self.shown,
                 expected="a list of ids, of (id, score), or of objects",
             ) from error
+
+    def clean(self, text: str) -> str:
+        return shortened(redact(text, self._secrets))
 
     def again(self) -> Self:
         return self

@@ -8,12 +8,11 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from karat.errors import UnknownName, UsageError
+from karat.masking import PLACES, quote_places
 
 __all__ = ["PLACES", "Template", "json_template", "url_template"]
 
-PLACES = ("vector", "text", "k", "filter")
 _NAMES = "|".join(PLACES)
-_STRING_OR_PLACE = re.compile(r'"(?:[^"\\]|\\.)*"|\{\s*([A-Za-z_]\w*)\s*\}')
 _IN_JSON = re.compile(rf'(?<!\\)"\{{(?P<whole>{_NAMES})\}}"|\{{(?P<within>{_NAMES})\}}')
 _IN_URL = re.compile(rf"\{{(?P<within>{_NAMES})\}}")
 _MAY_STAND_IN_URLS = "%/:=&?~+!$,;'@()*[]"
@@ -42,7 +41,7 @@ class Template:
 def json_template(text: str, more: Mapping[str, Any]) -> Template:
     """A JSON body; a place may stand bare, in quotes, or within a longer text. ``more`` is merged into it."""
     try:
-        body = json.loads(_STRING_OR_PLACE.sub(_quoted, text))
+        body = json.loads(quote_places(text, _check_place))
     except (ValueError, RecursionError) as error:
         raise UsageError(
             f"the body is no JSON: {error}", expected='something like {"vector": {vector}, "k": {k}}'
@@ -63,13 +62,9 @@ def url_template(target: str, more: Mapping[str, Any]) -> Template:
     return Template(tuple(quote(part, safe=_MAY_STAND_IN_URLS) for part in found.standing), found.places)
 
 
-def _quoted(match: re.Match[str]) -> str:
-    name = match[1]
-    if name is None:
-        return match[0]
+def _check_place(name: str) -> None:
     if name not in PLACES:
         raise UnknownName("place to fill", name, PLACES, where="body")
-    return f'"{{{name}}}"'
 
 
 def _merged(body: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:

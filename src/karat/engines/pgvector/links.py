@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from karat.engines.pgvector.server import NotRunning, Server
 from karat.errors import DataError, EngineLost, MissingExtra, UsageError
+from karat.masking import Masker, forms_of, is_secret, read_variable, redact
 
 __all__ = ["Link", "Target", "psycopg_library"]
 
@@ -14,6 +15,10 @@ Result = TypeVar("Result")
 _WAITS = (0.1, 0.4, 1.5, 3.0, 5.0)
 """Seconds before each further try to reach a server that was lost."""
 _OPEN_WITHIN = 10
+_NOTICE_DEAD_SERVERS = {
+    "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000,
+}  # fmt: skip
+"""A server whose machine is gone is noticed after a minute; seconds, but for the last, which is in milliseconds."""
 _SHOWN = ("host", "port", "dbname")
 
 
@@ -31,9 +36,12 @@ class Target:
     def __init__(self, dsn: str = "", server: Server | None = None) -> None:
         self._psycopg = psycopg_library()
         self._server = server
+        dsn = read_variable(dsn.strip(), "a dsn")
         self._parameters = server.parameters if server is not None else self._read(dsn)
-        secrets = {str(value) for name, value in self._parameters.items() if "passw" in name}
-        self._secrets = sorted(secrets - {""}, key=len, reverse=True)
+        masker = Masker()
+        masker.dsn(dsn)
+        secrets = [str(value) for name, value in self._parameters.items() if is_secret(name)]
+        self._secrets = forms_of([*masker.secrets, *secrets])
 
     def _read(self, dsn: str) -> dict[str, Any]:
         try:
@@ -45,20 +53,18 @@ class Target:
     def __str__(self) -> str:
         if self._server is not None:
             return "embedded"
-        return " ".join(f"{name}={self._parameters[name]}" for name in _SHOWN if name in self._parameters)
+        values = {name: str(self._parameters[name]) for name in _SHOWN if name in self._parameters}
+        return " ".join(f"{name}={redact(value, self._secrets)}" for name, value in values.items())
 
     def clean(self, text: object) -> str:
         """What a library said, in a line, without secrets."""
-        said = " ".join(str(text).split())
-        for secret in self._secrets:
-            said = said.replace(secret, "***")
-        return said
+        return redact(" ".join(redact(str(text), self._secrets).split()), self._secrets)
 
     def open(self) -> Any:
         """A connection that prepares nothing: a plan that was kept would outlive the settings it was made by."""
         if self._server is not None:
             self._server.ensure_running()
-        usual = {"connect_timeout": _OPEN_WITHIN, "application_name": "karat"}
+        usual = {"connect_timeout": _OPEN_WITHIN, "application_name": "karat", **_NOTICE_DEAD_SERVERS}
         return self._psycopg.connect(**usual | self._parameters, autocommit=True, prepare_threshold=None)
 
 
