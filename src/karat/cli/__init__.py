@@ -41,6 +41,7 @@ from karat.cli import (
     vectors,
     view,
 )
+from karat.cli.environment import prepare_process
 from karat.errors import DataError, KaratError, shorten
 from karat.markup import visible
 
@@ -144,6 +145,7 @@ def run() -> NoReturn:
     a second, and the system takes them at once.
     """
     try:
+        prepare_process()
         main()
         code: Any = 0
     except SystemExit as exit_:
@@ -151,11 +153,14 @@ def run() -> NoReturn:
     except KeyboardInterrupt:  # while the last words were said
         code = _INTERRUPTED
     try:
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
-    except OSError:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
         code = code or _reader_left()
+    except OSError as error:
+        if not code:
+            print(f"error: cannot write standard output: {error.strerror}", file=sys.stderr)
+        code = code or DataError.exit_code
     except KeyboardInterrupt:
         code = code or _INTERRUPTED
     os._exit(code if isinstance(code, int) else 1)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import QuietOption, check_standard_input, progress, say, warn
+from karat.cli.common import QuietOption, check_standard_input, print_json, progress, say, warn
 from karat.cli.logs import FormatOption, ItemColumn, ScaleOption, TimeColumn, UserColumn, ValueColumn, read_scale
 
 if TYPE_CHECKING:
@@ -58,9 +58,7 @@ def audit_command(
         found = audit(log, items=items or find_companions(path)[0], cold=cold)
     warn(found.warnings, quiet=quiet)
     if as_json:
-        from json import dumps
-
-        print(dumps(found.as_json(), indent=2, ensure_ascii=False))
+        print_json(found.as_json())
         return
     _print_audit(found)
     sys.stdout.flush()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from karat.cli.archived import ArchiveOption, archive_at, plan_meant
-from karat.cli.common import QuietOption, say
+from karat.cli.common import QuietOption, print_json, print_line, say
 from karat.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -57,12 +57,10 @@ def baseline_command(
         kept.unset_baseline(plan)
         say(f"{plan} has no baseline any more", quiet=quiet)
     if as_json:
-        from json import dumps
-
-        print(dumps(kept.baselines, indent=2, ensure_ascii=False))
+        print_json(kept.baselines)
     elif action == "show":
         for plan, name in kept.baselines.items():
-            print(f"{plan}: {name}{_state(kept, plan)}")
+            print_line(f"{plan}: {name}{_state(kept, plan)}")
         if not kept.baselines:
             say("No baseline is set: karat baseline set RUN sets one", quiet=quiet)
 

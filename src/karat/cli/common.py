@@ -1,6 +1,7 @@
 """Options that several commands share, and what they need to say on standard error."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ __all__ = [
     "exists",
     "looks_like_path",
     "name_systems",
+    "print_json",
+    "print_line",
     "progress",
     "say",
     "say_own_item",
@@ -34,6 +37,8 @@ __all__ = [
     "warn",
 ]
 
+_STEERING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_NOT_ASCII = re.compile("[^\x00-\x7e]")
 _SECONDS_BEFORE_PROGRESS = 2.0
 _FILE_SUFFIXES = (".json", ".jsonl", ".gz", ".zst", ".trec", ".run", ".txt", ".csv", ".tsv", ".parquet")
 
@@ -86,6 +91,28 @@ def say(message: str, *, quiet: bool = False) -> None:
     """A line for the person, on standard error."""
     if not quiet:
         print(visible(message), file=sys.stderr)
+
+
+def print_line(text: str) -> None:
+    """Print a line on standard output that may hold names: nothing in it steers the terminal."""
+    print(visible(text))
+
+
+def print_json(form: object) -> None:
+    """Print a JSON document on standard output.
+
+    Characters that the output's encoding lacks, or that could steer a terminal, are escaped as JSON does, so that what
+    is read from it is the same everywhere.
+
+    Args:
+        form: The document, or its text.
+    """
+    from json import dumps
+
+    text = form if isinstance(form, str) else dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    escaped = _STEERING if encoding.lower().startswith("utf") else _NOT_ASCII
+    print(escaped.sub(lambda found: dumps(found[0])[1:-1], text), end="")
 
 
 def warn(messages: Iterable[str], *, quiet: bool = False) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from karat.cli.archived import ArchiveOption, archive_at, known_baselines, measures_meant, tell_troubles
-from karat.cli.common import QuietOption, say, split_measures, unless_unread
+from karat.cli.common import QuietOption, print_json, say, split_measures, unless_unread
 from karat.cli.options import MeasuresOption
 from karat.errors import DataError
 
@@ -55,9 +55,7 @@ def diff_command(
     compared = compare_runs(before, after, measures=labels, systems=system)
     with unless_unread():
         if as_json:
-            from json import dumps
-
-            print(dumps(compared.as_json(), indent=2, ensure_ascii=False, allow_nan=False))
+            print_json(compared.as_json())
         else:
             from karat.cli.diff_tables import print_compared
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from karat.cli.archived import report_of
-from karat.cli.common import QuietOption, check_standard_input, unless_unread, warn
+from karat.cli.common import QuietOption, check_standard_input, print_json, unless_unread, warn
 from karat.errors import UsageError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _tell(report: "Saved", drifts: "list[Drift]", *, strict: bool, as_json: bool
     from karat.reports.drift import drifts_to_json, print_drift
 
     if as_json:
-        print(drifts_to_json(drifts, strict=strict), end="")
+        print_json(drifts_to_json(drifts, strict=strict))
     else:
         for place, drift in enumerate(drifts):
             print("\n" if place else "", end="")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import QuietOption, check_folder, progress, say, steps, warn
+from karat.cli.common import QuietOption, check_folder, print_json, progress, say, steps, warn
 from karat.errors import KaratError, UsageError
 
 if TYPE_CHECKING:
@@ -200,10 +200,8 @@ def _embedded(
 def _tell(made: "Made", *, as_json: bool, quiet: bool) -> None:
     told = made.metadata
     if as_json:
-        from json import dumps
-
         form = {"schema": "karat.embed/1", "file": str(made.path), "anew": made.anew, "vectors": told}
-        print(dumps(form, indent=2, ensure_ascii=False))
+        print_json(form)
     if made.zeros:
         from karat.formats.vectors.checks import listed
 

@@ -11,6 +11,7 @@ from karat.cli.common import (
     FormatOption,
     QuietOption,
     check_standard_input,
+    print_json,
     progress,
     say,
     split_measures,
@@ -54,10 +55,8 @@ def explain_command(
     with progress(f"Explaining {run}", quiet=quiet):
         rows = explain(read_gold(gold, form), read_run(run, form), measure, duplicates=duplicates.value)
     if as_json:
-        import json
-
         shown = {"schema": "karat.explain/1", "measure": measure, "rows": [_as_json(row) for row in rows]}
-        print(json.dumps(shown, indent=2, ensure_ascii=False))
+        print_json(shown)
         return
     _print(rows, measure, quiet)
 

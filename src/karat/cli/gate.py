@@ -16,6 +16,7 @@ from karat.cli.common import (
     exists,
     looks_like_path,
     name_systems,
+    print_json,
     say,
     unless_unread,
     warn,
@@ -178,7 +179,7 @@ def _tell(gate: "Gate", outputs: list[Path], warnings: Iterable[str], *, as_json
         except OSError as error:
             warnings = [*warnings, f"cannot write to GITHUB_STEP_SUMMARY: {error.strerror}"]
     if as_json:
-        print(gate_to_json(gate), end="")
+        print_json(gate_to_json(gate))
     else:
         print_gate(gate)
     warn([*warnings, *gate.notes], quiet=quiet)

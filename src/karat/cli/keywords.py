@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from karat.cli.common import QuietOption, check_standard_input, say, steps, warn
+from karat.cli.common import QuietOption, check_standard_input, print_json, say, steps, warn
 from karat.cli.grouping import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, groups_of
 from karat.errors import UsageError
 
@@ -225,9 +225,7 @@ def _facts(vocabulary: "Vocabulary") -> dict[str, Any]:
 
 
 def _print_json(form: dict[str, Any]) -> None:
-    from json import dumps
-
-    print(dumps({"schema": _SCHEMA, **form}, indent=2, ensure_ascii=False))
+    print_json({"schema": _SCHEMA, **form})
 
 
 def _check(

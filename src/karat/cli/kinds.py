@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
+from karat.cli.common import print_json
+
 if TYPE_CHECKING:
     from karat.settings import Param
 
@@ -21,9 +23,7 @@ class Kind(Protocol):
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:
-    from json import dumps
-
-    print(dumps(facts, indent=2, ensure_ascii=False))
+    print_json(facts)
 
 
 def print_kinds(command: str, found: Mapping[str, Kind]) -> None:

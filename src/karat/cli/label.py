@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from karat.cli.common import QuietOption, check_folder, check_standard_input, progress, say, warn
+from karat.cli.common import QuietOption, check_folder, check_standard_input, print_json, progress, say, warn
 
 if TYPE_CHECKING:
     from karat.text.human import LabelAgreement
@@ -216,8 +216,6 @@ def _print_agreement(agreement: "LabelAgreement") -> None:
 def _print_json(
     labels: "Labels", agreement: "LabelAgreement | None", explained: dict[str, Any] | None, written: list[Path]
 ) -> None:
-    from json import dumps
-
     form = {
         "schema": "karat.labels/1",
         "queries": labels.queries.height,
@@ -230,7 +228,7 @@ def _print_json(
         "notes": list(labels.notes),
         "written": [str(path) for path in written],
     }
-    print(dumps(form, indent=2, ensure_ascii=False))
+    print_json(form)
 
 
 def _say_next(output: Path | None, catalogue_out: Path | None, pairs: int | None, *, quiet: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from karat.cli.archived import ArchiveOption, find_run
-from karat.cli.common import QuietOption, exists, say, split_measures
+from karat.cli.common import QuietOption, exists, print_line, say, split_measures
 from karat.cli.options import MeasuresOption
 from karat.errors import UsageError
 
@@ -70,7 +70,7 @@ def log_command(
         "artifacts": files,
         "run_name": name or (None if is_file else found.name),
     }
-    print(_logged(found, to, experiment, tracking, options))
+    print_line(_logged(found, to, experiment, tracking, options))
     say(f"Logged {told} to {_CALLED[to]}: the id of the run there is above", quiet=quiet)
 
 

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from karat.cli.common import print_json
+
 if TYPE_CHECKING:
     from karat.measure import Metric
 
@@ -27,11 +29,9 @@ def metrics_command(
     from karat.measure import METRICS
 
     if as_json:
-        import json
-
         chosen = [resolve(name).measure.metric] if name else list(METRICS)
         facts = [dialect_facts(d) for d in DIALECTS] if dialects else [metric_facts(metric) for metric in chosen]
-        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        print_json(facts)
         return
     from karat.reports.console import print_table
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import QuietOption, check_folder, progress, say, say_own_item, steps, warn
+from karat.cli.common import QuietOption, check_folder, print_json, progress, say, say_own_item, steps, warn
 from karat.cli.options import ExcludeSelfOption, MasterOption, OnOption, Place
 from karat.cli.spark import check_place, spark_session
 from karat.errors import UsageError
@@ -148,10 +148,8 @@ def neighbours_command(
 
 def _tell(space: "Space | None", ranking: "Ranking", *, as_json: bool) -> None:
     if as_json:
-        from json import dumps
-
         form = {"schema": "karat.neighbours/1", "queries": len(ranking), "rows": len(ranking.items)}
-        print(dumps(form | ({"space": space.hygiene.as_json()} if space else {}), indent=2, ensure_ascii=False))
+        print_json(form | ({"space": space.hygiene.as_json()} if space else {}))
         return
     from karat.reports.console import print_table
     from karat.reports.spaces import hygiene_rows

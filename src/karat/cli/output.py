@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from karat.cli.common import check_apart, check_folder, say, warn
+from karat.cli.common import check_apart, check_folder, print_json, say, warn
 
 if TYPE_CHECKING:
     from karat.report import Report
@@ -50,7 +50,7 @@ def deliver(
     if as_json:
         from karat.reports.json import summary_to_json
 
-        print(summary_to_json(report), end="")
+        print_json(summary_to_json(report))
     else:
         show(report)
     warn(report.warnings, quiet=quiet)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from karat.cli.common import QuietOption, say
+from karat.cli.common import QuietOption, print_json, say
 from karat.errors import DataError, UsageError
 
 __all__ = ["add_to"]
@@ -44,9 +44,7 @@ def pin_command(
         hint = "Give every row a version." if found.version is None else f"Pin it: karat pin {queries}"
         raise DataError(what, where=queries, expected=f"a version that is in {pins}", hint=hint)
     if as_json:
-        from json import dumps
-
-        print(dumps(found.as_json() | {"state": state, "pins": str(pins)}, indent=2, ensure_ascii=False))
+        print_json(found.as_json() | {"state": state, "pins": str(pins)})
     else:
         how = "is new, and pinned now" if state == "new" else "is as it was pinned"
         print(f"version {found.version} {how}: {len(found):,} queries, sha256 {found.sha256}")

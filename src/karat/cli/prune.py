@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from karat.cli.archived import ArchiveOption, archive_at, tell_troubles
-from karat.cli.common import QuietOption, say
+from karat.cli.common import QuietOption, print_json, print_line, say
 from karat.errors import UsageError
 
 if TYPE_CHECKING:
@@ -69,9 +69,7 @@ def prune_command(
         if not as_json and (gone or left):
             say(_done(gone, len(left)), quiet=quiet)
     if as_json:
-        from json import dumps
-
-        print(dumps({"runs": gone, "leftovers": len(left), "dry_run": dry_run}, indent=2))
+        print_json({"runs": gone, "leftovers": len(left), "dry_run": dry_run})
     tell_troubles(kept, quiet=quiet)
 
 
@@ -89,7 +87,7 @@ def _tell(archive: "Archive", chosen: "list[Run]", left: int, *, asked: bool) ->
 
     total = len(archive.runs())
     for run in chosen[:_SHOWN]:
-        print(f"{run.name}  {size_shown(run.bytes)}")
+        print_line(f"{run.name}  {size_shown(run.bytes)}")
     if len(chosen) > _SHOWN:
         print(f"… {len(chosen) - _SHOWN:,} more")
     size = size_shown(sum(run.bytes for run in chosen))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from karat.cli.archived import ArchiveOption, archive_at
-from karat.cli.common import QuietOption, exists, say, say_own_item, steps, unless_unread, warn
+from karat.cli.common import QuietOption, exists, print_json, print_line, say, say_own_item, steps, unless_unread, warn
 from karat.cli.keeping import Keeping, shown_live
 from karat.cli.options import DsnOption, JsonOption
 from karat.errors import DataError
@@ -153,10 +153,8 @@ def _print(checked: "Checked", report: "Report", gate: "Gate | None", *, as_json
     if not as_json:
         show(report, checked.headline, gate, checked.plan.name, by_cutoff=_is_by_cutoff(checked))
         return
-    from json import dumps
-
     form = report.as_json() | ({"gate": gate.as_json()} if gate is not None else {})
-    print(dumps(form, indent=2, ensure_ascii=False, allow_nan=False))
+    print_json(form)
 
 
 def _is_by_cutoff(checked: "Checked") -> bool:
@@ -176,7 +174,7 @@ def show(
     queries = len(next(iter(report.systems.values())).queries)
     who = ("user", "users") if report.interactions else ("query", "queries")
     about = f"{count(queries, *who)}, {count(len(report.systems), 'system', 'systems')}"
-    print(f"{name}: {about}\n" if name else f"{about[0].upper()}{about[1:]}\n")
+    print_line(f"{name}: {about}\n" if name else f"{about[0].upper()}{about[1:]}\n")
     if by_cutoff:
         from karat.reports.agreement import print_agreement
 

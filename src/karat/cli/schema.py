@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from karat.cli.common import QuietOption, check_folder, say
+from karat.cli.common import QuietOption, check_folder, print_json, say
 
 __all__ = ["add_to", "schema_text"]
 
@@ -29,7 +29,7 @@ def schema_command(
 ) -> None:
     """Print the JSON Schema of plan files."""
     if output is None:
-        print(schema_text(), end="")
+        print_json(schema_text())
         return
     from karat.formats.atomic import write_text
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from karat.cli.archived import ArchiveOption, archive_at, known_baselines
-from karat.cli.common import QuietOption, check_folder, say, unless_unread, warn
+from karat.cli.common import QuietOption, check_folder, print_json, print_line, say, unless_unread, warn
 from karat.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -64,17 +64,15 @@ def show_command(
     drawn = [] if pictures is None else _draw(found, pictures)
     with unless_unread():
         if html:
-            print(page_path(found))
+            print_line(str(page_path(found)))
         elif pr:
             from karat.reports.digest import names_kept
             from karat.reports.pull_request import summary_of
 
             print(summary_of(found.form, names=names_kept(found)), end="")
         elif as_json:
-            from json import dumps
-
             form = {"run": found.name, "manifest": dict(found.manifest), "report": found.form}
-            print(dumps(form, indent=2, ensure_ascii=False, allow_nan=False))
+            print_json(form)
         else:
             from karat.cli.show_tables import print_run
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from karat.archive.naming import HASH_SHOWN, shown_time
 from karat.archive.run import Run
+from karat.cli.common import print_line
 from karat.cli.fitting import print_fitting
 from karat.cli.history_tables import commit_shown
 from karat.reports.console import console, print_parted, verdict_style
@@ -27,7 +28,7 @@ _STYLE_OF = {"▲ better": "better", "▼ worse": "worse"}
 def print_run(run: Run, *, is_baseline: bool) -> None:
     """On standard output: what was found first, what it was made of last."""
     form = run.form
-    print(f"{run.name}{' (baseline)' if is_baseline else ''}")
+    print_line(f"{run.name}{' (baseline)' if is_baseline else ''}")
     _tell(" · ".join(_about(run)))
     if run.verdict is not None:
         _print_verdicts(form)
@@ -112,7 +113,7 @@ def _print_slices(form: Mapping[str, Any], label: str) -> None:
     header, rows = slices_table(form, label, losing=True)
     if not rows:
         return
-    print(f"\n{label} by slice, worst first")
+    print_line(f"\n{label} by slice, worst first")
     compared = "p" in header
     if compared:
         header[header.index("p") - 1] = _MARK

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from karat.cli.common import QuietOption, say, steps, warn
+from karat.cli.common import QuietOption, print_json, say, steps, warn
 from karat.cli.logs import FormatOption, ItemColumn, ScaleOption, TimeColumn, UserColumn, ValueColumn, read_scale
 from karat.errors import UsageError
 
@@ -90,10 +90,8 @@ def split_command(
     reading = {"user": user, "item": item, "value": value, "time": time, "format": form, "scale": bounds}
     records = _make(log, reading, output, chosen, options, force=force, quiet=quiet)
     if as_json:
-        from json import dumps
-
         whole = records[0] if _only(chosen, options) else {"schema": "karat.splits/1", "splits": records}
-        print(dumps(whole, indent=2, ensure_ascii=False))
+        print_json(whole)
     else:
         _print(records, several=not _only(chosen, options))
     others = "" if _only(chosen, options) else " (fold-1; the others are alike)"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import QuietOption, exists, say, steps, unless_unread, warn
+from karat.cli.common import QuietOption, exists, print_json, say, steps, unless_unread, warn
 from karat.cli.options import DsnOption
 from karat.cli.run_plan import PLAN_FILE
 from karat.errors import DataError
@@ -71,7 +71,7 @@ def sweep_command(
     written = _write(sweeps, costs, form, folder)
     with unless_unread():
         if as_json:
-            print(form, end="")
+            print_json(form)
         else:
             _show(sweeps, costs)
     warn([f"{sweep.name}: {note}" for sweep in sweeps for note in sweep.notes], quiet=quiet)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from karat.cli.common import check_folder, name_systems, say, split_measures, steps, warn
+from karat.cli.common import check_folder, name_systems, print_json, say, split_measures, steps, warn
 from karat.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _tell(found: "Tuning", output: Path | None, *, as_json: bool, quiet: bool) -
 
         write_text(output, text)
     if as_json:
-        print(text, end="")
+        print_json(text)
     else:
         _show(found)
     if output is not None:

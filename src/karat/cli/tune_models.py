@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from karat.cli.common import check_folder, say, steps, unless_unread, warn
+from karat.cli.common import check_folder, print_json, say, steps, unless_unread, warn
 from karat.cli.tune_fusion import one_measure
 from karat.cli.tune_trials import as_toml, form_of, print_trials
 from karat.errors import DataError, UnknownName, UsageError
@@ -73,7 +73,7 @@ def tune_models(
     written = _write(form, outcome, final, output, final_wanted=options.final)
     with unless_unread():
         if as_json:
-            print(form, end="")
+            print_json(form)
         else:
             _show(found, outcome, final)
     _say(found, outcome, quiet=quiet)

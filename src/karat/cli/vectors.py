@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from karat.cli.common import QuietOption, say, warn
+from karat.cli.common import QuietOption, print_json, say, warn
 
 if TYPE_CHECKING:
     from karat.formats.vectors.listing import Listed
@@ -37,10 +37,8 @@ def vectors_command(
 
     found = list_vectors(folders or ["."])
     if as_json:
-        from json import dumps
-
         form = {"schema": "karat.vectors-list/1", "vectors": [_facts(one) for one in found]}
-        print(dumps(form, indent=2, ensure_ascii=False))
+        print_json(form)
     else:
         shown = [one for one in found if one.fault is None]
         if shown:

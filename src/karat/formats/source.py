@@ -50,6 +50,10 @@ class Source:
                 raise DataError("found nothing", where="standard input", expected="at least one line")
             return cls("standard input", None, held)
         path = Path(given)
+        if any("\ud800" <= letter <= "\udfff" for letter in str(path)):
+            raise DataError(
+                "the name of the file is not UTF-8", where=str(path), hint="Rename it, or set PYTHONUTF8=1."
+            )
         try:
             return cls(str(path), path, _checked(path))
         except OSError as error:

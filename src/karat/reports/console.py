@@ -1,7 +1,7 @@
 """The report in a terminal."""
 
 from collections.abc import Container, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from karat.markup import visible
 from karat.report import Report
@@ -39,6 +39,8 @@ __all__ = [
 
 _MOST_SYSTEMS_ACROSS = 4
 _GAP = 2
+_NARROWEST, _DEFAULT_WIDTH = 20, 80
+"""Columns of a screen that can be written to at all, and of one that does not say how many it has."""
 _SLICES_SHOWN = 15
 # Okabe and Ito's palette: told apart by people with any colour vision. A sign or a word always says the same.
 _STYLES = {"better": "#56B4E9", "pass": "#56B4E9", "worse": "#E69F00", "fail": "bold #E69F00", "unsure": "#CC79A7"}
@@ -118,7 +120,7 @@ def print_quantiles(report: Report) -> None:
     """Scores at some shares of the queries."""
     print()
     print_table(*quantiles_table(report.quantiles, report.labels, report.both_names), text=(0, 1))
-    print(quantiles_note(report.quantiles))
+    print(visible(quantiles_note(report.quantiles)))
 
 
 def print_slices(report: Report) -> None:
@@ -233,4 +235,10 @@ def console(*, stderr: bool = False) -> "Console":
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
-    return Plain(stderr=stderr, highlight=False, markup=False, soft_wrap=False)
+        def print(self, *objects: Any, **options: Any) -> None:
+            super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **options)
+
+    made = Plain(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    if made.width < _NARROWEST:  # as with COLUMNS=0, where rich would print nothing
+        made.width = _NARROWEST if made.width else _DEFAULT_WIDTH
+    return made

@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 from karat.errors import UsageError
 from karat.formats.atomic import writing_files
 from karat.gates import Gate, Verdict
-from karat.markup import markdown_text
+from karat.markup import markdown_text, visible
 from karat.reports.console import print_table, verdict_style
 from karat.reports.markdown import markdown_table
 from karat.reports.table import Table
@@ -49,7 +49,7 @@ def print_gate(gate: Gate) -> None:
     print_table(header, rows, text=(0, *words, len(header) - 1), folding=(*words, len(header) - 1), styles=styles)
     counted = {outcome: sum(v.outcome == outcome for v in gate.verdicts) for outcome in _WORDS}
     against = f" · baseline {gate.baseline}" if gate.baseline else ""
-    print(" · ".join(f"{n} {outcome}" for outcome, n in counted.items() if n) + against)
+    print(visible(" · ".join(f"{n} {outcome}" for outcome, n in counted.items() if n) + against))
 
 
 def value_shown(verdict: Verdict) -> str:
