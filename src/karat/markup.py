@@ -9,7 +9,7 @@ from typing import Any
 
 from karat.registry import Registry
 
-__all__ = ["SNIPPETS", "markdown_text", "snippet_of", "spreadsheet_text", "visible"]
+__all__ = ["FORMULA_START", "SNIPPETS", "markdown_text", "snippet_of", "spreadsheet_text", "visible"]
 
 SNIPPETS: Registry[Callable[[Any], str]] = Registry(
     "kind of snippet", home="karat.reports.notebook", group="karat.notebook"
@@ -40,7 +40,8 @@ _MARKDOWN = re.compile(
     re.IGNORECASE | re.VERBOSE | re.ASCII,
 )
 
-_FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+FORMULA_START = r"\A([=+\-@\t\r\n＝＋－＠])"
+"""How a cell begins that a spreadsheet may run; also in full width. A pattern for Polars, too."""
 
 
 def visible(text: str, *, one_line: bool = False) -> str:
@@ -86,7 +87,7 @@ def _as_reference(match: re.Match[str]) -> str:
 
 def spreadsheet_text(text: str) -> str:
     """Put an apostrophe before a text that a spreadsheet would run as a formula (OWASP, CSV injection)."""
-    return f"'{text}" if _FORMULA.match(text) else text
+    return re.sub(FORMULA_START, r"'\1", text)
 
 
 def snippet_of(kind: str, value: object) -> str:

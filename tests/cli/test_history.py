@@ -74,6 +74,7 @@ def test_files(karat: Karat, folder: Path) -> None:
     assert outcome.code == 0 and outcome.err.endswith("Wrote h.csv, h.json, h.png, h.svg\n")
     with Path("h.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
+    assert rows[0]["plan"] == "small" and not any(row["run"].startswith("'") for row in rows)
     assert len(rows) == 12 and [row["step"] for row in rows] == ["0"] * 8 + ["1"] + ["0"] * 3
     assert [float(row["mean"]) for row in rows] == [0.5] * 8 + [0.6] * 4 and rows[0]["difference"] == ""
     assert json.loads(Path("h.json").read_text()) == json.loads(karat("history", "--system", "new", "--json").out)

@@ -103,6 +103,14 @@ class TestCsv:
         assert {row["system"] for row in rows} == {'a,"b"', "c\nd", "third"}
         assert {row["slice"] for row in rows} == {"", "type=x,y", 'type=z"'}
 
+    def test_no_name_is_a_formula(self) -> None:
+        odd = example("=1+1", "@x", ("-2", "+3"))
+        rows = rows_of(odd)
+        assert {row["system"] for row in rows} == {"'=1+1", "'@x", "third"}
+        assert {row["baseline"] for row in rows} == {"", "'=1+1"}
+        numbers = [row["difference"] for row in rows if row["difference"]]
+        assert any(number.startswith("-") for number in numbers) and all(map(float, numbers))
+
 
 class TestJson:
     def test_it_reads_back(self, report: Report, tmp_path: Path) -> None:

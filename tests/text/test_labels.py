@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -434,6 +435,16 @@ def test_written_labels_are_a_gold(name: str, tmp_path: Path) -> None:
     found = read_gold(tmp_path / name).frame().cast({"query_id": pl.String, "item_id": pl.String})
     assert sorted(found.rows()) == sorted(expected)
     assert write_labels(labels, tmp_path / name, zeros=True) == 10
+
+
+@pytest.mark.parametrize("name", ["l.csv", "l.tsv"])
+def test_texts_of_the_catalogue_are_no_formulas_and_ids_stay(name: str, tmp_path: Path) -> None:
+    labels = labelled(tmp_path, [item("=1+1", "Wrap dress", category="Dresses")], "dress")
+    found = labels.found.with_columns(pl.lit("@x").alias("brand"), pl.lit("=2").alias("category"))
+    write_labels(replace(labels, found=found), tmp_path / name)
+    (row,) = pl.read_csv(tmp_path / name, separator="," if name == "l.csv" else "\t").to_dicts()
+    assert (row["item_id"], row["brand"], row["category"]) == ("=1+1", "'@x", "'=2")
+    assert read_gold(tmp_path / name).frame()["item_id"].to_list() == ["=1+1"]
 
 
 def test_lines_hold_all_that_is_known(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from karat.cli.archived import (
     plan_meant,
     tell_troubles,
 )
-from karat.cli.common import QuietOption, check_folder, say, split_measures, unless_unread
+from karat.cli.common import QuietOption, check_folder, print_json, say, split_measures, unless_unread
 from karat.cli.options import MeasuresOption
 from karat.errors import UsageError
 
@@ -72,7 +72,7 @@ def history_command(
         if as_json:
             from karat.cli.history_tables import history_to_json
 
-            print(history_to_json(history, kept.damaged), end="")
+            print_json(history_to_json(history, kept.damaged))
         else:
             from karat.cli.history_tables import print_history
 

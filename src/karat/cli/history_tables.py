@@ -13,6 +13,7 @@ from karat.archive.history import Point, Series, Stepped
 from karat.archive.listing import Damaged
 from karat.archive.naming import HASH_SHOWN, shown_time
 from karat.archive.run import Run
+from karat.markup import spreadsheet_text
 from karat.reports.console import console, print_table, verdict_style
 from karat.wording import bounds_shown, count, decimals_of, difference_shown, figure_shown
 
@@ -204,7 +205,8 @@ def history_to_csv(history: History) -> str:
             marks = [int(run.name in begins), int(run.name == history.baseline)]
             told = [run.verdict, (run.manifest.get("git") or {}).get("commit")]
             named = [point.time, run.name, history.plan, series.system, series.measure]
-            out.writerow(["" if cell is None else cell for cell in (*named, *found, *marks, *told)])
+            cells = ["" if cell is None else cell for cell in (*named, *found, *marks, *told)]
+            out.writerow([spreadsheet_text(cell) if isinstance(cell, str) else cell for cell in cells])
     return file.getvalue()
 
 

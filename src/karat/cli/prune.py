@@ -58,7 +58,7 @@ def prune_command(
     left = kept.leftovers()
     if not as_json:
         for one in broken:
-            print(f"{one.name}  damaged: {one.reason}")
+            print_line(f"{one.name}  damaged: {one.reason}")
         _tell(kept, chosen, len(left), asked=keep is not None or age is not None or damaged)
     gone = [*(run.name for run in chosen), *(one.name for one in broken)]
     if not dry_run:

@@ -6,6 +6,7 @@ from csv import writer
 from typing import Any
 
 from karat.breakdown import Gap
+from karat.markup import spreadsheet_text
 from karat.report import Report
 from karat.reports import FORMS
 from karat.statistics.differences import Comparison
@@ -63,4 +64,7 @@ def _of(
 
 
 def _cell(value: object) -> object:
+    """Return a number with all its digits, and a text as one that no spreadsheet runs."""
+    if isinstance(value, str):
+        return spreadsheet_text(value)
     return "" if value is None else repr(value) if isinstance(value, float) else value

@@ -19,6 +19,7 @@ from karat.errors import DataError, UsageError
 from karat.formats import FORMATS, form_to_write, write, write_table
 from karat.guard import guard_reading
 from karat.intake import gold_from_frame
+from karat.markup import FORMULA_START
 from karat.text.features import features_of
 from karat.text.grading import SCHEMA, grade_pairs
 from karat.text.matching import NOWHERE, Matcher
@@ -33,6 +34,8 @@ __all__ = ["GRADES", "RELEVANT_FROM", "Labels", "label", "write_labels"]
 
 GRADES = (0, 1, 2, 3)
 RELEVANT_FROM = 2
+_MATCHES = ("category", "attributes", "brand")
+"""Columns of texts from the catalogue."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +168,8 @@ def write_labels(labels: Labels, path: Path, *, zeros: bool = False, brief: bool
     elif form in ("trec", "json"):
         write(rows.select(QUERY, ITEM, GRADE), path, "gold")
     elif form in ("csv", "tsv"):
-        write_table(rows.with_columns(pl.col("attributes").list.join("; ")), path)
+        texts = pl.col(*_MATCHES).str.replace(FORMULA_START, "'${1}")  # ids stay: runs are joined by them
+        write_table(rows.with_columns(pl.col("attributes").list.join("; ")).with_columns(texts), path)
     else:
         write_table(rows, path)
     return rows.height
