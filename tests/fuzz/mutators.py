@@ -288,7 +288,7 @@ def mutate_gzip(rng: Random, plain: bytes, change: Bytes) -> bytes:
         return gzip.compress(change(rng, plain), 1, mtime=0)
     packed = gzip.compress(plain, 1, mtime=0)
     if rng.random() < 0.1:
-        return gzip.compress(plain + b"\n" * rng.choice((1 << 16, 1 << 22)), 1, mtime=0)
+        return gzip.compress(plain + b"\n" * (1 << (22 if rng.random() < 0.05 else 14)), 1, mtime=0)
     return mutate_bytes(rng, packed)
 
 
@@ -299,7 +299,7 @@ def mutate_zstd(rng: Random, plain: bytes, change: Bytes) -> bytes:
     if rng.random() < 0.6:
         return zstandard.compress(change(rng, plain), 1)
     if rng.random() < 0.1:
-        return zstandard.compress(plain + b"\n" * rng.choice((1 << 16, 1 << 22)), 1)
+        return zstandard.compress(plain + b"\n" * (1 << (22 if rng.random() < 0.05 else 14)), 1)
     return mutate_bytes(rng, zstandard.compress(plain, 1))
 
 
