@@ -1,6 +1,6 @@
 """Command of the fuzz suite: run surfaces for some minutes or cases, or repeat a single case.
 
-python -m tests.fuzz [--minutes 10 | --cases 1000] [--seed 0] [--surface a,b] [--workers 2] [--findings FILE]
+python -m tests.fuzz [--minutes 10 | --cases 1000] [--seed 0] [--surface a,b] [--workers 2] [--save FOLDER]
 python -m tests.fuzz SURFACE SEED CASE [--keep ABOUT]
 """
 
@@ -30,12 +30,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="default: the time, so that each run has new cases")
     parser.add_argument("--surface", default="", help="names, separated by commas; default: all")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--findings", type=Path, help="append findings to this file as they are found")
+    parser.add_argument("--save", type=Path, metavar="FOLDER", help="write the case of each fault here, to be repeated")
     given = parser.parse_args()
     if given.case:
         return repeat(given.case, given.keep)
     seed = int(time.time()) if given.seed is None else given.seed
-    return Session(given.surface, seed, given.minutes, given.cases, given.findings).run(given.workers)
+    return Session(given.surface, seed, given.minutes, given.cases, given.save).run(given.workers)
 
 
 def repeat(words: list[str], keep: str | None) -> int:
@@ -47,8 +47,8 @@ def repeat(words: list[str], keep: str | None) -> int:
     else:
         surface = surfaces[words[0]]
         case = surface.case(int(words[1]), int(words[2]))
-        if keep:
-            print(write_found(case, surface.name, keep))
+    if keep:
+        print(write_found(case, surface.name, keep))
     show(case)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -84,14 +84,14 @@ class Session:
     """A run over surfaces, which share the time: each next turn goes to the one that has had the least."""
 
     def __init__(
-        self, names: str, seed: int, minutes: float | None, cases: int | None, findings: Path | None = None
+        self, names: str, seed: int, minutes: float | None, cases: int | None, save: Path | None = None
     ) -> None:
         self.chosen = [name for name in names.split(",") if name]
         self.seed = seed
         self.cases = cases
         self.start = time.monotonic()
         self.end = float("inf") if cases is not None else self.start + 60 * (1.0 if minutes is None else minutes)
-        self.file = findings
+        self.folder = save
         self.lock = threading.Lock()
         self.outcomes: dict[str, Outcome] = {}
         self.next: dict[str, int] = {}
@@ -147,7 +147,7 @@ class Session:
             first = self.next[name]
             self.next[name] += count
             known.seconds += 0.01  # so that two workers do not take the same surface first
-            return name, first, count, 1e9
+            return name, first, count, 1e9 if self.cases is not None else 4 * CHUNK
 
     def _add(self, name: str, outcome: Outcome) -> None:
         with self.lock:
@@ -162,9 +162,10 @@ class Session:
 
     def _report(self, finding: Finding) -> None:
         print(f"FOUND {finding}", flush=True)
-        if self.file is not None:
-            with self.file.open("a") as file:
-                file.write(f"- {finding.surface}: {finding}\n")
+        if self.folder is not None and finding.case is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            about = f"{finding.kind} at {finding.place}"
+            print(f"    {write_found(finding.case, finding.surface, about, self.folder)}")
 
     def _figures(self) -> str:
         cases = sum(outcome.cases for outcome in self.outcomes.values())

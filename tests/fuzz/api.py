@@ -21,7 +21,8 @@ import polars as pl
 
 import karat
 from karat.errors import KaratError
-from karat.reports.saved import read_report
+from karat.saved import Saved
+from karat.text.synonyms import read_synonyms
 from tests.fuzz import inputs, mutators
 from tests.fuzz.harness import Case, Surface, register
 
@@ -91,10 +92,6 @@ def _value(tree: Any) -> Any:
         return make(tree[tag])
     except KaratError:
         raise
-    except TypeError as error:
-        if "argument" in str(error):  # a name that the function does not take
-            raise _Skip from error
-        raise
     except BaseException as error:  # the value cannot even be made, whatever NumPy or Polars says about it
         if isinstance(error, KeyboardInterrupt) or "/src/karat/" in _innermost(error):
             raise
@@ -149,7 +146,8 @@ _MADE: Mapping[str, Callable[[Any], Any]] = {
     "$annotations": lambda tree: karat.read_annotations(tree),
     "$vocabulary": lambda tree: karat.read_annotations(tree).vocabulary,
     "$catalogue": lambda tree: karat.read_catalogue(tree),
-    "$saved": lambda tree: read_report(tree),
+    "$synonyms": lambda tree: read_synonyms(tree),
+    "$saved": lambda tree: Saved(json.loads(Path(tree).read_bytes()) if isinstance(tree, str) else tree, "saved"),
     "$log": lambda tree: karat.read_log(_value(tree)),
     "$task": lambda tree: karat.held_out(_value(tree), kind="leave-last", n=1),
 }
@@ -441,10 +439,8 @@ def _call(case: Case) -> object:
         arguments = {name: _value(tree) for name, tree in case.options["arguments"].items()}
     except _Skip:
         return None
-    positional = []
-    if function is karat.gate:
-        targets = arguments.pop("targets")
-        positional = [arguments.pop("report"), *(targets if isinstance(targets, list) else [targets])]
+    targets = arguments.pop("targets") if function is karat.gate else []
+    positional = [arguments.pop("report"), *(targets if isinstance(targets, list) else [targets])] if targets else []
     if function is karat.try_index and arguments["engine"] not in ("exact", "arrays"):
         return None  # engines load libraries, and servers
     if function is karat.recommend and arguments["model"] not in ("popularity", "item-knn"):

@@ -19,7 +19,8 @@ Add a surface to a module named in ``MODULES``::
 
 Seeds are made once in each worker and have to be the same each time. What is not a file, such as arguments, goes into
 ``Case.options`` as JSON values, so that a found case can be kept in ``found/``. The first cases of a surface are its
-seeds as they are, which have to succeed. Case ``i`` depends on the surface's name, the seed and ``i`` alone::
+seeds as they are, which have to succeed. Case ``i`` depends on the surface's name, the seed and ``i`` alone, as long as
+seeds and mutators stay as they are; a case that has to outlast them is kept as a file::
 
     make fuzz MINUTES=60                            every surface, on both cores
     make fuzz SURFACE=run-csv,gold CASES=1000 SEED=7
@@ -522,9 +523,9 @@ def run(surface: str, seed: int, first: int, count: int, modules: Sequence[str] 
         return worker.run(surface, seed, first, count)
 
 
-def write_found(case: Case, surface: str, about: str) -> Path:
+def write_found(case: Case, surface: str, about: str, folder: Path = FOUND) -> Path:
     """Keep a case in ``found/``, which ``make test`` runs again; the file is named by its description."""
-    path = FOUND / f"{surface}-{'-'.join(re.findall('[a-z0-9]+', about.lower()))[:60]}.json"
+    path = folder / f"{surface}-{'-'.join(re.findall('[a-z0-9]+', about.lower()))[:60]}.json"
     form = {"surface": surface, "about": about, **case.as_json()}
     path.write_text(json.dumps(form, indent=1) + "\n")
     return path
