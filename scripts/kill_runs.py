@@ -1,6 +1,6 @@
 """Kill the real karat run at random moments, and look whether the archive is whole: python scripts/kill_runs.py [KILLS]
 
-``tests/archive/test_kills.py`` does the same with forks of a process that has everything loaded, which is quicker. Here
+``tests/cli/crash_points.py`` ends forks of a process that has everything loaded at each of their writes in turn. Here
 every run is a command of its own, from its first import on. Half of the kills come at any moment of it, half in the few
 hundredths of a second in which the archive is written: when its hidden folder is there, and a moment later.
 """

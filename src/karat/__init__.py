@@ -1,11 +1,12 @@
 """karat: how pure is your ranking? Offline evaluation of anything that ranks, against any gold."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from karat._version import __version__
 
+# Nothing else is loaded here: a command that is interrupted before it can handle signals shows a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from karat.against import agree
     from karat.annotations import Annotations
     from karat.api import compare, evaluate, gate
@@ -149,8 +150,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Public names load their module on first use, so that ``import karat`` costs next to nothing."""
+    from importlib import import_module
+
     if name == "scale":
         return import_module("karat.scale")
     if name not in _HOMES:

@@ -1,5 +1,21 @@
-"""python -m karat"""
+"""The command: ``karat``, or ``python -m karat``."""
 
-from karat.cli import run
+from karat.signals import install
 
-run()
+TYPE_CHECKING = False  # typing takes as long to load as everything before
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+__all__ = ["run"]
+
+
+def run() -> "NoReturn":
+    """Handle signals before anything else is loaded, then run the command line as a process of its own."""
+    install()
+    from karat.cli import run
+
+    run()
+
+
+if __name__ == "__main__":
+    run()

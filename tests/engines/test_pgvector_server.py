@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from karat.engines.folders import clear_left_over
 from karat.engines.pgvector import Pgvector, links
-from karat.engines.pgvector.homes import PREFIX
 from karat.engines.pgvector.server import Server, acquire, release
 from karat.errors import DataError
 
@@ -149,6 +149,17 @@ def test_what_a_killed_run_left_is_cleared_by_the_next(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+def test_any_run_stops_the_server_that_a_killed_one_left(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ((worker, pid, root),) = ready(start_worker(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    clear_left_over()
+    assert is_running(pid) and root.is_dir(), "its owner lives"
+    worker.kill()
+    worker.communicate()
+    clear_left_over()
+    assert not is_running(pid) and list(folder.iterdir()) == []
+
+
 def test_no_signal_leaves_anything_behind(folder: Path) -> None:
     numbers = (signal.SIGINT, signal.SIGTERM)
     for number, (worker, pid, root) in zip(numbers, ready(*(start_worker(folder) for _ in numbers)), strict=True):
@@ -160,11 +171,11 @@ def test_no_signal_leaves_anything_behind(folder: Path) -> None:
 
 def test_a_long_path_has_its_sockets_elsewhere(folder: Path) -> None:
     deep = folder / ("long" * 30)
-    before = set(Path("/tmp").glob(f"{PREFIX}sockets-*"))
+    before = set(Path("/tmp").glob("karat-sockets-*"))
     server = Server(str(deep))
     assert server.home.root.parent == deep and server.home.sockets.parent == Path("/tmp")
     server.stop()
-    assert list(folder.iterdir()) == [] and set(Path("/tmp").glob(f"{PREFIX}sockets-*")) <= before
+    assert list(folder.iterdir()) == [] and set(Path("/tmp").glob("karat-sockets-*")) <= before
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has to run PostgreSQL as someone else")

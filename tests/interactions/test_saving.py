@@ -14,6 +14,7 @@ from karat.interactions.log import Log, log_from_frame
 from karat.interactions.saving import is_split, read_folds, read_split, write_folds, write_split
 from karat.interactions.split import WINDOWS, Split
 from karat.interactions.splitting import counts, folds_of, split_log
+from tests.test_temporary import mark_of_the_dead
 
 ROWS = 60
 
@@ -276,17 +277,31 @@ class TestInterrupted:
         assert [split.how["seed"] for split in read_folds(tmp_path / "folds")] == [1, 1, 1]
 
     def test_what_a_killed_process_left_is_cleared(self, log: Log, tmp_path: Path) -> None:
-        folder = tmp_path / "folds"
+        folder, dead = tmp_path / "folds", mark_of_the_dead()
         for name in ("fold-1", "fold-5"):
             (folder / name).mkdir(parents=True)
-            (folder / name / ".train.parquet.abc123.part").write_bytes(b"half")
-        (folder / ".split.json.xyz.part").write_text("{")
+            (folder / name / f".train.parquet.{dead}.part").write_bytes(b"half")
+        (folder / f".split.json.{dead}.part").write_text("{")
         write_folds(folds_of(log, "users", folds=3), folder)
         assert sorted(path.name for path in folder.iterdir()) == ["fold-1", "fold-2", "fold-3", "split.json"]
         assert not list(folder.rglob("*.part"))
         (folder / "mine.txt").write_text("mine")
         with pytest.raises(UsageError, match=r"such as mine\.txt"):
             write_folds(folds_of(log, "users", folds=3), folder)
+
+    def test_one_split_can_be_repeated_after_a_kill(self, log: Log, tmp_path: Path) -> None:
+        folder, dead = tmp_path / "split", mark_of_the_dead()
+        folder.mkdir()
+        for name in ("split.json", "train.parquet", "test.parquet"):
+            (folder / f".{name}.{dead}.part").write_bytes(b"half")
+        (folder / "validation.parquet").write_bytes(b"already renamed")
+        write_split(split_log(log, "random"), folder)
+        assert not list(folder.glob(".*")) and len(read_split(folder).log) == len(log)
+
+    def test_windows_without_a_record_may_be_those_of_the_user(self, log: Log, tmp_path: Path) -> None:
+        (tmp_path / "train.parquet").write_bytes(b"mine")
+        with pytest.raises(UsageError, match="holds something else"):
+            write_split(split_log(log, "random"), tmp_path)
 
     def test_a_window_of_no_numbers(self, log: Log, tmp_path: Path) -> None:
         write_split(split_log(log, "random"), tmp_path / "split")

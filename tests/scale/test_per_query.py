@@ -60,7 +60,7 @@ def test_an_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
 def test_a_folder_that_fills_up_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     mine = tmp_path / "scores" / "mine"
     with (
-        pytest.raises(DataError, match="scores: cannot write here: Directory not empty"),
+        pytest.raises(DataError, match="scores: cannot write: Directory not empty"),
         writing_per_query(mine.parent) as written,
     ):
         written.add(pl.DataFrame({"ap": [0.5]}))

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from json import dumps
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 from karat.errors import DataError
+from karat.temporary import new_part
 
 fcntl: Any
 try:
@@ -55,7 +55,7 @@ def sync_folder(folder: Path) -> None:
 
 def replace_file(path: Path, octets: bytes, *, durable: bool = True) -> None:
     """The whole file, or what was there before."""
-    part = path.with_name(f".{path.name}.{os.getpid()}-{token_hex(4)}.part")
+    part = new_part(path)
     try:
         with part.open("xb") as file:
             file.write(octets)

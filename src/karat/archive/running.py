@@ -12,9 +12,9 @@ from typing import Any
 from karat.archive.durable import as_bytes, replace_file
 from karat.archive.files import read_small
 from karat.archive.naming import to_text
-from karat.archive.processes import is_alive, started_at
 from karat.errors import DataError
 from karat.json_types import parse_json
+from karat.temporary import is_alive, started_at
 
 __all__ = ["RUNNING", "running_in", "telling"]
 

@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from secrets import token_hex
 from shutil import rmtree
 from typing import Any
 
 from karat.archive.durable import lock_folder, locked, replace_file, sync_folder, write_new
 from karat.archive.naming import run_name
 from karat.archive.opening import MANIFEST, manifest_bytes
-from karat.archive.processes import is_alive
+from karat.temporary import is_alive, new_mark, remove_abandoned_parts
 
 __all__ = ["RUNS", "leftovers", "make_archive", "put_away", "remove_leftovers", "write_run"]
 
 RUNS = "runs"
-_LEFTOVER = re.compile(r"^\..+\.(\d+)-[0-9a-f]+\.(part|gone)$")
+_LEFTOVER = re.compile(r"^\..+\.(\d+)(?:-(\d+)-[0-9a-f]{8})?-[0-9a-f]+\.(part|gone)$")
+"""With the mark of its owner, of which older versions wrote the id of the process alone."""
 _TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
 _MOST_OF_ONE_SECOND = 10_000
 
@@ -52,7 +52,7 @@ def write_run(
 @contextmanager
 def _folder_of_our_own(archive: Path, name: str) -> Iterator[Path]:
     """A hidden folder that nobody takes for a leftover while we live; what is left of it in the end is removed."""
-    part = archive / RUNS / f".{name}.{os.getpid()}-{token_hex(4)}.part"
+    part = archive / RUNS / f".{name}.{new_mark()}.part"
     handle = None
     try:
         with locked(archive):
@@ -86,24 +86,25 @@ def leftovers(archive: Path) -> list[Path]:
     with suppress(FileNotFoundError):
         for path in sorted((archive / RUNS).iterdir()):
             match = _LEFTOVER.match(path.name)
-            if match and _is_abandoned(path, int(match[1])):
+            if match and _is_abandoned(path, int(match[1]), match[2]):
                 found.append(path)
     return found
 
 
-def _is_abandoned(path: Path, process: int) -> bool:
+def _is_abandoned(path: Path, process: int, started: str | None) -> bool:
     """Its lock is free; where locks say nothing, the process is gone."""
     handle = lock_folder(path)
     if handle is None:
         return False
     if handle < 0:
-        return not is_alive(process)
+        return not is_alive(process, started)
     os.close(handle)
     return True
 
 
 def remove_leftovers(archive: Path) -> list[Path]:
     """To be called while the archive is locked: a folder that was only just made may not yet be held."""
+    remove_abandoned_parts(archive)
     found = leftovers(archive)
     for path in found:
         _remove(path)
@@ -121,7 +122,7 @@ def _remove(path: Path) -> None:
 
 def put_away(archive: Path, run: Path) -> None:
     """Remove a run: first its name, so that no half of it is ever listed."""
-    gone = archive / RUNS / f".{run.name}.{os.getpid()}-{token_hex(4)}.gone"
+    gone = archive / RUNS / f".{run.name}.{new_mark()}.gone"
     run.rename(gone)
     sync_folder(archive / RUNS)
     _remove(gone)

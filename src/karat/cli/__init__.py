@@ -1,5 +1,6 @@
 """The command line: thin. Parse, call, print; one file a command group."""
 
+import errno
 import gc
 import os
 import sys
@@ -7,6 +8,7 @@ from typing import Any, NoReturn
 
 import typer
 
+from karat import signals
 from karat._version import __version__
 from karat.cli import (
     agree,
@@ -70,6 +72,8 @@ _PARSER_ERROR: Any = next(base for base in typer.BadParameter.__mro__ if base.__
 
 
 _INTERRUPTED = 130
+"""What the parser makes of KeyboardInterrupt, whichever signal raised it."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DATA = DataError.exit_code
 _LONGEST_MESSAGE = 1_000
 """Characters shown of a message that is not karat's own."""
@@ -107,7 +111,8 @@ def main() -> None:
     else:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        ended = app(arguments, prog_name="karat", standalone_mode=False)
+        with signals.Working():
+            ended = app(arguments, prog_name="karat", standalone_mode=False)
     except KaratError as error:
         lines = [visible(line, one_line=True) for line in error.lines()]
         _fail("\n  ".join([f"error: {lines[0]}", *lines[1:]]), error.exit_code, debug)
@@ -124,17 +129,20 @@ def main() -> None:
         # The parser replaces standard output when its reader has left, as in `karat metrics | head -1`.
         ended = _reader_left() if sys.stdout is not stdout else exit_.code
     except OSError as error:
-        what = f"error: {error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+        where = error.filename or ("standard output" if error.errno in _FULL else "")
+        what = f"error: {error.strerror or error}" + (f": {where}" if where else "")
         _fail(visible(shorten(what, _LONGEST_MESSAGE), one_line=True), _DATA, debug)
     except MemoryError:
         _fail("error: out of memory", 1, debug)
     except BaseException as error:  # Polars' PanicException is not an Exception
+        if signals.is_ending():  # an import that was interrupted fails in its own way
+            _fail("interrupted", signals.exit_code(), debug)
         what = visible(shorten(f"{type(error).__name__}: {error}", _LONGEST_MESSAGE), one_line=True)
         _fail(f"internal error: {what}. This is a bug; --debug shows where.", 1, debug)
     finally:
         gc.enable()
     if ended == _INTERRUPTED:
-        _fail("interrupted", _INTERRUPTED, debug)
+        _fail("interrupted", signals.exit_code(), debug)
     sys.exit(ended)
 
 
@@ -151,7 +159,7 @@ def run() -> NoReturn:
     except SystemExit as exit_:
         code = exit_.code or 0
     except KeyboardInterrupt:  # while the last words were said
-        code = _INTERRUPTED
+        code = signals.exit_code()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -162,7 +170,7 @@ def run() -> NoReturn:
             print(f"error: cannot write standard output: {error.strerror}", file=sys.stderr)
         code = code or DataError.exit_code
     except KeyboardInterrupt:
-        code = code or _INTERRUPTED
+        code = code or signals.exit_code()
     os._exit(code if isinstance(code, int) else 1)
 
 

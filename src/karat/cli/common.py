@@ -71,10 +71,13 @@ def exists(path: str | Path) -> bool:
     return os.path.exists(path)
 
 
-def check_folder(path: Path) -> None:
-    """Refuse a file in a folder that is not there, before anything is computed."""
-    if not os.path.isdir(path.parent):
+def check_folder(path: Path, *, folder: bool = False) -> None:
+    """Refuse an output that cannot be written, such as in a missing folder, before anything is computed."""
+    if not os.path.exists(path.parent):
         raise DataError("cannot write here: no such folder", where=str(path))
+    from karat.formats.atomic import check_destination
+
+    check_destination(path, folder=folder)
 
 
 def check_apart(paths: Iterable[str | Path]) -> None:

@@ -16,7 +16,7 @@ from karat.cli.options import (
     Scoring,
     takes_scoring_options,
 )
-from karat.cli.output import check_outputs, deliver
+from karat.cli.output import check_outputs, deliver, write_outputs
 from karat.cli.scoring import assess_files, baseline_among
 from karat.errors import DataError, UsageError
 
@@ -71,8 +71,10 @@ def compare_command(
             expected="queries with something relevant",
             hint="--empty zero counts those with nothing relevant as 0.",
         )
+    report = replace(report, detect=detect)
+    write_outputs(report, output)
     deliver(
-        replace(report, detect=detect),
+        report,
         show_comparison,
         outputs=output,
         as_json=as_json,

@@ -185,13 +185,12 @@ def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
 
 def _run_plan(folder: Path, sample: Sample, output: Path | None, keep: Path | None, *, quiet: bool) -> None:
     """Run the sample's plan; the results go where they are asked for, or nowhere but for the page."""
-    from tempfile import TemporaryDirectory
-
     from karat.cli.run_plan import carry_out
+    from karat.temporary import TemporaryFolder
 
     plan = str((keep or folder) / "karat.toml")
     if output is None and keep is None:
-        with TemporaryDirectory() as nowhere:
+        with TemporaryFolder("demo") as nowhere:
             with _whatever_the_gate_says():
                 carry_out(
                     plan, Path(nowhere), strict=False, as_json=False, quiet=quiet, next_step=None, tell_files=False
@@ -257,18 +256,16 @@ def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
 
 
 def _copy(folder: Path, target: Path, sample: Sample) -> None:
-    from karat.formats.atomic import make_folder, replacing
+    from karat.formats.atomic import make_folder, write_files
 
     make_folder(target)
     for name in _FILES[sample.value]:
         if (target / name).is_file() and (target / name).read_bytes() != (folder / name).read_bytes():
             raise UsageError(f"another {target / name} is there already", hint="Name another folder with --keep.")
-    for name in _FILES[sample.value]:
-        with replacing(target / name) as part:
-            part.write_bytes((folder / name).read_bytes())
+    contents: dict[Path, str | bytes] = {target / name: (folder / name).read_bytes() for name in _FILES[sample.value]}
     if sample is not Sample.helpdesk:
         from karat.cli.schema import schema_text
-        from karat.formats.atomic import write_text
         from karat.plan.drafting import SCHEMA_FILE
 
-        write_text(target / SCHEMA_FILE, schema_text())
+        contents[target / SCHEMA_FILE] = schema_text()
+    write_files(contents)

@@ -1,7 +1,6 @@
 """karat demo driving: texts and clips against annotated clips, the bundled ones or somebody's own."""
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from karat.cli.common import steps, warn
@@ -31,8 +30,9 @@ def both_ways(folder: Path, output: Path, *, quiet: bool) -> None:
 def own_clips(table: Table, vectors: str | None, output: Path | None, *, quiet: bool) -> None:
     """Clip → clip on a table of annotations; without vectors, clips are embedded by what is said of them."""
     from karat.cli.run_plan import carry_out_content
+    from karat.temporary import TemporaryFolder
 
-    with TemporaryDirectory() as scratch:
+    with TemporaryFolder("demo") as scratch:
         if vectors is None:
             try:
                 vectors = _embedded(table, Path(scratch) / "vectors.npz", quiet=quiet)

@@ -15,7 +15,7 @@ from karat.cli.options import (
     Scoring,
     takes_scoring_options,
 )
-from karat.cli.output import check_outputs, deliver
+from karat.cli.output import check_outputs, deliver, write_outputs
 from karat.cli.scoring import assess_files
 from karat.errors import UsageError
 
@@ -75,7 +75,11 @@ def evaluate_command(
     how = None if no_ci else scoring.resampling()
     shares = _shares(quantiles)
     asked = split_measures(measures) if measures else None
-    report = assess_files(gold, runs, asked, how, scoring, outputs=output, per_query=per_query, quantiles=shares)
+    from karat.formats.atomic import together
+
+    with together():  # in blocks, every query's scores are written while they are computed
+        report = assess_files(gold, runs, asked, how, scoring, outputs=output, per_query=per_query, quantiles=shares)
+        write_outputs(report, output, per_query)
     deliver(
         report,
         _show,

@@ -116,7 +116,7 @@ def _write(history: "History", paths: list[Path]) -> None:
     if not paths:
         return
     from karat.cli.history_tables import history_to_csv, history_to_json, history_to_picture
-    from karat.formats.atomic import writing_files
+    from karat.formats.atomic import write_files
 
     contents: dict[Path, str | bytes] = {}
     for path in paths:
@@ -125,8 +125,7 @@ def _write(history: "History", paths: list[Path]) -> None:
             contents[path] = history_to_picture(history, "png" if suffix == ".png" else "svg")
         else:
             contents[path] = history_to_csv(history) if suffix == ".csv" else history_to_json(history)
-    with writing_files(contents):
-        pass
+    write_files(contents)
 
 
 def _next_step(history: "History", others: list[str]) -> str:

@@ -36,7 +36,7 @@ def init_command(
 ) -> None:
     """Write a commented plan, filled in with the gold, runs, vectors and tables of its folder."""
     from karat.cli.schema import schema_text
-    from karat.formats.atomic import make_folder, writing_files
+    from karat.formats.atomic import make_folder, write_files
     from karat.plan.drafting import ALIASES, SCHEMA_FILE, draft, kind_for
     from karat.plan.looking import look
     from karat.plan.reading import read_plan
@@ -47,8 +47,7 @@ def init_command(
     found = look(output.parent)
     chosen = kind or kind_for(found)
     text = draft(chosen, found, output.parent.resolve().name)
-    with writing_files({output: text, output.parent / SCHEMA_FILE: schema_text()}):
-        pass
+    write_files({output: text, output.parent / SCHEMA_FILE: schema_text()})
     systems = read_plan(output).plan.systems
     say(f"Wrote {output} ({chosen}) and {output.parent / SCHEMA_FILE}", quiet=quiet)
     of_log = [*found.catalogues, *found.people] if found.logs else []

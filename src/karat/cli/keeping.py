@@ -37,25 +37,29 @@ class Keeping:
 
         return cls(archive, begin(checked))
 
-    def keep(self, report: "Report", gate: "Gate | None", *, quiet: bool) -> "tuple[Run | None, int]":
-        """Store the run, and tell; with the exit code where it could not be stored.
+    def store(self, report: "Report", gate: "Gate | None") -> "Run | DataError":
+        """Store the run, or return why it could not be: a full disk takes nothing from the user who waited for it."""
+        try:
+            return self.begun.keep(self.archive, report, gate, partial(self._page, report))
+        except DataError as error:
+            return error
 
-        What was computed is shown by then, so that a full disk takes nothing from whoever waited for it. An archive
-        that may not be written to is somebody's choice, and no failure.
+    def tell(self, run: "Run | DataError", *, quiet: bool) -> int:
+        """Say what became of storing the run, and return the exit code.
+
+        An archive that may not be written to is the user's choice, and no failure.
         """
         from karat.archive import is_forbidden
 
-        try:
-            run = self.begun.keep(self.archive, report, gate, partial(self._page, report))
-        except DataError as error:
-            if is_forbidden(error):
-                warn([f"the run was not kept: {error}"], quiet=quiet)
-                return None, 0
-            say(f"error: {error}")
-            return None, error.exit_code
+        if isinstance(run, DataError):
+            if is_forbidden(run):
+                warn([f"the run was not kept: {run}"], quiet=quiet)
+                return 0
+            say(f"error: {run}")
+            return run.exit_code
         say(f"Kept as {run.name} in {self.archive.path}", quiet=quiet)
         self._tell_of_the_same(run, quiet=quiet)
-        return run, 0
+        return 0
 
     def _page(self, report: "Report", form: Mapping[str, Any], run: "Run") -> str:
         """The page that people open, with where the run comes from and the runs of the plan before it."""

@@ -74,6 +74,7 @@ def label_command(
     """Grade how well items fit queries, by the words of both."""
     check_standard_input([path for path in (catalogue, queries, human, synonyms) if path])
     _check_outputs(output, catalogue_out)
+    from karat.formats.atomic import together
     from karat.text.human import merge, read_human
     from karat.text.labels import label, write_labels
     from karat.text.products import read_catalogue, write_catalogue
@@ -89,9 +90,10 @@ def label_command(
             labels, agreement = merge(labels, read_human(human, labels))
         explained = None if explain is None else _explained(labels, explain)
         written = [path for path in (output, catalogue_out) if path]
-        pairs = None if output is None else write_labels(labels, output, zeros=zeros, brief=brief)
-        if catalogue_out is not None:
-            write_catalogue(items, catalogue_out)
+        with together():
+            pairs = None if output is None else write_labels(labels, output, zeros=zeros, brief=brief)
+            if catalogue_out is not None:
+                write_catalogue(items, catalogue_out)
     if as_json:
         _print_json(labels, agreement, explained, written)
     elif explained is not None:

@@ -9,7 +9,7 @@ from karat.cli.common import check_apart, check_folder, print_json, say, warn
 if TYPE_CHECKING:
     from karat.report import Report
 
-__all__ = ["check_form", "check_outputs", "deliver"]
+__all__ = ["check_form", "check_outputs", "deliver", "write_outputs"]
 
 
 def check_outputs(outputs: list[Path] | None, per_query: str | None = None, *, here: bool = True) -> None:
@@ -18,12 +18,12 @@ def check_outputs(outputs: list[Path] | None, per_query: str | None = None, *, h
     if outputs:
         from karat.reports import form_of
 
-        for path in outputs:
+        for path in outputs or ():
             form_of(path)
             check_folder(path)
     if per_query and here:
         target = Path(per_query)
-        check_folder(target)
+        check_folder(target, folder=not target.suffix)
         if target.suffix:  # else it may be a folder, where scores are written in blocks
             check_form(target)
 
@@ -45,8 +45,7 @@ def deliver(
     next_step: str,
     quiet: bool,
 ) -> None:
-    """Write the files asked for, print the report as JSON or by ``show``, then warnings and what to try next."""
-    _write_all(report, outputs or [], Path(per_query) if per_query and report.holds_queries else None)
+    """Print the report as JSON or by ``show``, then warnings, and the files written or what to try next."""
     if as_json:
         from karat.reports.json import summary_to_json
 
@@ -63,19 +62,23 @@ def deliver(
         say(next_step, quiet=quiet)
 
 
-def _write_all(report: "Report", outputs: list[Path], per_query: Path | None) -> None:
-    """All files or none."""
-    if per_query is None and not outputs:
+def write_outputs(report: "Report", outputs: list[Path] | None, per_query: str | None = None) -> None:
+    """Write the files asked for: all or none. The scores of a report without queries were written in blocks."""
+    scores = Path(per_query) if per_query and report.holds_queries else None
+    if scores is None and not outputs:
         return
     import polars as pl
 
     from karat.formats import write_table
-    from karat.reports import writing
+    from karat.formats.atomic import together
+    from karat.reports import write
 
-    with writing(report, outputs):
-        if per_query is not None:
+    with together():
+        for path in outputs or ():
+            write(report, path)
+        if scores is not None:
             frames = [
-                scores.per_query.select(pl.lit(name).alias("system"), pl.all())
-                for name, scores in report.systems.items()
+                system.per_query.select(pl.lit(name).alias("system"), pl.all())
+                for name, system in report.systems.items()
             ]
-            write_table(pl.concat(frames), per_query)
+            write_table(pl.concat(frames), scores)

@@ -12,7 +12,7 @@ from karat.cli.options import DsnOption, JsonOption
 from karat.errors import DataError
 
 if TYPE_CHECKING:
-    from karat.archive import Archive, Run
+    from karat.archive import Archive
     from karat.gates import Gate
     from karat.plan.reading import Checked
     from karat.report import Report
@@ -124,15 +124,20 @@ def _carry_out(
 ) -> None:
     from dataclasses import replace
 
+    from karat.engines.folders import clear_left_over
+    from karat.formats.atomic import together
     from karat.plan.execution import run_plan
     from karat.plan.outputs import check_outputs, reports_among, write_outputs
 
     check_outputs(checked, output)
+    clear_left_over()
     keeping = None if archive is None else Keeping.begin(archive, checked)
     with steps(quiet=quiet) as shown, shown_live(keeping, shown) as tell:
         outcome = run_plan(checked, tell, output)
     gate = None if outcome.gate is None else replace(outcome.gate, strict=strict)
-    written = write_outputs(checked, outcome.report, output, gate, lambda text: say(text, quiet=quiet))
+    with together():
+        written = write_outputs(checked, outcome.report, output, gate, lambda text: say(text, quiet=quiet))
+        stored = None if keeping is None else keeping.store(outcome.report, gate)
     with unless_unread():
         _print(checked, outcome.report, gate, as_json=as_json)
     warn([*outcome.report.warnings, *(gate.notes if gate is not None else ())], quiet=quiet)
@@ -141,9 +146,10 @@ def _carry_out(
         warn([f"nothing was written to {output}: the plan has no outputs"], quiet=quiet)
     if written and tell_files:
         say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
-    run, code = (None, 0) if keeping is None else keeping.keep(outcome.report, gate, quiet=quiet)
+    code = 0 if keeping is None or stored is None else keeping.tell(stored, quiet=quiet)
     if next_step is not None:
-        step = next_step or _next_step(checked.where, reports_among(checked, written), run)
+        kept = stored is not None and not isinstance(stored, DataError)
+        step = next_step or _next_step(checked.where, reports_among(checked, written), kept=kept)
         say(step, quiet=quiet or as_json)
     if (gate is not None and gate.exit_code) or code:
         raise typer.Exit((gate.exit_code if gate is not None else 0) or code)
@@ -213,9 +219,9 @@ def show(
         print_gate(gate)
 
 
-def _next_step(plan: str, reports: list[Path], run: "Run | None") -> str:
+def _next_step(plan: str, reports: list[Path], *, kept: bool) -> str:
     if reports:
         return f"Next: decide with karat gate targets.toml {reports[0]}"
-    if run is not None:
+    if kept:
         return "Next: karat show latest, karat history, or decide with karat gate targets.toml latest"
     return f'Next: keep the results with outputs = ["report.json"] in {plan}'

@@ -60,8 +60,7 @@ def show_command(
     found = kept.find(run)
     if found.bytes < _QUICKLY_READ:
         warn([f"not as it was kept: {fault}" for fault in found.faults()], quiet=quiet)
-    _write(found, output or [])
-    drawn = [] if pictures is None else _draw(found, pictures)
+    drawn = _write(found, output or [], pictures)
     with unless_unread():
         if html:
             print_line(str(page_path(found)))
@@ -84,12 +83,6 @@ def show_command(
         say(f"Next: karat diff {found.name}, or karat baseline set {found.name}", quiet=quiet)
 
 
-def _draw(run: "Run", folder: Path) -> list[Path]:
-    from karat.reports.charts import write_pictures
-
-    return write_pictures(run.form, folder)
-
-
 def page_path(run: "Run") -> Path:
     """Where its HTML report is."""
     if run.file(_PAGE) is None:
@@ -105,14 +98,16 @@ def _check_outputs(paths: list[Path]) -> None:
         check_folder(path)
 
 
-def _write(run: "Run", paths: list[Path]) -> None:
-    """All files or none."""
-    if not paths:
-        return
-    from karat.formats.atomic import writing_files
+def _write(run: "Run", paths: list[Path], pictures: Path | None) -> list[Path]:
+    """Write the run's outputs, and its charts into a folder: all files or none; returns the charts."""
+    if not paths and pictures is None:
+        return []
+    from karat.formats.atomic import together, write_files
+    from karat.reports.charts import write_pictures
 
-    with writing_files({path: _content(run, path.suffix.lower()) for path in paths}):
-        pass
+    with together():
+        write_files({path: _content(run, path.suffix.lower()) for path in paths})
+        return [] if pictures is None else write_pictures(run.form, pictures)
 
 
 def _content(run: "Run", suffix: str) -> str | bytes:

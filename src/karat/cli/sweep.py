@@ -54,6 +54,7 @@ def sweep_command(
     quiet: QuietOption = False,
 ) -> None:
     """Sweep parameters of vector indexes: recall against latency, and the cheapest setting that meets the target."""
+    from karat.engines.folders import clear_left_over
     from karat.plan.execution import timestamp
     from karat.plan.indexes import on_database
     from karat.plan.reading import read_plan
@@ -65,6 +66,7 @@ def sweep_command(
     folder = checked.folder / FOLDER if output is None else output
     if exists(folder) and not isdir(folder):
         raise DataError("cannot make this folder: a file is there", where=str(folder))
+    clear_left_over()
     with steps(quiet=quiet) as tell:
         sweeps, costs = _carry_out(checked, folder, tell, fresh=fresh, prune=not no_prune, quiet=quiet)
     form = sweeps_to_json(sweeps, timestamp())
@@ -111,7 +113,7 @@ def _shifted(tell: "Steps", before: int, total: int) -> "Steps":
 
 def _write(sweeps: "list[Sweep]", costs: "list[Cost]", form: str, folder: Path) -> list[Path]:
     """All files or none; a picture only where there is something to draw."""
-    from karat.formats.atomic import writing_files
+    from karat.formats.atomic import write_files
     from karat.reports.frontier import sweeps_to_csv, sweeps_to_markdown
 
     contents: dict[Path, str | bytes] = {
@@ -123,8 +125,7 @@ def _write(sweeps: "list[Sweep]", costs: "list[Cost]", form: str, folder: Path) 
         from karat.reports.frontier_picture import sweeps_to_png
 
         contents[folder / "frontier.png"] = sweeps_to_png(sweeps, costs)
-    with writing_files(contents):
-        pass
+    write_files(contents)
     return list(contents)
 
 

@@ -181,18 +181,19 @@ def _opened(
 def _write(
     form: str, outcome: "Outcome | None", final: "Checked | None", output: Path | None, *, final_wanted: bool
 ) -> list[Path]:
-    from karat.formats.atomic import make_folder, write_text
+    from karat.formats.atomic import make_folder, together, write_text
     from karat.plan.outputs import write_outputs
 
     written = []
-    if outcome is not None and final is not None:
-        written = write_outputs(final, outcome.report, output, outcome.gate)
-    if output is not None:
-        if final_wanted:
-            make_folder(output)
-        file = output / _TRIALS if final_wanted else output
-        write_text(file, form)
-        written.append(file)
+    with together():
+        if outcome is not None and final is not None:
+            written = write_outputs(final, outcome.report, output, outcome.gate)
+        if output is not None:
+            if final_wanted:
+                make_folder(output)
+            file = output / _TRIALS if final_wanted else output
+            write_text(file, form)
+            written.append(file)
     return written
 
 

@@ -1,14 +1,15 @@
 """Folders for engines that keep files: made when they are built, gone when they are closed."""
 
+import tempfile
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from karat.engines import Param
-from karat.errors import UsageError
+from karat.errors import DataError, UsageError
+from karat.temporary import SERVER, TemporaryFolder, abandoned_folders, remove_abandoned_folders
 
-__all__ = ["FOLDER", "Folder", "bytes_in", "folder_in"]
+__all__ = ["FOLDER", "Folder", "bytes_in", "clear_left_over", "folder_in"]
 
-Folder = TemporaryDirectory[str]
+Folder = TemporaryFolder
 
 FOLDER = Param("", "where its files are while it is open; empty: a temporary folder")
 
@@ -17,7 +18,21 @@ def folder_in(parent: str, engine: str) -> Folder:
     """A new folder of the engine's own."""
     if parent and not Path(parent).is_dir():
         raise UsageError(f"found no folder {parent!r}", expected=f"a folder for the files of {engine}")
-    return TemporaryDirectory(prefix=f"karat-{engine}-", dir=parent or None, ignore_cleanup_errors=True)
+    try:
+        return TemporaryFolder(engine, Path(parent) if parent else None)
+    except OSError as error:
+        where = parent or tempfile.gettempdir()
+        raise DataError(f"no folder can be made here: {error.strerror}", where=where) from error
+
+
+def clear_left_over() -> None:
+    """Remove the temporary folders that dead processes left, and stop the database servers that work in them."""
+    parent = Path(tempfile.gettempdir())
+    remove_abandoned_folders(parent)
+    if abandoned_folders(parent, SERVER):
+        from karat.engines.pgvector import homes
+
+        homes.clear_left_over(parent)
 
 
 def bytes_in(folder: Folder | None) -> int:

@@ -3,8 +3,7 @@
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -24,7 +23,6 @@ __all__ = [
     "read",
     "write",
     "write_table",
-    "writing_table",
 ]
 
 _READERS = {
@@ -131,17 +129,9 @@ def write(frame: pl.DataFrame, path: Path, kind: str, form: str | None = None) -
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
     """Write any table whole, in the form of the suffix."""
-    with writing_table(frame, path):
-        pass
-
-
-@contextmanager
-def writing_table(frame: pl.DataFrame, path: Path) -> Iterator[None]:
-    """A table that takes its place when the block ends well."""
     chosen, compression = form_to_write(path, None, TABLE_FORMATS)
     with replacing(path) as part:
         _write_as(chosen, frame, part, "table", compression, "")
-        yield
 
 
 def form_to_write(path: Path, form: str | None, allowed: Sequence[str]) -> tuple[str, Packing]:

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Container, Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,13 @@ import polars as pl
 
 from karat._version import __version__
 from karat.errors import DataError, UsageError
-from karat.formats.atomic import make_folder, replacing
+from karat.formats.atomic import make_folder, replacing, together
 from karat.interactions.loading import IDS, RECORD, SCHEMA, is_split, read_folds, read_split
 from karat.interactions.log import ITEM, TIME, USER, VALUE, Log
 from karat.interactions.split import WINDOWS, Split
 from karat.interactions.splitting import counts
 from karat.interactions.splitting.moments import written_moment
+from karat.temporary import remove_abandoned_parts
 
 __all__ = [
     "check_target",
@@ -65,8 +65,8 @@ def write_split(split: Split, folder: str | Path, *, force: bool = False) -> dic
     target = Path(folder)
     check_target(target, force=force)
     before = (target / RECORD).is_file()
-    with ExitStack() as stack:
-        record = _write(split, target, stack)
+    with together():
+        record = _write(split, target)
     if before:
         _clear(target, {RECORD, *_WINDOW_FILES, *([IDS] if any(record["idle_ids"].values()) else [])})
     return record
@@ -83,11 +83,9 @@ def write_folds(splits: Sequence[Split], folder: str | Path, *, force: bool = Fa
     names = fold_names(len(splits))
     form = {"schema": SCHEMA, "karat": __version__, "source": splits[0].log.source, "folds": names}
     make_folder(target)
-    with ExitStack() as stack:
-        stack.enter_context(replacing(target / RECORD)).write_text(_written(form), encoding="utf-8")
-        records = [_write(split, target / name, stack) for split, name in zip(splits, names, strict=True)]
-        # From here on nothing takes long; what stood here must not vouch for what takes its place.
-        (target / RECORD).unlink(missing_ok=True)
+    with together():
+        records = [_write(split, target / name) for split, name in zip(splits, names, strict=True)]
+        _write_record(form, target)
     if ours:
         _clear(target, {RECORD, *names})
         for name in names:
@@ -106,11 +104,15 @@ def check_target(folder: Path, *, folds: int = 0, force: bool = False) -> None:
     if force or not folder.exists():
         return
     try:
-        there = {path.name for path in folder.iterdir()}
+        names = {path.name for path in folder.iterdir()}
     except OSError as error:
         raise DataError(f"cannot look into this folder: {error.strerror}", where=str(folder)) from error
-    replaced = {RECORD, *fold_names(folds)} if folds else set(_FILES)
-    begun = folds and all(_is_begun(folder / name) for name in there)
+    parts = {name for name in names if _PART.fullmatch(name)}
+    there = names - parts
+    if folds:
+        replaced, begun = {RECORD, *fold_names(folds)}, all(_is_begun(folder / name) for name in there)
+    else:  # the record's own part is renamed last: windows beside it are of a split that was killed
+        replaced, begun = set(_FILES), there <= set(_FILES) and any(name.startswith(f".{RECORD}.") for name in parts)
     if there and not begun and (RECORD not in there or there - replaced):
         odd = min(there - replaced, default=min(there))
         raise UsageError(
@@ -130,29 +132,28 @@ def _is_begun(path: Path) -> bool:
     return all(one.name in _FILES or _PART.fullmatch(one.name) for one in path.iterdir())
 
 
-def _write(split: Split, folder: Path, stack: ExitStack) -> dict[str, Any]:
-    """Files that take their place when the stack ends well; the record last, and so it vouches for the others."""
+def _write(split: Split, folder: Path) -> dict[str, Any]:
+    """Write the files of one split, and its record, which vouches for the others."""
     make_folder(folder)
     idle = _idle_ids(split)
     numbers = {f"{of}s": idle.filter(pl.col("of") == of).height for of in (USER, ITEM)}
     record = record_of(split) | {"idle_ids": numbers}
-    stack.enter_context(replacing(folder / RECORD)).write_text(_written(record), encoding="utf-8")
     for name, frame in _frames(split):
-        _write_frame(frame, stack.enter_context(replacing(folder / f"{name}.parquet")))
+        _write_frame(frame, folder / f"{name}.parquet")
     if idle.height:
-        _write_frame(idle, stack.enter_context(replacing(folder / IDS)))
+        _write_frame(idle, folder / IDS)
+    _write_record(record, folder)
     return record
 
 
-def _written(form: dict[str, Any]) -> str:
-    return json.dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+def _write_record(form: dict[str, Any], folder: Path) -> None:
+    with replacing(folder / RECORD, vouches=True) as part:
+        part.write_text(json.dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def _write_frame(frame: pl.DataFrame, path: Path) -> None:
-    try:
-        frame.write_parquet(path, compression="zstd", compression_level=_QUICK)
-    except pl.exceptions.PolarsError as error:
-        raise DataError(f"cannot be written as Parquet: {error}", where=str(path)) from error
+    with replacing(path) as part:
+        frame.write_parquet(part, compression="zstd", compression_level=_QUICK)
 
 
 def _frames(split: Split) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -188,9 +189,10 @@ def _clear(folder: Path, kept: Container[str]) -> None:
     for path in list(folder.iterdir()):
         if path.name in kept:
             continue
-        if path.name in _FILES or _PART.fullmatch(path.name):
+        if path.name in _FILES:
             path.unlink(missing_ok=True)
-        elif _is_begun(path):
+        elif path.is_dir() and _is_begun(path):
+            remove_abandoned_parts(path)
             _clear(path, ())
             if not any(path.iterdir()):
                 path.rmdir()

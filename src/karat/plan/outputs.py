@@ -1,7 +1,6 @@
 """The files that a plan asks for: all of them, or none."""
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from os.path import exists, isdir, normpath
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.formats import TABLE_FORMATS, form_to_write, writing_table
-from karat.formats.atomic import make_folder, writing_files
+from karat.formats import TABLE_FORMATS, form_to_write, write_table
+from karat.formats.atomic import check_destination, make_folder, together, write_files
 from karat.gates import Gate
 from karat.plan.earlier import References
 from karat.plan.model import OutputTable, Plan
@@ -52,6 +51,7 @@ def check_outputs(checked: Checked, folder: Path | None = None) -> None:
         if ((folder or checked.folder) / output.file).resolve() in read:
             raise UsageError("the plan reads this file", where=where, expected="another name")
         _check_reference(output, checked, where, folder)
+        check_destination((folder or checked.folder) / output.file, parents=True)
         if normpath(output.file) in seen:
             raise UsageError("two outputs have one name", where=where)
         seen.add(normpath(output.file))
@@ -186,10 +186,10 @@ def write_outputs(
             contents |= {place / name: picture for name, picture in charts.items()}
     for path in paths:
         make_folder(path.parent)
-    with ExitStack() as stack:
-        stack.enter_context(writing_files(contents))
+    with together():
+        write_files(contents)
         for path in tables:
-            stack.enter_context(writing_table(_per_query(report), path))
+            write_table(_per_query(report), path)
     return paths
 
 

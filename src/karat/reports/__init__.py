@@ -1,15 +1,14 @@
 """One file a form of output; each reads only a Report."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from karat.errors import UsageError
-from karat.formats.atomic import writing_files
+from karat.formats.atomic import write_files
 from karat.registry import Registry
 from karat.report import Report
 
-__all__ = ["FORMS", "form_of", "write", "writing"]
+__all__ = ["FORMS", "form_of", "write"]
 
 Form = Callable[[Report], str | bytes]
 FORMS: Registry[Form] = Registry("report form", home="karat.reports.forms", group="karat.reports")
@@ -24,14 +23,6 @@ def form_of(path: Path) -> Form:
     return form
 
 
-@contextmanager
-def writing(report: Report, paths: Iterable[Path]) -> Iterator[None]:
-    """Write the report in the forms that the suffixes name: all files when the block ends well, else none."""
-    with writing_files({path: form_of(path)(report) for path in paths}):
-        yield
-
-
 def write(report: Report, path: Path) -> None:
     """Write the report whole, in the form that the suffix names."""
-    with writing(report, [path]):
-        pass
+    write_files({path: form_of(path)(report)})

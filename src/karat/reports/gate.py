@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from karat.errors import UsageError
-from karat.formats.atomic import writing_files
+from karat.formats.atomic import write_files
 from karat.gates import Gate, Verdict
 from karat.markup import markdown_text, visible
 from karat.reports.console import print_table, verdict_style
@@ -116,5 +116,4 @@ def check_form(path: Path) -> None:
 
 def write_gates(gate: Gate, paths: Iterable[Path]) -> None:
     """Write the verdicts in the forms that the suffixes name: all files or none."""
-    with writing_files({path: _FORMS[path.suffix.lower()](gate) for path in paths}):
-        pass
+    write_files({path: _FORMS[path.suffix.lower()](gate) for path in paths})

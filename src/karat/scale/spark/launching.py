@@ -11,12 +11,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from karat.errors import DataError
 from karat.scale.spark.masters import Master
 from karat.scale.spark.quiet import quiet
+from karat.temporary import TemporaryFolder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,9 +56,9 @@ def own_session(
             aside.submit(_stop, starting).result()  # behind the start, and done even if nobody waits for it
 
 
-def _folder(temp: Path | None) -> TemporaryDirectory[str]:
+def _folder(temp: Path | None) -> TemporaryFolder:
     try:
-        return TemporaryDirectory(prefix="karat-spark-", dir=temp, ignore_cleanup_errors=True)
+        return TemporaryFolder("spark", temp)
     except OSError as error:
         raise DataError(f"no folder can be made here: {error.strerror}", where=str(temp or "/tmp")) from None
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from karat.errors import UsageError
-from karat.formats.atomic import make_folder, writing_files
+from karat.formats.atomic import make_folder, write_files
 from karat.reports.charts.from_form import all_charts
 from karat.reports.charts.model import Chart, DotPlot, Histogram, LineChart
 from karat.reports.charts.pictures.bars import bars_figure
@@ -59,6 +59,5 @@ def write_pictures(form: Mapping[str, Any], folder: str | Path, suffix: str = ".
     home = Path(folder)
     pictures = {home / f"{name}.{kind}": to_picture(chart, kind) for name, chart in all_charts(form).items()}  # type: ignore[arg-type]
     make_folder(home)
-    with writing_files(pictures):
-        pass
+    write_files(pictures)
     return list(pictures)

@@ -1,0 +1,282 @@
+"""Ends a command at each of its calls that write: python -m tests.cli.crash_points CASE FOLDER
+
+Everything is imported once. Each try is a fork that runs the command and exits with 137, as after SIGKILL, just before
+its n-th call that changes the file system, for n = 1, 2, … until the command comes to its end. Nothing is computed
+before the fork, since threads do not live on in it. After each try the outputs are checked; the left-overs stay for the
+next one. Prints the number of tries as JSON.
+"""
+
+import json
+import os
+import shutil
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["POLARS_MAX_THREADS"] = "1"
+warnings.simplefilter("ignore")
+
+import numpy as np  # noqa: E402
+
+from karat import temporary  # noqa: E402
+from karat.archive import Archive, storing  # noqa: E402
+from karat.cli import main  # noqa: E402
+from tests.archive.made import PLAN, put_small  # noqa: E402
+
+USED = (
+    *(
+        "karat.archive.contents",
+        "karat.archive.manifest",
+        "karat.archive.reading",
+        "karat.assessment",
+        "karat.view.trends",
+    ),
+    *("karat.plan.archiving", "karat.plan.execution", "karat.plan.kinds", "karat.plan.outputs", "karat.reports.gate"),
+    *("karat.reports.console", "karat.reports.html.rendering", "rich.console", "rich.table", "rich.box", "rich.text"),
+    "karat.view.trends",
+)
+
+
+def preload() -> None:
+    """What a run imports, and the templates of its page."""
+    for module in USED:
+        import_module(module)
+    from karat.plan.model import plan_model
+    from karat.reports.html.rendering import _environment
+
+    plan_model()
+    for template in ("base.html", "macros.html", "report.html"):
+        _environment().get_template(template)
+
+
+KILLED = 137
+CALLS = ("fsync", "replace", "rename", "mkdir", "unlink", "rmdir", "open", "ftruncate")
+_MOST = 400
+OUTPUTS = """
+outputs = ["out/report.json", "out/page.html", "out/table.csv"]
+[[output]]
+file = "out/queries.parquet"
+form = "queries"
+"""
+SWEEP = """
+gold = "gold.qrels"
+statistics.resamples = 100
+[systems.exact]
+kind = "index"
+engine = "exact"
+path = "items.npz:vectors"
+queries = "queries.npz:vectors"
+[lab]
+k = 5
+rounds = 2
+warm_up = 0
+[sweep.exact]
+"""
+MODEL = "import numpy as np\n\ndef model(texts):\n    return np.array([[len(text), 1.0] for text in texts])\n"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command, the files that it makes, and what else has to hold."""
+
+    command: list[str]
+    outputs: list[str] = field(default_factory=list)
+    prepared: list[list[str]] = field(default_factory=list)
+    """Commands that are run once before."""
+    modules: tuple[str, ...] = ()
+    check: Callable[[], None] = lambda: None
+    """Called in a fork after each try."""
+
+
+def check_archive() -> None:
+    archive = Archive(Path(".karat"))
+    runs = archive.runs()
+    assert archive.troubles == [], archive.troubles
+    for run in runs:
+        assert run.faults() == [], run.faults()
+
+
+def check_pruned() -> None:
+    check_archive()
+    assert Archive(Path(".karat")).runs(), "the last run stays"
+
+
+def check_split() -> None:
+    from karat.interactions.loading import is_split, read_split
+
+    if is_split(Path("split")):
+        assert sum(len(read_split("split").window(name)) for name in ("train", "validation", "test")) == 60
+
+
+def check_folds() -> None:
+    from karat.interactions.loading import is_split, read_folds
+
+    if is_split(Path("folds")):
+        assert len(read_folds("folds")) == 3
+
+
+def check_journal() -> None:
+    from karat.lab.journal import Journal
+
+    if Path("karat-sweep/journal.jsonl").exists():
+        with Journal(Path("karat-sweep/journal.jsonl")) as journal:
+            assert not journal.dropped
+
+
+RUN = ["run", "plan.toml", "--archive", ".karat", "-q"]
+SWEPT = ("sweep.json", "frontier.csv", "frontier.md", "frontier.png")
+LOG_MODULES = ("karat.interactions.reading", "karat.interactions.saving", "karat.interactions.splitting")
+CASES = {
+    "run": Case(RUN, [f"out/{name}" for name in ("report.json", "page.html", "table.csv", "queries.parquet")],
+                check=check_archive),
+    "evaluate": Case(["evaluate", "gold.qrels", "old.trec", "-o", "a.json", "-o", "b.html", "--per-query", "c.parquet"],
+                     ["a.json", "b.html", "c.parquet"]),
+    "split": Case(["split", "log.csv", "-o", "split"], modules=LOG_MODULES, check=check_split),
+    "folds": Case(["split", "log.csv", "-o", "folds", "--kind", "users", "--folds", "3"], modules=LOG_MODULES,
+                  check=check_folds),
+    "embed": Case(["embed", "texts.csv", "--text", "title", "--model", "embedding:model", "-o", "v.npz"], ["v.npz"],
+                  modules=("karat.text.files", "karat.text.corpus", "karat.text.chunks")),
+    "tune": Case(["tune", "gold.qrels", "old.trec", "new.trec", "--c", "60", "--resamples", "100", "-o", "t.json"],
+                 ["t.json"], modules=("karat.cli.tune_fusion", "karat.tuning.fusion")),
+    "sweep": Case(["sweep", "sweep.toml"], [f"karat-sweep/{name}" for name in SWEPT], check=check_journal,
+                  modules=("karat.plan.sweeping", "karat.reports.frontier_picture", "matplotlib.backends.backend_agg")),
+    "baseline": Case(["baseline", "set", "latest", "--archive", ".karat"], prepared=[RUN], check=check_archive),
+    "prune": Case(["prune", "--keep", "1", "--archive", ".karat", "--yes"], prepared=[RUN, RUN, RUN],
+                  check=check_pruned),
+}  # fmt: skip
+
+
+def put_inputs(folder: Path) -> None:
+    put_small(folder, OUTPUTS.partition("[[")[0] + PLAN + OUTPUTS[OUTPUTS.index("[[") :])
+    rows = [f"u{n % 6},i{n % 7},{1 + n % 5},{n}" for n in range(60)]
+    (folder / "log.csv").write_text("user,item,rating,timestamp\n" + "\n".join(rows) + "\n")
+    (folder / "texts.csv").write_text("id,title\n" + "".join(f"t{n},{'x' * n}word\n" for n in range(9)))
+    (folder / "embedding.py").write_text(MODEL)
+    (folder / "sweep.toml").write_text(SWEEP)
+    rng = np.random.default_rng(0)
+    for name, count in (("items", 40), ("queries", 12)):
+        ids = np.array([f"{'q' if name == 'queries' else 'i'}{n:02}" for n in range(count)])
+        np.savez(folder / f"{name}.npz", ids=ids, vectors=rng.normal(size=(count, 8)).astype(np.float32))
+
+
+def forked(work: Callable[[], Any]) -> int:
+    """Run ``work`` in a fork, and return its exit code; what it says is kept in ``said``."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = 1
+    try:
+        said = os.open(os.environ["SAID"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        work()
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 0
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def run_command(command: list[str], crash_at: int | None = None) -> None:
+    """In the fork: the command, which ends before its n-th call that writes."""
+    calls, clearing = 0, False
+
+    def uncounted(real: Callable[..., Any]) -> Callable[..., Any]:
+        """Removing what the tries before left is not of the command: the n-th call is the same in every try."""
+
+        def call(*arguments: Any) -> Any:
+            nonlocal clearing
+            clearing = True
+            try:
+                return real(*arguments)
+            finally:
+                clearing = False
+
+        return call
+
+    def counted(real: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            nonlocal calls
+            if clearing or (name == "open" and not (len(arguments) > 1 and arguments[1] & os.O_CREAT)):
+                return real(*arguments, **options)
+            calls += 1
+            if calls == crash_at:
+                os._exit(KILLED)
+            return real(*arguments, **options)
+
+        return call
+
+    if crash_at is not None:
+        temporary._remove = uncounted(temporary._remove)
+        storing.remove_leftovers = uncounted(storing.remove_leftovers)
+        for name in CALLS:
+            setattr(os, name, counted(getattr(os, name), name))
+    sys.argv = ["karat", *command]
+    sys.path.insert(0, ".")
+    main()
+
+
+def files() -> set[str]:
+    return {str(path.relative_to(".")) for path in Path().rglob("*") if path.is_file()}
+
+
+def is_whole(path: Path) -> bool:
+    content = path.read_bytes()
+    if path.suffix == ".json":
+        return bool(json.loads(content))
+    if path.suffix == ".parquet":
+        return content[:4] == content[-4:] == b"PAR1"
+    if path.suffix == ".npz":
+        return b"PK\x05\x06" in content[-100:]
+    ends = {".html": b"</html>", ".png": b"IEND\xaeB`\x82"}
+    return content.rstrip().endswith(ends.get(path.suffix, b"")) and bool(content)
+
+
+def try_case(case: Case) -> dict[str, int]:
+    said = Path(os.environ["SAID"])
+    for command in case.prepared:
+        assert forked(lambda command=command: run_command(command)) == 0, said.read_text()  # type: ignore[misc]
+    shutil.copytree(".karat", said.with_name("archive")) if case.prepared else None
+    parted = left = 0
+    for number in range(1, _MOST):
+        if case.prepared:
+            shutil.rmtree(".karat")
+            shutil.copytree(said.with_name("archive"), ".karat")
+        code = forked(lambda number=number: run_command(case.command, number))  # type: ignore[misc]
+        assert code in (0, KILLED), f"{number}: {code}, {said.read_text()}"
+        there = [name for name in case.outputs if Path(name).exists()]
+        assert all(is_whole(Path(name)) for name in there), f"{number}: {there}"
+        parted += 0 < len(there) < len(case.outputs)
+        assert forked(case.check) == 0, f"{number}: {said.read_text()}"
+        left += any(".part" in name or ".gone" in name for name in files())
+        for name in there:
+            Path(name).unlink()
+        if code == 0:
+            break
+    assert forked(lambda: run_command(case.command)) == 0, said.read_text()
+    assert all(is_whole(Path(name)) for name in case.outputs)
+    rest = [name for name in files() if ".part" in name or ".gone" in name or "/running/" in name]
+    assert rest == [], rest
+    return {"tries": number, "parted": parted, "left": left, "outputs": len(case.outputs)}
+
+
+if __name__ == "__main__":
+    name, folder = sys.argv[1], Path(sys.argv[2])
+    put_inputs(folder)
+    os.environ["SAID"] = str(folder.with_name("said.txt"))
+    os.environ.pop("KARAT_ARCHIVE", None)
+    preload()
+    for module in ("karat.formats.atomic", "karat.reports", "karat.api", "karat.cli.scoring", *CASES[name].modules):
+        import_module(module)
+    os.chdir(folder)
+    print(json.dumps(try_case(CASES[name])))
