@@ -13,7 +13,7 @@ ROOT = Path(karat.__file__).parent
 # Each room may import from its own layer's exceptions below, and from any layer further down.
 LAYERS = [
     {"errors", "_version"},
-    {"guard", "json_types", "arguments", "masking", "temporary", "signals"},
+    {"guard", "json_types", "arguments", "masking", "temporary", "signals", "memory"},
     {"matrices"},
     {"types", "registry", "columns", "functions", "vocabulary", "settings"},
     {"blocks", "variants", "annotations", "lists", "leaving", "codes", "markup", "shared_ids"},

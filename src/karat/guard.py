@@ -26,9 +26,9 @@ def guard_reading(
 
     Args:
         where: The file as the user named it, or what the frame holds.
-        format: What the file is read as, such as ``Parquet``; named in the message.
+        format: What the file is read as, such as ``Parquet`` or ``a table``; named in the message.
         line: The line being read, where it is known.
-        expected: What is expected; unset: a whole file of that format.
+        expected: What is expected; unset: a whole file.
 
     Raises:
         DataError: In place of any error that is not karat's own. Ctrl-C and exit requests pass unchanged.
@@ -44,9 +44,11 @@ def guard_reading(
         raise DataError("reading it needs more memory than there is", where=place) from error
     except RecursionError as error:
         raise DataError("nested too deeply", where=place, expected="a few levels") from error
+    except UnicodeError as error:
+        raise DataError("found text that is not UTF-8", where=place, expected="UTF-8") from error
     except BaseException as error:  # Polars' PanicException is not an Exception
         kind = f" as {format}" if format else ""
-        expected = expected or (f"a whole {format} file" if format else "a whole file")
+        expected = expected or "a whole file"
         raise DataError(f"cannot be read{kind}: {_reason(error)}", where=place, expected=expected) from error
 
 

@@ -186,7 +186,7 @@ class TestFaults:
     @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "\xff"])
     def test_an_unreadable_record(self, written: Path, text: str) -> None:
         (written / "split.json").write_text(text, encoding="latin-1")
-        with pytest.raises(DataError, match="cannot be read"):
+        with pytest.raises(DataError, match="split.json"):
             read_split(written)
 
     @pytest.mark.parametrize("form", [[], {}, {"schema": "karat.split/2"}])
@@ -201,7 +201,7 @@ class TestFaults:
     )
     def test_an_odd_record(self, written: Path, changes: dict[str, Any]) -> None:
         change(written, **changes)
-        with pytest.raises(DataError, match=r"cannot be understood|cannot be read as Parquet"):
+        with pytest.raises(DataError, match=r"cannot be understood|cannot be read as Parquet|no such file"):
             read_split(written)
 
     def test_odd_folds(self, log: Log, tmp_path: Path) -> None:

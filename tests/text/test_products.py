@@ -337,7 +337,7 @@ def test_products_by_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ('{"p1": {"title": "Dress"}, "p1": {"title": "Boots"}}', "duplicate id 'p1'"),
+        ('{"p1": {"title": "Dress"}, "p1": {"title": "Boots"}}', "duplicate keys: p1"),
         ('{"p1": {"title": "Dress", "id": "p2"}}', "under the key 'p1' has the id 'p2'"),
     ],
 )

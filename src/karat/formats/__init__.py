@@ -13,6 +13,7 @@ from karat.errors import DataError, UnknownName, UsageError
 from karat.formats import delimited, jsonl, nested, parquet, trec
 from karat.formats.atomic import replacing
 from karat.formats.source import COMPRESSIONS, Packing, Source, plain_suffix
+from karat.guard import guard_reading
 
 __all__ = [
     "FORMATS",
@@ -87,9 +88,12 @@ def read(given: str | Path | Source, kind: str, form: str | None = None) -> pl.D
     source = given if isinstance(given, Source) else Source.open(given)
     if form is not None and form not in _READERS:
         raise UnknownName("format", form, FORMATS)
-    source.refuse_pickle(kind)
-    _refuse_reports(source, kind)
-    frame = _READERS[form or format_of(source)](source, kind)
+    with guard_reading(source.name):
+        source.refuse_pickle(kind)
+        _refuse_reports(source, kind)
+        chosen = form or format_of(source)
+    with guard_reading(source.name, chosen.upper()):
+        frame = _READERS[chosen](source, kind)
     if frame.is_empty():
         raise DataError("found a header but no rows", where=source.name, expected="at least one row")
     return frame

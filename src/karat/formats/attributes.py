@@ -11,8 +11,11 @@ import polars as pl
 from karat.columns import find_id_column
 from karat.errors import DataError, UnknownName, UsageError
 from karat.formats import delimited
+from karat.formats.jsonl import read_json_table
 from karat.formats.nested import records_by_id
+from karat.formats.parquet import read_whole
 from karat.formats.source import Source, plain_suffix
+from karat.guard import guard_reading
 
 __all__ = ["check_attributes", "is_query_lines", "query_lines", "read_attributes", "read_column"]
 
@@ -35,13 +38,8 @@ def read_attributes(
     there need be no attributes.
     """
     source = Source.open(given)
-    try:
+    with guard_reading(source.name, "a table"):
         frame = _read(source, kind, id_column, as_written)
-    except OSError as error:
-        raise source.damaged(error) from error
-    except (pl.exceptions.PolarsError, TypeError) as error:
-        reason = str(error).partition("\n")[0]
-        raise DataError(f"cannot be read as a table: {reason}", where=source.name, expected=_EXPECTED) from error
     return check_attributes(frame, kind, source.name, id_column, ids_alone=ids_alone)
 
 
@@ -85,7 +83,7 @@ def _id_column(names: Sequence[str], kind: str, where: str, given: str | None) -
 
 def _read(source: Source, kind: str, id_column: str | None, as_written: bool) -> pl.DataFrame:
     if source.is_parquet():
-        return pl.read_parquet(source.polars, glob=False)
+        return read_whole(source.polars, source.name)
     if "\0" in source.head:
         raise DataError("found bytes that are no text", where=source.name, expected=_EXPECTED)
     first = next(iter(source.head_lines), "").lstrip()
@@ -93,12 +91,12 @@ def _read(source: Source, kind: str, id_column: str | None, as_written: bool) ->
         frame = pl.DataFrame([fields for _, fields in query_lines(source)], infer_schema_length=None)
         return frame.select(name for name in frame.columns if name == "id" or frame[name].count())
     if first.startswith("["):
-        return pl.read_json(source.text().encode(), infer_schema_length=None)
+        return read_json_table(source)
     if first.startswith("{"):
         keyed = records_by_id(source) if plain_suffix(source.name) == ".json" else None
         if keyed is not None:
             return pl.DataFrame(keyed, infer_schema_length=None)
-        return pl.read_ndjson(source.text().encode(), infer_schema_length=None)
+        return read_json_table(source, lines=True)
     return _read_delimited(source, first, kind, id_column, as_written)
 
 

@@ -7,14 +7,16 @@ from karat.errors import DataError
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors.checks import names_of
 from karat.formats.vectors.ids import TABLES, read_ids, read_table
+from karat.guard import guard_reading
 
 __all__ = ["read_candidates"]
 
 
 def read_candidates(given: str) -> pl.Series | pl.DataFrame:
     """Ids, or a frame of query_id and item_id where the table has both."""
-    pairs = _pairs(given) if plain_suffix(given) in TABLES else None
-    found = pairs if pairs is not None else names_of(read_ids(given), given).unique().sort()
+    with guard_reading(given, "a list of candidates"):
+        pairs = _pairs(given) if plain_suffix(given) in TABLES else None
+        found = pairs if pairs is not None else names_of(read_ids(given), given).unique().sort()
     if not len(found):
         raise DataError("found no candidates", where=given, expected="at least one")
     return found

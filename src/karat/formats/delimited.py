@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import polars as pl
 
@@ -13,6 +13,7 @@ from karat.formats.source import Source
 __all__ = ["SEPARATORS", "as_numbers", "cells_of", "misfit", "read", "separator_of", "unreadable"]
 
 SEPARATORS = ",\t;|"
+_SHOWN = 80
 
 
 def separator_of(header: str) -> str | None:
@@ -42,24 +43,27 @@ def read(source: Source, kind: str) -> pl.DataFrame:
     scan = pl.scan_csv(source.polars, separator=separator, infer_schema=False, glob=False)
     try:
         frame = scan.select(*wanted, last=pl.col(names[-1]).is_null()).collect(engine="streaming")
-    except OSError as error:
-        raise source.damaged(error) from error
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, OSError) as error:
         raise misfit(source, separator, list(found.values())) or unreadable(source, error) from error
     if frame["last"].any() or any(frame[name].null_count() for name in found):
         fault = misfit(source, separator, list(found.values()))
         if fault is not None:
             raise fault
-        frame = frame.filter(~pl.all_horizontal(pl.col(*found).is_null()))
+        frame = frame.filter(~_is_blank_row(found))
     numbers = as_numbers(frame.select(list(found)))
     bad = first_bad_number(frame, numbers)
     if bad is not None:
         row, name = bad
-        line = next(line for n, (line, _) in enumerate(_data_rows(source, separator)) if n == row)
-        raise not_a_number(frame, row, name, f"{source.name}:{line}")
+        line = next((line for n, (line, _) in enumerate(_data_rows(source, separator)) if n == row), None)
+        raise not_a_number(frame, row, name, f"{source.name}:{line}" if line else source.name)
     if kind == "gold":
         check_grades(found[GRADE], numbers[GRADE], source.name)
     return numbers
+
+
+def _is_blank_row(columns: Iterable[str]) -> pl.Expr:
+    """Whether no cell of a row holds anything: a line that is empty, or has nothing but blanks or empty quotes."""
+    return pl.all_horizontal(pl.col(name).is_null() | (pl.col(name).str.strip_chars() == "") for name in columns)
 
 
 def as_numbers(frame: pl.DataFrame) -> pl.DataFrame:
@@ -99,7 +103,7 @@ def misfit(source: Source, separator: str, wanted: list[str]) -> DataError | Non
     """The error for the first row that does not fit the header, or lacks a cell that is wanted."""
     header = cells_of(next(iter(source.head_lines), ""), separator)
     for line, row in _data_rows(source, separator):
-        where, shown = f"{source.name}:{line}", separator.join(row)
+        where, shown = f"{source.name}:{line}", separator.join(row)[:_SHOWN]
         if len(row) != len(header):
             expected = f"{len(header)} columns: {', '.join(header)}"
             return DataError(f"found {len(row)} columns in the line {shown!r}", where=where, expected=expected)

@@ -1,6 +1,5 @@
 """JSONL: one object per line with the columns of a table."""
 
-import io
 import json
 from collections.abc import Callable
 
@@ -9,20 +8,32 @@ import polars as pl
 from karat.columns import GRADE, check_grades, match_columns
 from karat.errors import DataError
 from karat.formats.delimited import as_numbers, first_bad_number, not_a_number
+from karat.formats.jsontext import check_depth, parse_json, unique_members
 from karat.formats.source import Source
 
-__all__ = ["read", "table_of"]
+__all__ = ["read", "read_json_table", "table_of"]
 
 
 def read(source: Source, kind: str) -> pl.DataFrame:
     """query_id, item_id and grade, or score and rank, of every line."""
+    content = source.content if source.compression is None else source.text().encode()
+    check_depth(content, source.name)
     try:
-        frame = pl.read_ndjson(source.polars if source.compression is None else io.BytesIO(source.text().encode()))
-    except OSError as error:
-        raise source.damaged(error) from error
+        frame = pl.read_ndjson(content)
     except pl.exceptions.PolarsError:
         frame = _read_line_by_line(source)
+    else:
+        if any(content.count(json.dumps(name).encode()) > frame.height for name in frame.columns):
+            _read_line_by_line(source)  # refuses a key that occurs twice on a line
     return table_of(frame, source, kind, lambda row: f"{source.name}:{_line_of(source, row)}")
+
+
+def read_json_table(source: Source, *, lines: bool = False) -> pl.DataFrame:
+    """Return a JSON list of objects, or an object on each of the ``lines``, as a table of any columns."""
+    content = source.text().encode()
+    check_depth(content, source.name)
+    read_as = pl.read_ndjson if lines else pl.read_json
+    return read_as(content, infer_schema_length=None)
 
 
 def table_of(frame: pl.DataFrame, source: Source, kind: str, place: Callable[[int], str]) -> pl.DataFrame:
@@ -55,14 +66,8 @@ def _read_line_by_line(source: Source) -> pl.DataFrame:
         if not line.strip():
             continue
         where = f"{source.name}:{number}"
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise DataError(f"not JSON: {error}", where=where, expected="an object") from error
+        record = parse_json(line, source.name, line=number, expected="an object", members=unique_members(where))
         if not isinstance(record, dict):
             raise DataError(f"found {line[:60]!r}", where=where, expected="an object on each line")
         records.append(record)
-    try:
-        return pl.DataFrame(records, infer_schema_length=None, strict=False)
-    except (pl.exceptions.PolarsError, TypeError, OverflowError, UnicodeEncodeError) as error:
-        raise DataError(f"the lines do not fit together: {error}", where=source.name) from error
+    return pl.DataFrame(records, infer_schema_length=None, strict=False)

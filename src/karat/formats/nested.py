@@ -9,6 +9,7 @@ import polars as pl
 from karat.columns import GRADE, ITEM, QUERY, SCORE, are_whole, check_grades
 from karat.errors import DataError
 from karat.formats.jsonl import table_of
+from karat.formats.jsontext import duplicate_error, parse_json
 from karat.formats.source import Source
 
 __all__ = ["read", "records_by_id", "to_text"]
@@ -20,14 +21,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 def read(source: Source, kind: str) -> pl.DataFrame:
     """query_id, item_id and grade or score of every entry."""
-    try:
-        tree = json.loads(source.text(), object_pairs_hook=_Pairs)
-    except ValueError as error:
-        line = getattr(error, "lineno", None)
-        where = f"{source.name}:{line}" if line else source.name
-        raise DataError(f"not JSON: {getattr(error, 'msg', error)}", where=where, expected="one JSON value") from error
-    except RecursionError as error:
-        raise DataError("nested too deeply", where=source.name, expected="{query: {item: number}}") from error
+    tree = parse_json(source.text(), source.name, expected="{query: {item: number}}", members=_Pairs)
     if isinstance(tree, list) and not isinstance(tree, _Pairs):
         return _from_records(tree, source, kind)
     if not isinstance(tree, _Pairs):
@@ -54,16 +48,13 @@ def _from_objects(tree: _Pairs, source: Source, kind: str) -> pl.DataFrame:
             )
     queries, items, numbers = zip(*flat, strict=True)
     value = GRADE if kind == "gold" else SCORE
-    try:
-        frame = pl.DataFrame(
-            {
-                QUERY: pl.Series(queries, dtype=pl.String),
-                ITEM: pl.Series(items, dtype=pl.String),
-                value: pl.Series([float(number) for number in numbers], dtype=pl.Float64),
-            }
-        )
-    except (OverflowError, UnicodeEncodeError) as error:
-        raise DataError(f"found a value that cannot be held: {error}", where=source.name) from error
+    frame = pl.DataFrame(
+        {
+            QUERY: pl.Series(queries, dtype=pl.String),
+            ITEM: pl.Series(items, dtype=pl.String),
+            value: pl.Series([float(number) for number in numbers], dtype=pl.Float64),
+        }
+    )
     if kind == "gold":
         check_grades(None, frame[GRADE], source.name)
     # A query that found nothing is not one that was not asked: a row without an item says so.
@@ -85,6 +76,9 @@ def _members(query: str, value: Any, source: Source, kind: str) -> list[tuple[st
 
 def _from_records(records: list[Any], source: Source, kind: str) -> pl.DataFrame:
     rows = [dict(record) for record in records if isinstance(record, _Pairs)]
+    for number, (row, record) in enumerate(zip(rows, records, strict=False), start=1):
+        if len(row) < len(record):
+            raise duplicate_error((name for name, _ in record), f"{source.name}, object {number}")
     if not rows or len(rows) != len(records):
         raise DataError("found a list", where=source.name, expected="{query: {item: number}} or a list of objects")
     frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
@@ -120,15 +114,14 @@ def records_by_id(source: Source, tree: Any = None) -> list[dict[str, Any]] | No
     """
     if tree is None:
         try:
-            tree = json.loads(source.text())
-        except (ValueError, RecursionError):
+            tree = parse_json(source.text(), source.name)
+        except DataError:
             return None
     if not isinstance(tree, dict) or not tree or not all(isinstance(fields, dict) for fields in tree.values()):
         return None
-    keys = [name for name, _ in json.loads(source.text(), object_pairs_hook=_Pairs)]
+    keys = [name for name, _ in parse_json(source.text(), source.name, members=_Pairs)]
     if len(keys) > len(tree):
-        twice = next(name for name in keys if keys.count(name) > 1)
-        raise DataError(f"duplicate id {twice!r}", where=source.name, expected="each id once")
+        raise duplicate_error(keys, source.name, "id")
     for name, fields in tree.items():
         if str(fields.get("id", name)) != name:
             raise DataError(

@@ -3,6 +3,7 @@
 import io
 import sys
 import zipfile
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Literal
 import polars as pl
 
 from karat.errors import DataError
+from karat.formats.unpacking import check_zstd, gunzip, gunzip_head
+from karat.guard import guard_reading
 
 __all__ = ["COMPRESSIONS", "Packing", "Source", "plain_suffix"]
 
@@ -70,10 +73,18 @@ class Source:
                 name = name.removesuffix(suffix)
         return name or self.path.name
 
-    @property
+    @cached_property
     def polars(self) -> Path | bytes:
-        """What Polars' readers take."""
-        return self.path if self.path is not None and self.held is None else self.content
+        """What Polars' readers take: the file, or its bytes; gzip decompressed, as far as the limit allows."""
+        if self.compression == "gzip":
+            try:
+                return gunzip(self.content, self.name)
+            except (zlib.error, EOFError) as error:
+                raise self.damaged(error) from error
+        stored = self.path if self.path is not None and self.held is None else self.content
+        if self.compression == "zstd":
+            check_zstd(stored, self.name)
+        return stored
 
     @cached_property
     def content(self) -> bytes:
@@ -100,37 +111,42 @@ class Source:
 
     def lines(self) -> pl.Series:
         """All lines, decompressed, without their ends; a byte order mark is dropped."""
-        try:
-            lines = pl.read_lines(self.polars, glob=False)["line"]
-        except OSError as error:
-            raise self.damaged(error) from error
-        except pl.exceptions.ComputeError as error:
-            raise self.undecodable() from error
+        lines = self._read_lines()
         if len(lines) and lines[0].startswith("\ufeff"):
             lines = pl.concat([lines.head(1).str.strip_prefix("\ufeff"), lines.slice(1)])
         return lines
 
-    def text(self) -> str:
-        """The whole text, decompressed."""
-        if self.compression is not None:
-            return "\n".join(self.lines())
-        try:
-            return self.content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise self.undecodable() from error
-
-    @cached_property
-    def head(self) -> str:
-        """The first lines, for telling the format."""
-        if self.compression is not None:
+    def _read_lines(self, most: int | None = None) -> pl.Series:
+        with guard_reading(self.name, self.compression):
             try:
-                lines = pl.read_lines(self.polars, n_rows=_HEAD_LINES, glob=False)["line"]
-                return "\n".join(lines).removeprefix("\ufeff")
+                return pl.read_lines(self.polars, n_rows=most, glob=False)["line"]
             except OSError as error:
                 raise self.damaged(error) from error
             except pl.exceptions.ComputeError as error:
                 raise self.undecodable() from error
+
+    def text(self) -> str:
+        """The whole text, decompressed."""
+        if self.compression == "zstd":
+            return "\n".join(self.lines())
+        with guard_reading(self.name):
+            octets = self.polars if isinstance(self.polars, bytes) else self.content
+            try:
+                return octets.decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise self.undecodable() from error
+
+    @cached_property
+    def head(self) -> str:
+        """The first lines, for telling the format."""
+        if self.compression == "zstd":
+            return "\n".join(self._read_lines(_HEAD_LINES)).removeprefix("\ufeff")
         start = self._start(_HEAD_BYTES)
+        if self.compression == "gzip":
+            try:
+                start = gunzip_head(start, _HEAD_BYTES)
+            except zlib.error as error:
+                raise self.damaged(error) from error
         if start[:2] in _OTHER_ENCODINGS:
             raise self.undecodable()
         return start.decode("utf-8-sig", errors="replace")
@@ -199,7 +215,8 @@ class Source:
 
     def undecodable(self) -> DataError:
         """The error for text that is not UTF-8, naming the first line where it goes wrong."""
-        data = self.content if self.compression is None else b""
+        data = b"" if self.compression == "zstd" else self.polars
+        data = data if isinstance(data, bytes) else self.content
         packed = next((name for magic, name in _OTHER_PACKINGS.items() if data.startswith(magic)), None)
         if packed:
             return DataError(

@@ -44,8 +44,8 @@ def read(source: Source, kind: str) -> pl.DataFrame:
 
 
 def _read_regular(source: Source, kind: str) -> pl.DataFrame | None:
-    """The fast way; None where the file is not as regular as that, or packed."""
-    if source.compression is not None:
+    """The fast way; None where the file is not as regular as that, or packed as zstd."""
+    if source.compression == "zstd":
         return None
     columns, number = _COLUMNS[kind], _NUMBER[kind]
     separator = "\t" if "\t" in next(iter(source.head_lines), "") else " "

@@ -16,6 +16,8 @@ from karat.annotations import Annotations
 from karat.arguments import check_arguments
 from karat.errors import DataError, UnknownName, UsageError
 from karat.formats.attributes import read_attributes
+from karat.formats.jsontext import parse_json
+from karat.guard import guard_reading
 from karat.vocabulary import Vocabulary
 from karat.wording import count
 
@@ -49,9 +51,10 @@ def read_annotations(
     ``groups``: the columns of each; None: every column but that of the ids is a group of its own.
     """
     frame, ids = read_attributes(str(given), "item", id_column=id_column, as_written=True)
-    return annotations_from_frame(
-        frame, groups, id_column=ids, separator=separator, no_value=no_value, source=str(given)
-    )
+    with guard_reading(str(given), "annotations"):
+        return annotations_from_frame(
+            frame, groups, id_column=ids, separator=separator, no_value=no_value, source=str(given)
+        )
 
 
 def annotations_from_frame(
@@ -170,8 +173,8 @@ def _split(text: str | None, separator: str) -> list[str] | None:
     if text is None:
         return None
     try:
-        values = json.loads(text) if text.strip().startswith("[") else None
-    except ValueError:
+        values = parse_json(text, "") if text.strip().startswith("[") else None
+    except DataError:
         values = None
     if isinstance(values, list) and not any(isinstance(one, list | dict) for one in values):
         return [one if isinstance(one, str) else json.dumps(one) for one in values if one is not None]

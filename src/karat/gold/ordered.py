@@ -18,7 +18,9 @@ from karat.arguments import check_arguments
 from karat.columns import find_id_column
 from karat.errors import DataError
 from karat.formats import format_of, read
+from karat.formats.jsontext import parse_json
 from karat.formats.source import Source
+from karat.guard import guard_reading
 from karat.intake import ordered_gold, ranking_from_frame
 from karat.types import Gold
 from karat.wording import count
@@ -77,6 +79,11 @@ def read_ordered(given: str | Path, *, closed: bool | None = None) -> dict[str, 
     named so that the file says it.
     """
     source = Source.open(given)
+    with guard_reading(source.name, "ordered lists"):
+        return _read(source, closed)
+
+
+def _read(source: Source, closed: bool | None) -> dict[str, Gold]:
     if not source.is_parquet() and source.head.lstrip()[:1] in ("[", "{") and format_of(source) != "jsonl":
         entries = _from_json(source)
     else:
@@ -84,15 +91,13 @@ def read_ordered(given: str | Path, *, closed: bool | None = None) -> dict[str, 
     named = all(one.length is not None for one in entries.aspects)
     check_lists(entries.aspects, entries.queries, source.name, closed=named if closed is None else closed,
                 more=entries.violations)  # fmt: skip
-    try:
-        return {one.aspect: one.as_gold(f"{source.name}:{one.aspect}") for one in entries.aspects}
-    except UnicodeEncodeError as error:
-        raise DataError(f"found an id that cannot be held: {error}", where=source.name, expected="UTF-8") from error
+    return {one.aspect: one.as_gold(f"{source.name}:{one.aspect}") for one in entries.aspects}
 
 
 def aspects_of(given: str | Path) -> list[str]:
     """The aspects that a JSON of ordered lists has, whether or not its lists are as they must be."""
-    return list(dict.fromkeys(one.aspect for one in _from_json(Source.open(given)).aspects))
+    with guard_reading(str(given), "ordered lists"):
+        return list(dict.fromkeys(one.aspect for one in _from_json(Source.open(given)).aspects))
 
 
 class _Members(dict[str, Any]):
@@ -126,12 +131,7 @@ def check_lists(
 
 
 def _from_json(source: Source) -> _Entries:
-    try:
-        tree: Any = json.loads(source.text(), object_pairs_hook=_Members)
-    except (ValueError, RecursionError) as error:
-        line = getattr(error, "lineno", None)
-        where = f"{source.name}:{line}" if line else source.name
-        raise DataError(f"not JSON: {getattr(error, 'msg', error)}", where=where, expected=_EXPECTED) from error
+    tree: Any = parse_json(source.text(), source.name, expected=_EXPECTED, members=_Members)
     if isinstance(tree, _Members) and tree:
         return _from_mapping(tree, source.name)
     if isinstance(tree, list) and any(isinstance(one, dict) for one in tree):

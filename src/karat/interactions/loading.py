@@ -1,6 +1,5 @@
 """Splits read back from the folder that they were written to."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,9 @@ import numpy as np
 import polars as pl
 
 from karat.errors import DataError
+from karat.formats.jsontext import parse_json
+from karat.formats.parquet import read_whole
+from karat.guard import guard_reading
 from karat.interactions.log import ITEM, TIME, USER, VALUE, Log, log_from_frame
 from karat.interactions.split import WINDOWS, Split
 from karat.types import places_in
@@ -33,7 +35,7 @@ def read_folds(folder: str | Path) -> list[Split]:
     folds = record.get("folds")
     if folds is None:
         return [read_split(folder)]
-    if not isinstance(folds, list) or not all(isinstance(name, str) for name in folds):
+    if not isinstance(folds, list) or not all(isinstance(name, str) and Path(name).name == name for name in folds):
         raise _odd(Path(folder), "folds are no list of names")
     return [read_split(Path(folder) / name) for name in folds]
 
@@ -52,14 +54,15 @@ def read_split(folder: str | Path) -> Split:
         cutoffs = {str(name): int(one["time"]) for name, one in record["cutoffs"].items()}
         idle = any(record["idle_ids"].values())
         how, leaks, notes = dict(record["how"]), tuple(map(str, record["leaks"])), tuple(map(str, record["notes"]))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise _odd(home, f"{type(error).__name__}: {error}") from error
-    frames = [_window(home, name, sizes[name], timed=timed) for name in WINDOWS]
-    part = np.repeat(np.arange(len(WINDOWS), dtype=np.int8), [frame.height for frame in frames])
-    frame = _joined(frames)
-    log = log_from_frame(frame, source=str(home), unit=unit, notes=notes)
-    log = replace(log, rated=rated)
-    return Split(_with_idle(log, home) if idle else log, part, how, cutoffs, leaks)
+    with guard_reading(str(home), "a split"):
+        frames = [_window(home, name, sizes[name], timed=timed) for name in WINDOWS]
+        part = np.repeat(np.arange(len(WINDOWS), dtype=np.int8), [frame.height for frame in frames])
+        frame = _joined(frames)
+        log = log_from_frame(frame, source=str(home), unit=unit, notes=notes)
+        log = replace(log, rated=rated)
+        return Split(_with_idle(log, home) if idle else log, part, how, cutoffs, leaks)
 
 
 def _times(record: Mapping[str, Any]) -> bool:
@@ -72,13 +75,11 @@ def _odd(home: Path, found: str) -> DataError:
 
 def _record(home: Path) -> dict[str, Any]:
     path = home / RECORD
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists():
         hint = "karat split LOG -o DIR makes one."
-        raise DataError(f"found no {RECORD}", where=str(home), expected="a split", hint=hint) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"cannot be read: {error}", where=str(path), expected="what karat split wrote") from error
+        raise DataError(f"found no {RECORD}", where=str(home), expected="a split", hint=hint)
+    with guard_reading(str(path)):
+        record = parse_json(path.read_text(encoding="utf-8"), str(path), expected="what karat split wrote")
     schema = record.get("schema") if isinstance(record, dict) else None
     if schema != SCHEMA:
         raise DataError(f"the schema is {schema!r}", where=str(path), expected=SCHEMA)
@@ -90,15 +91,13 @@ def _window(home: Path, name: str, rows: int, *, timed: bool) -> pl.DataFrame:
     if not path.is_file():
         raise DataError("the file is missing", where=str(path), expected=f"the {rows:,} rows of {name}")
     wanted = [column for column in _COLUMNS if timed or column != TIME]
-    try:
-        frame = pl.read_parquet(path, glob=False)
+    with guard_reading(str(path), "Parquet"):
+        frame = read_whole(path, str(path))
         lacking = [column for column in wanted if column not in frame.columns]
         if lacking:
             raise DataError(f"found no column {lacking[0]}", where=str(path), expected=", ".join(wanted))
         typed = [pl.col(one).cast(_COLUMNS[one]) for one in wanted if _COLUMNS[one] is not None]
         frame = frame.select(wanted).with_columns(typed)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"cannot be read as Parquet: {error}", where=str(path), expected="a whole file") from error
     if frame.height != rows:
         expected = f"{rows:,}, as {RECORD} says"
         raise DataError(f"found {frame.height:,} rows", where=str(path), expected=expected, hint="Split it again.")
@@ -121,10 +120,8 @@ def _joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
 def _with_idle(log: Log, home: Path) -> Log:
     """With the users and items that no window has."""
     path = home / IDS
-    try:
-        idle = pl.read_parquet(path, columns=["of", "id"], glob=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"cannot be read as Parquet: {error}", where=str(path), expected="a whole file") from error
+    with guard_reading(str(path), "Parquet"):
+        idle = read_whole(path, str(path)).select("of", "id")
     found = log.with_items(idle.filter(pl.col("of") == ITEM)["id"])
     users = pl.concat([log.users, idle.filter(pl.col("of") == USER)["id"].rename(log.users.name)]).unique().sort()
     code = places_in(users, log.users).astype(np.int32)

@@ -1,9 +1,10 @@
 """What lies in a folder: which file is a gold, which a run, which holds vectors, which describes queries."""
 
-import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile
+from typing import Any
+from zipfile import ZipFile
 
 import polars as pl
 
@@ -11,6 +12,8 @@ from karat.columns import is_item_column
 from karat.errors import KaratError
 from karat.formats import kind_of
 from karat.formats.attributes import is_query_lines, query_lines, read_attributes
+from karat.formats.jsontext import parse_json
+from karat.formats.parquet import read_schema
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors import VECTOR_SUFFIXES
 from karat.formats.vectors.arrays import find_ids
@@ -19,6 +22,7 @@ from karat.formats.vectors.sniffing import holds_vectors
 from karat.formats.vectors.tables import json_spaces
 from karat.gold.annotations import SEPARATOR
 from karat.gold.ordered import aspects_of
+from karat.guard import guard_reading
 from karat.interactions.columns import find_columns
 from karat.interactions.folders import FILES, find_beside, find_companions
 from karat.interactions.log import TIME, VALUE
@@ -117,10 +121,8 @@ def _below(visible: list[Path]) -> list[Path]:
 
 def _sort_in_all(files: list[Path], folder: Path, found: Found) -> None:
     for path in files[:_MOST_FILES]:
-        try:
+        with suppress(KaratError), guard_reading(str(path)):
             _sort_in(path, path.relative_to(folder).as_posix(), found)
-        except (KaratError, ValueError, OSError, EOFError, RecursionError, BadZipFile, pl.exceptions.PolarsError):
-            continue
 
 
 def _look_into(folders: list[Path], found: Found) -> None:
@@ -132,8 +134,9 @@ def _look_into(folders: list[Path], found: Found) -> None:
     for file, names in ((log, found.logs), (items, found.catalogues), (users, found.people)):
         if file is not None:
             names.insert(0, f"{file.parent.name}/{file.name}")
-    if plain_suffix(log.name) in (".csv", ".parquet") and VALUE not in _log_columns(log):
-        found.unrated.append(found.logs[0])
+    with suppress(KaratError), guard_reading(str(log)):
+        if plain_suffix(log.name) in (".csv", ".parquet") and VALUE not in _log_columns(log):
+            found.unrated.append(found.logs[0])
 
 
 def _sort_in(path: Path, name: str, found: Found) -> None:
@@ -155,7 +158,7 @@ def _sort_in(path: Path, name: str, found: Found) -> None:
     elif path.stat().st_size > _MOST_BYTES:
         (found.golds if _named(path, _GOLD_NAMES) else found.runs).append(name)
     elif suffix in (".json", ".jsonl") and holds_vectors(path):
-        spaces = json_spaces(Source.open(path).text()) if suffix == ".json" else []
+        spaces = json_spaces(Source.open(path)) if suffix == ".json" else []
         names = [f"{name}:{space}" for space in spaces] or [name]
         (found.query_vectors if _named(path, _QUERY_NAMES) else found.vectors).extend(names)
     elif suffix == ".json" and _is_catalogue(path):
@@ -173,7 +176,7 @@ def _sort_in(path: Path, name: str, found: Found) -> None:
 def _log_columns(path: Path) -> dict[str, str]:
     """Which columns are of users, items, ratings and times; none where it is no log."""
     if path.suffix == ".parquet":
-        names = list(pl.read_parquet_schema(path))
+        names = list(read_schema(path, str(path)))
     else:
         separator = "\t" if path.suffix == ".tsv" else ","
         names = pl.read_csv(path, n_rows=0, separator=separator, truncate_ragged_lines=True).columns
@@ -188,7 +191,7 @@ def _named(path: Path, names: tuple[str, ...]) -> bool:
 
 
 def _list_columns(path: Path) -> list[str]:
-    schema = pl.read_parquet_schema(path)
+    schema = read_schema(path, str(path))
     return [
         name for name, dtype in schema.items() if isinstance(dtype, pl.List | pl.Array) and dtype.inner.is_numeric()
     ]
@@ -226,7 +229,7 @@ def _tensors(path: Path) -> tuple[list[str], bool]:
     """The same of safetensors, from its header."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
-        tensors = json.loads(file.read(min(size, _MOST_BYTES)))
+        tensors = parse_json(file.read(min(size, _MOST_BYTES)), str(path))
     tensors.pop("__metadata__", None)
     keys = sorted(name for name, one in tensors.items() if len(one["shape"]) == 2)
     return keys, len(keys) == len(tensors)
@@ -244,14 +247,18 @@ def _is_catalogue(path: Path) -> bool:
         ids = frozenset(read_catalogue(path).ids)
     except KaratError:
         return False
-    tree = json.loads(path.read_text(encoding="utf-8"))
+    tree = _json(path)
     entries = tree if isinstance(tree, list) else list(tree.values())
     lists = [value for entry in entries[:1] for value in entry.values() if isinstance(value, list)]
     return any(name in TEXTS for name in entries[0]) and ids.isdisjoint(str(item) for one in lists for item in one)
 
 
+def _json(path: Path) -> Any:
+    return parse_json(Source.open(path).text(), str(path))
+
+
 def _is_ordered(path: Path) -> bool:
-    tree = json.loads(path.read_text(encoding="utf-8"))
+    tree = _json(path)
     return isinstance(tree, list) and any(
         isinstance(value, list) for entry in tree[:1] if isinstance(entry, dict) for value in entry.values()
     )

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import karat
+from karat.errors import DataError
+from karat.formats.jsontext import parse_json
 from karat.plan.contents import contents_of
 from karat.plan.reading import Checked
 from karat.plan.recommendation_side import RecommendationSide
@@ -67,7 +69,7 @@ def opened(checked: Checked, side: RecommendationSide | None, now: str) -> Looks
         recorded = None
     every = [*earlier, entry]
     first = next(str(one["opened"]) for one in every if "opened" in one)
-    return Looks(len(every), len({one.get("settings") for one in every}), first, recorded)
+    return Looks(len(every), len({str(one.get("settings")) for one in every}), first, recorded)
 
 
 def _read(file: Path) -> list[dict[str, Any]]:
@@ -79,8 +81,8 @@ def _read(file: Path) -> list[dict[str, Any]]:
     found = []
     for line in lines:
         try:
-            entry = json.loads(line)
-        except ValueError:
+            entry = parse_json(line, str(file))
+        except DataError:
             entry = {}
         found.append(entry if isinstance(entry, dict) else {})
     return found

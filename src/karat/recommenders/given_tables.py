@@ -15,6 +15,7 @@ from karat.formats.vectors import split_off_key
 from karat.formats.vectors.arrays import ids_of, load, read_npz
 from karat.formats.vectors.checks import names_of
 from karat.formats.vectors.ids import read_ids
+from karat.guard import guard_reading
 from karat.intake import ranking_from_frame
 from karat.types import Floats, Ints, freeze
 from karat.wording import count, named
@@ -67,6 +68,11 @@ class Cells:
 
 def read_scores(path: str, users: str, items: str) -> Grid | Cells:
     """By its name: .npy and .npz are matrices, anything else is a table."""
+    with guard_reading(path, "scores"):
+        return _read(path, users, items)
+
+
+def _read(path: str, users: str, items: str) -> Grid | Cells:
     file, key = split_off_key(path)
     if plain_suffix(file) not in (".npy", ".npz"):
         if users or items:

@@ -1,11 +1,11 @@
 """Reports that were saved, read back and checked."""
 
-from json import JSONDecodeError, loads
 from os.path import isfile
 from pathlib import Path
 from typing import Any
 
 from karat.errors import DataError
+from karat.formats.jsontext import parse_json
 from karat.formats.source import Source
 from karat.report import SCHEMA
 from karat.report_json import check_report
@@ -27,11 +27,9 @@ def read_report(path: str) -> Saved:
     hint = "karat evaluate GOLD RUN -o report.json makes one."
     expected = f"a report of karat ({SCHEMA})"
     text = Source.open(path).text()
-    try:
-        form: Any = loads(text)
-    except JSONDecodeError as error:
-        found = f"not JSON: {error}" if text.lstrip().startswith("{") else "this is no report of karat"
-        raise DataError(found, where=path, expected=expected, hint=hint) from error
+    if not text.lstrip().startswith("{"):
+        raise DataError("this is not a report of karat", where=path, expected=expected, hint=hint)
+    form: Any = parse_json(text, path, expected=expected)
     schema = form.get("schema") if isinstance(form, dict) else None
     if schema != SCHEMA:
         found = f"the schema is {schema!r}" if schema else "the file has no schema"

@@ -10,7 +10,8 @@ import polars as pl
 from karat.columns import ITEM, QUERY
 from karat.errors import DataError
 from karat.formats.attributes import check_attributes, read_attributes
-from karat.formats.parquet import unreadable
+from karat.formats.parquet import read_whole
+from karat.guard import guard_reading
 from karat.scale.files import Named, names_of_folders, parquet_files
 from karat.scale.memory import Budget
 from karat.scale.request import AttributesAsked, Request
@@ -102,14 +103,12 @@ def _item_attributes(path: str) -> tuple[pl.DataFrame, str]:
     if not root.is_dir():
         return read_attributes(path, "item")
     files = parquet_files(root)
-    try:
+    with guard_reading(path, "a folder of Parquet files"):
         parts = [_whole(file, named) for file, named in zip(files, names_of_folders(files, root), strict=True)]
         table = pl.concat(parts, how="vertical_relaxed")
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise unreadable(path, error) from error
     return check_attributes(table, "item", path)
 
 
 def _whole(file: Path, named: Named) -> pl.DataFrame:
-    rows = pl.read_parquet(file, glob=False, hive_partitioning=False)
+    rows = read_whole(file, str(file))
     return rows.with_columns(pl.lit(value).alias(name) for name, value in named.items() if name not in rows.columns)

@@ -4,14 +4,11 @@ Polars holds the row groups of Parquet whole. That is not allowed for here: grou
 by bytes, not by rows, may have them) took 1.1 GB more than groups of 120,000.
 """
 
-import os
 import re
-from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from karat.errors import UsageError
+from karat.memory import available_memory, in_units
 
 __all__ = ["LEAST_MEMORY", "Budget", "available_memory", "in_units", "parse_memory"]
 
@@ -46,37 +43,6 @@ def parse_memory(text: str) -> int:
             hint="Try --memory 2GB.",
         )
     return size
-
-
-def in_units(size: float) -> str:
-    """``512 MB``, ``2.5 GB``."""
-    for unit, of in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= of:
-            return f"{size / of:.3g} {unit}"
-    return f"{size:.0f} B"
-
-
-def available_memory() -> int:
-    """Bytes that this process may still take: of the machine, and of the container where it is in one."""
-    return min([_of_machine(), *_of_container()])
-
-
-def _of_machine() -> int:
-    with suppress(OSError, ValueError, StopIteration):
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) * 1024
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-
-
-def _of_container() -> Iterable[int]:
-    """What the limit of a control group leaves; files it holds in memory are given up when needed."""
-    root = Path("/sys/fs/cgroup")
-    for limit, used in (
-        ("memory.max", "memory.current"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
-    ):
-        with suppress(OSError, ValueError):
-            yield max(int((root / limit).read_text()) - int((root / used).read_text()), 0)
 
 
 @dataclass(frozen=True)

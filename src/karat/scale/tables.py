@@ -9,7 +9,8 @@ import polars as pl
 
 from karat.columns import ITEM, QUERY, RANK, SCORE, find_id_column, match_columns
 from karat.errors import DataError
-from karat.formats.parquet import check_rows, unreadable
+from karat.formats.parquet import check_rows, scan
+from karat.guard import guard_reading
 from karat.intake import as_ids, finite_numbers
 from karat.scale.files import Named, is_table, names_of_folders, parquet_files
 from karat.scale.scratch import packed
@@ -17,7 +18,6 @@ from karat.scale.scratch import packed
 __all__ = ["Part", "Table", "is_table", "open_table"]
 
 _SAMPLED_ROWS = 10_000
-_UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Part:
     named: Named
 
     def scan(self) -> pl.LazyFrame:
-        inside = pl.scan_parquet(self.path, glob=False, hive_partitioning=False)
+        inside = pl.scan_parquet(self.path, glob=False, hive_partitioning=False)  # checked when it was opened
         return inside.with_columns(pl.lit(value, self.schema[name]).alias(name) for name, value in self.named.items())
 
 
@@ -96,10 +96,8 @@ class Table:
         wanted = part.scan().slice(done, last - done).select(pl.col(self.columns[name]).alias(name) for name in names)
         frames = wanted.collect_batches(chunk_size=rows, maintain_order=True)
         while True:
-            try:
+            with guard_reading(str(part.path), "Parquet"):
                 frame = next(frames, None)
-            except _UNREADABLE as error:
-                raise unreadable(str(part.path), error) from error
             if frame is None:
                 return
             yield self._checked(frame, str(part.path), done)
@@ -135,14 +133,12 @@ def _joined(frames: list[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 
 def _opened(path: Path, named: Named) -> Part:
-    try:
+    with guard_reading(str(path), "Parquet"):
         if not path.stat().st_size:
             raise DataError("the file is empty", where=str(path), expected="a Parquet file")
-        scan = pl.scan_parquet(path, glob=False, hive_partitioning=False)
-        inside = scan.collect_schema()
-        rows = scan.select(pl.len()).collect().item()
-    except _UNREADABLE as error:
-        raise unreadable(str(path), error) from error
+        held = scan(path, str(path))
+        inside = held.collect_schema()
+        rows = held.select(pl.len()).collect().item()
     outside = {name: value for name, value in named.items() if name not in inside}
     types = {name: pl.Int64() if isinstance(value, int) else pl.String() for name, value in outside.items()}
     return Part(path, rows, pl.Schema({**inside, **types}), outside)

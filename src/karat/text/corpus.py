@@ -9,11 +9,13 @@ import polars as pl
 from karat.columns import find_id_column
 from karat.errors import DataError, UnknownName, UsageError
 from karat.formats.attributes import is_query_lines, query_lines
+from karat.formats.jsonl import read_json_table
 from karat.formats.nested import records_by_id
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors.checks import listed, names_of
 from karat.formats.vectors.ids import TABLES, read_table
 from karat.formats.vectors.metadata import hash_strings
+from karat.guard import guard_reading
 
 __all__ = ["EMPTY_POLICIES", "Corpus", "read_corpus"]
 
@@ -53,6 +55,11 @@ def read_corpus(
     if empty not in EMPTY_POLICIES:
         raise UnknownName("policy on empty texts", empty, EMPTY_POLICIES)
     source = Source.open(given)
+    with guard_reading(source.name, "a table of texts"):
+        return _corpus(source, columns, joint, id_column, empty)
+
+
+def _corpus(source: Source, columns: Sequence[str], joint: str, id_column: str | None, empty: str) -> Corpus:
     frame = _table(source)
     if frame.is_empty():
         raise DataError("found no rows", where=source.name, expected="a text a row")
@@ -93,14 +100,8 @@ def _table(source: Source) -> pl.DataFrame:
             f"cannot tell from the name {source.name!r} how the texts are stored",
             expected=f"a suffix among {', '.join((*TABLES, '.json', '.txt'))}",
         )
-    try:
-        keyed = records_by_id(source)
-        if keyed is not None:
-            return pl.DataFrame(keyed, infer_schema_length=None)
-        return pl.read_json(source.text().encode(), infer_schema_length=None)
-    except (pl.exceptions.PolarsError, TypeError) as error:
-        reason = str(error).partition("\n")[0]
-        raise DataError(f"cannot be read: {reason}", where=source.name, expected="a list of objects") from error
+    keyed = records_by_id(source)
+    return read_json_table(source) if keyed is None else pl.DataFrame(keyed, infer_schema_length=None)
 
 
 def _joined(frame: pl.DataFrame, columns: Sequence[str], joint: str, where: str) -> pl.Series:

@@ -12,6 +12,7 @@ import polars as pl
 from karat.columns import GRADE, ITEM, QUERY, match_columns
 from karat.errors import DataError
 from karat.formats.source import Source
+from karat.guard import guard_reading
 from karat.statistics.intervals import Resampling
 from karat.statistics.kappa import Kappa, cohen_kappa, confusion
 from karat.statistics.streams import keys_of
@@ -55,6 +56,11 @@ class LabelAgreement:
 def read_human(given: str | Path, labels: Labels) -> pl.DataFrame:
     """query_id, item_id, grade: each pair once, of queries and items that there are, graded 0 to 3."""
     source = Source.open(given)
+    with guard_reading(source.name, "judgements"):
+        return _judgements(source, labels)
+
+
+def _judgements(source: Source, labels: Labels) -> pl.DataFrame:
     records = read_records(source)
     names = list(dict.fromkeys(name for one in records for name in one.fields))
     columns = match_columns(names, "gold", where=source.name)

@@ -14,6 +14,7 @@ from karat.errors import DataError, UnknownName, UsageError
 from karat.formats import form_to_write, write_table
 from karat.formats.source import Source
 from karat.formats.vectors.checks import listed
+from karat.guard import guard_reading
 from karat.text.corpus import Corpus
 from karat.text.product_fields import (
     DEPARTMENT,
@@ -102,6 +103,11 @@ def read_catalogue(given: str | Path, *, id_field: str | None = None) -> Catalog
     record has. Products without any text stay where other fields tell something of them.
     """
     source = Source.open(given)
+    with guard_reading(source.name, "a catalogue"):
+        return _catalogue(source, id_field)
+
+
+def _catalogue(source: Source, id_field: str | None) -> Catalogue:
     records = [_spread(one) for one in read_records(source)]
     chosen = _id_field(records, id_field, source.name)
     ids = _checked([_id(one, chosen) for one in records], records, chosen)

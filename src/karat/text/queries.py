@@ -9,6 +9,7 @@ from karat.columns import find_id_column
 from karat.errors import DataError
 from karat.formats.attributes import is_query_lines, query_lines
 from karat.formats.source import Source
+from karat.guard import guard_reading
 from karat.text.product_fields import as_text
 from karat.text.records import Record, read_records
 
@@ -32,6 +33,11 @@ def read_queries(given: str | Path, *, needs_texts: bool = True, repeats: bool =
         DataError: There are no queries, or one has no id or text, or the id of another.
     """
     source = Source.open(given)
+    with guard_reading(source.name, "queries"):
+        return _queries(source, needs_texts, repeats)
+
+
+def _queries(source: Source, needs_texts: bool, repeats: bool) -> pl.DataFrame:
     records = query_records(source)
     names = list(dict.fromkeys(name for one in records for name in one.fields))
     ids = find_id_column(names, "query", source.name)

@@ -15,6 +15,7 @@ import polars as pl
 
 from karat.errors import DataError
 from karat.formats.atomic import write_text
+from karat.formats.jsontext import parse_json
 from karat.formats.source import Source
 from karat.formats.vectors.checks import listed
 from karat.formats.vectors.metadata import hash_strings
@@ -155,10 +156,7 @@ def _read_pins(path: Path) -> dict[str, dict[str, Any]]:
     if not path.exists():
         return {}
     expected = f'{{"karat": "{PINS_SCHEMA}", "versions": …}}'
-    try:
-        form = json.loads(Source.open(path).text())
-    except ValueError as error:
-        raise DataError(f"not JSON: {error}", where=str(path), expected=expected) from error
+    form = parse_json(Source.open(path).text(), str(path), expected=expected)
     schema = form.get("karat") if isinstance(form, dict) else None
     if schema != PINS_SCHEMA:
         raise DataError(f"found the schema {schema!r}", where=str(path), expected=expected)
@@ -169,5 +167,6 @@ def _read_pins(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _is_pin(entry: Any) -> bool:
-    fits = isinstance(entry, dict) and isinstance(entry.get("sha256"), str) and isinstance(entry.get("queries"), int)
-    return fits and isinstance(entry.get("each", {}), dict)
+    fits = isinstance(entry, dict) and isinstance(entry.get("sha256"), str) and type(entry.get("queries")) is int
+    each = entry.get("each", {}) if fits else None
+    return isinstance(each, dict) and all(isinstance(digest, str) for digest in each.values())

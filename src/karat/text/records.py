@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import polars as pl
-
 from karat.errors import DataError
 from karat.formats.delimited import SEPARATORS, cells_of
+from karat.formats.jsontext import refuse_surrogates, unique_members
 from karat.formats.nested import records_by_id
+from karat.formats.parquet import read_whole
 from karat.formats.source import Source, plain_suffix
+from karat.guard import guard_reading
 
 __all__ = ["Record", "parsed", "read_records"]
 
@@ -34,12 +35,13 @@ class Record:
 
 def read_records(source: Source) -> list[Record]:
     """Read a list of objects, an object that holds one, {id: object}, an object a line, a table, or Parquet."""
-    if source.is_parquet():
-        found = _of_parquet(source)
-    elif plain_suffix(source.name) in _DELIMITED or not source.head.lstrip().startswith(("{", "[")):
-        found = list(_of_table(source))
-    else:
-        found = _of_json(source)
+    with guard_reading(source.name, "a table or JSON"):
+        if source.is_parquet():
+            found = _of_parquet(source)
+        elif plain_suffix(source.name) in _DELIMITED or not source.head.lstrip().startswith(("{", "[")):
+            found = list(_of_table(source))
+        else:
+            found = _of_json(source)
     if not found:
         raise DataError("found no records", where=source.name, expected="at least one")
     return found
@@ -53,23 +55,22 @@ def parsed(text: str) -> Any:
         return None
 
 
-def _loaded(text: str) -> Any:
+def _loaded(text: str, members: Any = None) -> Any:
     try:
-        return json.loads(text)
+        found = json.loads(text, object_pairs_hook=members)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     except ValueError as error:
         try:
-            return ast.literal_eval(text)
+            found = ast.literal_eval(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             raise error from None
+    refuse_surrogates(text, found)
+    return found
 
 
 def _of_parquet(source: Source) -> list[Record]:
-    try:
-        frame = pl.read_parquet(source.polars, glob=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"cannot be read as Parquet: {error}", where=source.name, expected="a whole file") from error
+    frame = read_whole(source.polars, source.name)
     return [Record(f"{source.name}, row {n}", row) for n, row in enumerate(frame.iter_rows(named=True), start=1)]
 
 
@@ -103,15 +104,18 @@ def _of_json(source: Source) -> list[Record]:
     if plain_suffix(source.name) in _LINES and not text.lstrip().startswith("["):
         return _of_lines(source, text)
     try:
-        whole = json.loads(text)
-    except RecursionError as error:
-        raise DataError("nested too deeply", where=source.name, expected="a list of objects") from error
+        whole = json.loads(text, object_pairs_hook=unique_members(source.name))
+        refuse_surrogates(text, whole)
+    except UnicodeError:
+        raise
     except ValueError as error:
         return _of_lines(source, text, error)
     if isinstance(whole, dict):
         held = next((whole[name] for name in _LISTS if _is_list_of_objects(whole.get(name))), None)
         held = records_by_id(source, whole) if held is None else held
         whole = [whole] if held is None else held
+    if not isinstance(whole, list):
+        raise DataError(f"found {str(whole)[:_SHOWN]!r}", where=source.name, expected="a list of objects")
     return [_record(f"{source.name}, number {n}", one) for n, one in enumerate(whole, start=1)]
 
 
@@ -126,7 +130,9 @@ def _of_lines(source: Source, text: str, of_whole: ValueError | None = None) -> 
         if not line.strip():
             continue
         try:
-            value = _loaded(line.strip())
+            value = _loaded(line.strip(), unique_members(f"{source.name}:{number}"))
+        except UnicodeError:
+            raise
         except ValueError as of_line:
             error, at = (of_line, number) if found or not of_whole else (of_whole, getattr(of_whole, "lineno", number))
             expected = "a list of objects, or an object a line"

@@ -12,6 +12,7 @@ from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors import arrays, tables, tensors
 from karat.formats.vectors.checks import Raw, as_floats, checked
 from karat.formats.vectors.ids import beside, read_ids
+from karat.guard import guard_reading
 from karat.types import Vectors
 
 __all__ = ["VECTOR_SUFFIXES", "ids_beside", "read_vectors", "same_file", "split_off_key"]
@@ -39,16 +40,18 @@ def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None
     """
     path, key = split_off_key(str(given))
     source = Source.open(path)
-    source.refuse_pickle("vectors")
+    with guard_reading(source.name):
+        source.refuse_pickle("vectors")
     reader = _READERS.get(plain_suffix(path))
     if reader is None:
         raise UsageError(
             f"cannot tell from the name {Path(path).name!r} how the vectors are stored",
             expected=f"a suffix among {', '.join(VECTOR_SUFFIXES)}",
         )
-    raw = reader(source, key)
     name = f"{path}:{key}" if key else path
-    values = as_floats(raw.values, name)
+    with guard_reading(source.name, plain_suffix(path)):
+        raw = reader(source, key)
+        values = as_floats(raw.values, name)
     if ids is not None and raw.ids is not None:
         raise UsageError(f"{name} has ids of its own", hint=f"Leave {ids} away.")
     if raw.ids is not None:

@@ -11,11 +11,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from karat.errors import DataError, KaratError
+from karat.errors import DataError
 from karat.formats.source import Source
 from karat.formats.vectors.checks import Raw, check_lengths, the_only_one
-from karat.formats.vectors.headers import are_single_vectors, array_header, member_headers
-from karat.formats.vectors.metadata import METADATA_NAME, VALUES_NAME, parse_metadata
+from karat.formats.vectors.headers import are_single_vectors, array_header, check_member, member_headers, read_array
+from karat.formats.vectors.metadata import METADATA_NAME, VALUES_NAME, parse_metadata, read_record
+from karat.guard import guard_reading
 from karat.types import Matrix
 from karat.variants import DTYPES, Codes, decode
 
@@ -38,7 +39,7 @@ def load(source: Source, holds: str = "vectors") -> Any:
             loaded, saved = f"a = np.load({source.name!r}, allow_pickle=True)", f"np.save({source.name!r}, {plain})"
             raise _objects(source.name, f"{loaded}; {saved}")
         file.seek(0)
-        return np.lib.format.read_array(file, allow_pickle=False)
+        return read_array(file, len(source.content) if source.path is None else source.path.stat().st_size)
 
 
 def _objects(where: str, conversion: str) -> DataError:
@@ -54,14 +55,11 @@ def _objects(where: str, conversion: str) -> DataError:
 def _opened(source: Source) -> Iterator[BinaryIO]:
     """The file while NumPy reads it, and an error that says why it cannot."""
     held = source.path is None or source.held is not None
-    with io.BytesIO(source.content) if held or source.path is None else source.path.open("rb") as file:
-        try:
-            yield file
-        except KaratError:
-            raise
-        except Exception as error:  # a header goes through Python's tokenizer, and what that raises is anybody's guess
-            found = f"cannot be read as NumPy's format: {error}"
-            raise DataError(found, where=source.name, expected="plain numbers") from error
+    with (
+        guard_reading(source.name, "NumPy"),
+        io.BytesIO(source.content) if held or source.path is None else source.path.open("rb") as file,
+    ):
+        yield file
 
 
 def read_npy(source: Source, key: str | None) -> Raw:
@@ -84,20 +82,29 @@ def read_npz(source: Source, key: str | None) -> Raw:
             members = held.zip.namelist()
             names = [name.removesuffix(".npy") for name in members if name.endswith(".npy")] or list(held.files)
             if key is None and are_single_vectors(member_headers(held.zip)):
-                return _by_id(names, [held[name] for name in names], source.name)
+                return _by_id(names, [_member(held.zip, name, source.name) for name in names], source.name)
             id_name = find_ids(names, key)
             arrays = [name for name in names if name != id_name and not _are_ids_of(name, names)]
             chosen = the_only_one(arrays, key, "array", source.name)
             id_name = f"{chosen}_ids" if f"{chosen}_ids" in names else id_name
             for name in filter(None, (chosen, id_name)):
                 _refuse_objects(held.zip, name, source.name, "ids" if name == id_name else "vectors")
-            values, ids = held[chosen], None if id_name is None else held[id_name]
-            record = held.zip.read(METADATA_NAME) if METADATA_NAME in members and chosen == VALUES_NAME else None
-    if not isinstance(values, np.ndarray):
-        raise DataError(f"{chosen} is no array", where=source.name, expected="arrays as np.savez writes them")
+            values = _member(held.zip, chosen, source.name)
+            ids = None if id_name is None else _member(held.zip, id_name, source.name)
+            recorded = METADATA_NAME in members and chosen == VALUES_NAME
+            record = read_record(held.zip, source.name) if recorded else None
     if record is not None:
         values = _decoded(values, parse_metadata(record, source.name), source.name)
     return Raw(values, None if ids is None else ids_of(ids, f"{source.name}:{id_name}"))
+
+
+def _member(archive: zipfile.ZipFile, name: str, where: str) -> NDArray[Any]:
+    """Return one array of an .npz file; refuse one that becomes too large when it is decompressed."""
+    if f"{name}.npy" not in archive.NameToInfo:
+        raise DataError(f"{name} is no array", where=where, expected="arrays as np.savez writes them")
+    entry = check_member(archive, f"{name}.npy", where)
+    with archive.open(entry) as file:
+        return read_array(file, entry.file_size)
 
 
 def find_ids(names: Iterable[str], key: str | None = None) -> str | None:
@@ -153,8 +160,6 @@ def ids_of(held: Any, where: str) -> pl.Series:
     if not isinstance(held, np.ndarray) or held.ndim != 1 or held.dtype.kind not in "UiuS":
         found = f"an array of shape {held.shape} and type {held.dtype}" if isinstance(held, np.ndarray) else "no array"
         raise DataError(f"found {found}", where=where, expected="a list of strings or whole numbers")
-    try:
+    with guard_reading(where, "ids"):
         names = np.char.decode(held, "utf-8") if held.dtype.kind == "S" else held
         return pl.Series("id", names.tolist(), dtype=pl.String) if names.dtype.kind == "U" else pl.Series("id", names)
-    except ValueError as error:
-        raise DataError(f"found ids that are not UTF-8: {error}", where=where, expected="UTF-8") from error

@@ -1,20 +1,27 @@
 """What the headers of files tell of the matrices in them; the numbers themselves are not loaded."""
 
-import json
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from karat.errors import DataError, KaratError, UsageError
+from karat.errors import UsageError
+from karat.formats.jsontext import parse_json
+from karat.formats.parquet import scan
 from karat.formats.source import plain_suffix
+from karat.formats.unpacking import refuse_size
+from karat.guard import guard_reading
+from karat.memory import most_unpacked
 
-__all__ = ["Header", "are_single_vectors", "array_header", "member_headers", "read_headers", "reading"]
+__all__ = [
+    "Header", "are_single_vectors", "array_header", "check_member", "member_headers", "read_array", "read_headers",
+]  # fmt: skip
 
 _TENSOR_TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "uint8"}
 ArrayHeader = tuple[tuple[int, ...], np.dtype[Any]]
@@ -45,22 +52,8 @@ def read_headers(path: str | Path) -> list[Header]:
         raise UsageError(
             f"cannot tell from the name {Path(path).name!r} what it holds", expected=f"one of {', '.join(readers)}"
         )
-    with reading(path):
+    with guard_reading(str(path), plain_suffix(str(path))):
         return reader(Path(path))
-
-
-@contextmanager
-def reading(path: str | Path) -> Iterator[None]:
-    """While a header is read: whatever goes wrong becomes an error that names the file."""
-    try:
-        yield
-    except KaratError:
-        raise
-    except FileNotFoundError as error:
-        raise DataError("no such file", where=str(path)) from error
-    except Exception as error:  # damaged headers make their readers raise almost anything
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise DataError(f"its header cannot be read: {reason}", where=str(path), expected="a whole file") from error
 
 
 def _npy_headers(path: Path) -> list[Header]:
@@ -103,19 +96,40 @@ def array_header(file: Any) -> ArrayHeader:
     if major not in readers:
         raise ValueError(f"version {major} of NumPy's format")
     shape, _, dtype = readers[major](file)
+    if any(length < 0 for length in shape):
+        raise ValueError(f"found an array of shape {shape}")
     return shape, dtype
 
 
+def read_array(file: Any, size: int) -> NDArray[Any]:
+    """Return an array in NumPy's format of which there are ``size`` bytes; refuse one that is said to have more."""
+    begins = file.tell()
+    shape, dtype = array_header(file)
+    if not dtype.hasobject and prod(shape) * dtype.itemsize > size:
+        raise ValueError(f"an array of shape {shape} and type {dtype} is said to be in {size:,} bytes")
+    file.seek(begins)
+    return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def check_member(archive: zipfile.ZipFile, name: str, where: str) -> zipfile.ZipInfo:
+    """Return the entry of a file in an .npz archive; refuse one that becomes too large when it is decompressed."""
+    entry = archive.getinfo(name)
+    most = most_unpacked(entry.compress_size)
+    if entry.compress_type != zipfile.ZIP_STORED and entry.file_size > most:
+        refuse_size(f"{where}:{name}", "zip", most)
+    return entry
+
+
 def _parquet_headers(path: Path) -> list[Header]:
-    scan = pl.scan_parquet(path, glob=False)
+    rows = scan(path, str(path))
     columns = {
         name: dtype
-        for name, dtype in scan.collect_schema().items()
+        for name, dtype in rows.collect_schema().items()
         if isinstance(dtype, pl.List | pl.Array) and dtype.inner.is_numeric()
     }
     if not columns:
         return []
-    count = int(scan.select(pl.len()).collect().item())
+    count = int(rows.select(pl.len()).collect().item())
     return [
         Header(name, count, dtype.size if isinstance(dtype, pl.Array) else None, str(dtype.inner).lower())
         for name, dtype in columns.items()
@@ -127,7 +141,7 @@ def _tensor_headers(path: Path) -> list[Header]:
         size = int.from_bytes(file.read(8), "little")
         if not 2 <= size <= path.stat().st_size:
             raise ValueError(f"its length is said to be {size:,}")
-        told = json.loads(file.read(size))
+        told = parse_json(file.read(size), str(path))
     return [
         Header(key, one["shape"][0], one["shape"][1], _TENSOR_TYPES.get(one["dtype"], one["dtype"]))
         for key, one in told.items()

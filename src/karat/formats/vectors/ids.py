@@ -1,6 +1,5 @@
 """Lists of ids for vectors that come without: a text, a JSON list, an array of strings, or a column of a table."""
 
-import json
 from pathlib import Path
 
 import polars as pl
@@ -8,8 +7,12 @@ import polars as pl
 from karat.columns import find_id_column
 from karat.errors import DataError, UnknownName, UsageError
 from karat.formats import delimited
+from karat.formats.jsonl import read_json_table
+from karat.formats.jsontext import parse_json
+from karat.formats.parquet import read_whole
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors.arrays import ids_of, load
+from karat.guard import guard_reading
 
 __all__ = ["TABLES", "beside", "ids_of_json", "read_ids", "read_table"]
 
@@ -33,39 +36,35 @@ def read_ids(given: str) -> pl.Series:
         path, _, column = given.rpartition(":")
     source = Source.open(path)
     suffix = plain_suffix(path)
-    if suffix in TABLES:
-        return _of_table(source, suffix, column)
-    if column is not None:
-        raise UsageError(f"{path} has no columns", hint=f"Leave :{column} away.")
-    if suffix == ".npy":
-        return ids_of(load(source, "ids"), path)
-    if suffix == ".json":
-        return ids_of_json(source.text(), path)
-    return source.lines().rename("id")
+    with guard_reading(source.name, "a list of ids"):
+        if suffix in TABLES:
+            return _of_table(source, suffix, column)
+        if column is not None:
+            raise UsageError(f"{path} has no columns", hint=f"Leave :{column} away.")
+        if suffix == ".npy":
+            return ids_of(load(source, "ids"), path)
+        if suffix == ".json":
+            return ids_of_json(source.text(), path)
+        return source.lines().rename("id")
 
 
 def ids_of_json(text: str, where: str) -> pl.Series:
     """A JSON list of strings or whole numbers."""
-    try:
-        listed = json.loads(text)
-        if isinstance(listed, list) and all(type(one) in (str, int) for one in listed):
-            return pl.Series("id", [str(one) for one in listed], dtype=pl.String)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"not a list of ids: {error}", where=where, expected='["a", "b", …]') from error
+    listed = parse_json(text, where, expected='a list of ids: ["a", "b", …]')
+    if isinstance(listed, list) and all(type(one) in (str, int) for one in listed):
+        return pl.Series("id", [str(one) for one in listed], dtype=pl.String)
     raise DataError("found no list of ids", where=where, expected='["a", "b", …]')
 
 
 def read_table(source: Source, suffix: str) -> pl.DataFrame:
     """A table by its suffix; cells of text stay as they are written: 007 is not 7."""
-    try:
+    with guard_reading(source.name, "a table"):
         if suffix in (".parquet", ".pq"):
-            return pl.read_parquet(source.polars, glob=False)
+            return read_whole(source.polars, source.name)
         if suffix in (".jsonl", ".ndjson"):
-            return pl.read_ndjson(source.text().encode(), infer_schema_length=None)
+            return read_json_table(source, lines=True)
         separator = max(delimited.SEPARATORS, key=next(iter(source.head_lines), "").count)
         return pl.read_csv(source.text().encode(), separator=separator, infer_schema=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"cannot be read: {str(error).partition(chr(10))[0]}", where=source.name) from error
 
 
 def _of_table(source: Source, suffix: str, column: str | None) -> pl.Series:

@@ -1,6 +1,5 @@
 """karat's record, in an .npz, of how its vectors were made; and the hashes by which vectors and texts are known."""
 
-import json
 import os
 import zipfile
 from datetime import UTC, datetime
@@ -12,8 +11,10 @@ import numpy as np
 import polars as pl
 
 from karat.errors import DataError, UsageError
+from karat.formats.jsontext import parse_json
 from karat.formats.source import plain_suffix
-from karat.formats.vectors.headers import reading
+from karat.formats.vectors.headers import check_member
+from karat.guard import guard_reading
 from karat.types import Vectors
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "hash_strings",
     "parse_metadata",
     "read_metadata",
+    "read_record",
     "time_now",
 ]
 
@@ -36,19 +38,21 @@ def read_metadata(path: str | Path) -> dict[str, Any] | None:
     """karat's record of how the vectors were made; None where the file has none."""
     if plain_suffix(str(path)) != ".npz":
         return None
-    with reading(path), zipfile.ZipFile(path) as archive:
+    with guard_reading(str(path), ".npz"), zipfile.ZipFile(path) as archive:
         if METADATA_NAME not in archive.namelist():
             return None
-        return parse_metadata(archive.read(METADATA_NAME), str(path))
+        return parse_metadata(read_record(archive, str(path)), str(path))
+
+
+def read_record(archive: zipfile.ZipFile, where: str) -> bytes:
+    """Return karat's record as an .npz file holds it."""
+    return archive.read(check_member(archive, METADATA_NAME, where))
 
 
 def parse_metadata(content: bytes, where: str) -> dict[str, Any]:
     """The record, checked to be one that this karat knows."""
     place = f"{where}:{METADATA_NAME}"
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"not JSON: {error}", where=place, expected=SCHEMA) from error
+    found = parse_json(content, place, expected=SCHEMA)
     schema = found.get("schema") if isinstance(found, dict) else None
     if schema != SCHEMA:
         raise DataError(f"found the schema {schema!r}", where=place, expected=SCHEMA, hint="Is this karat too old?")

@@ -1,11 +1,13 @@
 """Whether a file holds vectors, or a run: where the suffix does not tell, its beginning does."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from karat.errors import DataError
+from karat.formats.jsontext import parse_json
+from karat.formats.parquet import read_schema
 from karat.formats.source import Source, plain_suffix
 
 __all__ = ["holds_vectors"]
@@ -36,24 +38,24 @@ def _first_line(source: Source) -> str:
 
 def _has_lists(path: Path) -> bool:
     try:
-        types = pl.scan_parquet(path, glob=False).collect_schema().values()
-    except (pl.exceptions.PolarsError, OSError):
+        types = read_schema(path, str(path)).values()
+    except DataError:
         return False
     return any(isinstance(one, pl.List | pl.Array) and one.inner.is_numeric() for one in types)
 
 
 def _is_list_in(line: str) -> bool:
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
+        record = parse_json(line, "")
+    except DataError:
         return False
     return isinstance(record, dict) and any(_is_vector(value) for value in record.values())
 
 
 def _is_json_of_lists(text: str) -> bool:
     try:
-        tree: Any = json.loads(text)
-    except (ValueError, RecursionError):
+        tree: Any = parse_json(text, "")
+    except DataError:
         return False
     if isinstance(tree, list):
         return bool(tree) and isinstance(tree[0], dict) and any(_is_vector(value) for value in tree[0].values())

@@ -1,7 +1,6 @@
 """Vectors as a column of lists: Parquet, JSON and JSONL."""
 
 import json
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,8 @@ import polars as pl
 
 from karat.columns import find_id_column
 from karat.errors import DataError
+from karat.formats.jsontext import check_depth, parse_json, unique_members
+from karat.formats.parquet import scan
 from karat.formats.source import Source
 from karat.formats.vectors.checks import Raw, check_lengths, listed, the_only_one
 
@@ -17,13 +18,11 @@ __all__ = ["json_spaces", "read_json", "read_jsonl", "read_parquet"]
 
 def read_parquet(source: Source, key: str | None) -> Raw:
     """A column of lists or fixed-size arrays, and one of ids."""
-    try:
-        schema = pl.scan_parquet(source.polars, glob=False).collect_schema()
-        chosen = _vector_column(schema, key, source.name)
-        id_column = find_id_column(list(schema), "query", source.name)
-        frame = pl.read_parquet(source.polars, columns=[id_column, chosen], glob=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"cannot be read as Parquet: {error}", where=source.name, expected="a whole file") from error
+    rows = scan(source.polars, source.name)
+    schema = rows.collect_schema()
+    chosen = _vector_column(schema, key, source.name)
+    id_column = find_id_column(list(schema), "query", source.name)
+    frame = rows.select(id_column, chosen).collect()
     return _from_frame(frame, id_column, chosen, source.name)
 
 
@@ -32,6 +31,7 @@ def read_jsonl(source: Source, key: str | None) -> Raw:
     text = source.text()
     if _maps_ids(text):
         return _from_lines(text, key, source.name)
+    check_depth(text.encode(), source.name)
     try:
         frame = pl.read_ndjson(text.encode(), infer_schema_length=None)
     except pl.exceptions.PolarsError:  # NaN, as Python writes it, or a fault, whose line is to be named
@@ -54,12 +54,8 @@ def _from_lines(text: str, key: str | None, where: str) -> Raw:
     found: list[Any] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
-            try:
-                found.append(json.loads(line))
-            except (ValueError, RecursionError) as error:
-                raise DataError(
-                    f"cannot be read as JSONL: {error}", where=f"{where}:{number}", expected=_OBJECTS
-                ) from error
+            members = unique_members(f"{where}:{number}")
+            found.append(parse_json(line, where, line=number, expected=_OBJECTS, members=members))
             if not isinstance(found[-1], dict):
                 raise DataError("cannot be read as JSONL: no object", where=f"{where}:{number}", expected=_OBJECTS)
     if not found:
@@ -78,10 +74,8 @@ def read_json(source: Source, key: str | None) -> Raw:
 
     With several spaces, {space: {id: [numbers]}} or {id: {space: [numbers]}}, the key names one.
     """
-    try:
-        tree: Any = json.loads(source.text(), object_pairs_hook=_once(source.name))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"not JSON: {error}", where=source.name, expected="{id: [numbers]}") from error
+    members = unique_members(source.name, "id")
+    tree: Any = parse_json(source.text(), source.name, expected="{id: [numbers]}", members=members)
     if isinstance(tree, dict) and tree and all(isinstance(value, dict) for value in tree.values()):
         tree, key = _space(tree, key, source.name), None
     if isinstance(tree, dict) and key is None:
@@ -91,9 +85,9 @@ def read_json(source: Source, key: str | None) -> Raw:
     raise DataError(f"found {type(tree).__name__}", where=source.name, expected="{id: [numbers]}, or " + _OBJECTS)
 
 
-def json_spaces(text: str) -> list[str]:
+def json_spaces(source: Source) -> list[str]:
     """Return the names of the spaces in a JSON file of vectors; none where it is {id: [numbers]} or a list."""
-    tree: Any = json.loads(text)
+    tree: Any = parse_json(source.text(), source.name)
     if not (isinstance(tree, dict) and tree and all(isinstance(value, dict) for value in tree.values())):
         return []
     inner, are_inner = _inner_names(tree)
@@ -131,17 +125,6 @@ def _from_objects(tree: list[Any], key: str | None, where: str) -> Raw:
     return _from_lists([one[id_column] for one in tree], [one[chosen] for one in tree], where)
 
 
-def _once(where: str) -> Any:
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            twice = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
-            raise DataError(f"duplicate ids: {listed(twice)}", where=where, expected="each id once")
-        return found
-
-    return members
-
-
 def _vector_column(schema: Any, key: str | None, where: str) -> str:
     lists = [name for name, dtype in schema.items() if isinstance(dtype, pl.List | pl.Array) and _holds_numbers(dtype)]
     return the_only_one(lists, key, "column", where)
@@ -166,12 +149,9 @@ def _from_lists(ids: list[Any], vectors: list[Any], where: str) -> Raw:
     odd = [one for one in ids if type(one) not in (str, int)]
     if odd:
         raise DataError(f"found the id {json.dumps(odd[0])[:40]}", where=where, expected="strings or whole numbers")
-    try:
-        names = pl.Series([str(one) for one in ids], dtype=pl.String)
-        wide = [[float(number) if type(number) is int else number for number in one] if isinstance(one, list) else one
-                for one in vectors]  # fmt: skip
-    except (OverflowError, UnicodeEncodeError) as error:
-        raise DataError(f"found a value that cannot be held: {error}", where=where) from error
+    names = pl.Series([str(one) for one in ids], dtype=pl.String)
+    wide = [[float(number) if type(number) is int else number for number in one] if isinstance(one, list) else one
+            for one in vectors]  # fmt: skip
     not_lists = [isinstance(one, list) and all(type(number) in (int, float) for number in one) for one in wide]
     if not all(not_lists):
         bad = names.filter(~pl.Series(not_lists, dtype=pl.Boolean))

@@ -9,6 +9,7 @@ import polars as pl
 
 from karat.errors import DataError, UnknownName
 from karat.formats.source import Source
+from karat.guard import guard_reading
 from karat.interactions.attributes.files import as_lists, read_table
 from karat.interactions.columns import as_whole
 from karat.interactions.folders import file_of
@@ -50,16 +51,19 @@ class Attributes:
 
 def read_items(path: str | Path, *, id_column: str | None = None) -> Attributes:
     """Read movies.dat, movies.csv, u.item, a folder that holds one of them, or any table with a column of ids."""
-    source = Source.open(file_of(path, "items"))
-    frame, ids, title = read_table(source, "item", id_column)
-    return _attributes(frame, ids, title, source.name)
+    return _read(path, "item", id_column)
 
 
 def read_users(path: str | Path, *, id_column: str | None = None) -> Attributes:
     """Read users.dat, u.user, a folder that holds one of them, or any table with a column of ids."""
-    source = Source.open(file_of(path, "users"))
-    frame, ids, title = read_table(source, "user", id_column)
-    return _attributes(frame, ids, title, source.name)
+    return _read(path, "user", id_column)
+
+
+def _read(path: str | Path, kind: str, id_column: str | None) -> Attributes:
+    source = Source.open(file_of(path, f"{kind}s"))
+    with guard_reading(source.name, f"a table of {kind}s"):
+        frame, ids, title = read_table(source, kind, id_column)
+        return _attributes(frame, ids, title, source.name)
 
 
 def _attributes(frame: pl.DataFrame, id_column: str, title: str | None, source: str) -> Attributes:

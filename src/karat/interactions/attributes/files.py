@@ -1,6 +1,5 @@
 """Files of attributes → a table, its column of ids, and that of titles."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +8,8 @@ import polars as pl
 from karat.errors import DataError, UsageError
 from karat.formats.attributes import read_attributes
 from karat.formats.delimited import SEPARATORS, cells_of
+from karat.formats.jsontext import parse_json
+from karat.formats.parquet import read_schema
 from karat.formats.source import Source
 from karat.interactions.columns import usual_id
 
@@ -55,12 +56,12 @@ def read_table(source: Source, kind: str, id_column: str | None) -> tuple[pl.Dat
 def _names(source: Source) -> list[str]:
     """What the columns of a table are called, as far as its beginning tells."""
     if source.is_parquet():
-        return list(pl.read_parquet_schema(source.polars))
+        return list(read_schema(source.polars, source.name))
     first = next(iter(source.head_lines), "")
     if first.lstrip().startswith("{"):
         try:
-            return list(json.loads(first))
-        except ValueError:
+            return list(parse_json(first, source.name))
+        except DataError:
             return []
     return [name.strip() for name in cells_of(first, max(SEPARATORS, key=first.count))]
 

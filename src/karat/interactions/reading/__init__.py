@@ -10,6 +10,7 @@ import polars as pl
 from karat.arguments import check_arguments
 from karat.errors import DataError, UsageError
 from karat.formats.source import Source
+from karat.guard import guard_reading
 from karat.intake import frame_of
 from karat.interactions.attributes import Attributes, read_items
 from karat.interactions.columns import COLUMNS, as_whole, find_columns
@@ -51,7 +52,8 @@ def read_log(
     given = {column: name for column, name in named.items() if name is not None}
     if isinstance(path, str | Path):
         source = Source.open(file_of(path, "log"))
-        log = _log_of(read_rows(source, given, format), source.name, scale)
+        with guard_reading(source.name, "a log"):
+            log = _log_of(read_rows(source, given, format), source.name, scale)
     else:
         log = _log_of(_rows_of(path, given), _FRAME, scale)
     if catalogue is None:

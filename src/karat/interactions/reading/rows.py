@@ -1,7 +1,6 @@
 """Rows of a log as a file holds them, and where they stand; the slow way through a text, to explain a fault."""
 
 import csv
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -9,6 +8,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from karat.errors import DataError
+from karat.formats.jsontext import parse_json
 from karat.formats.source import Source
 
 __all__ = ["Rows", "Text", "json_fault", "line_of"]
@@ -133,9 +133,9 @@ def json_fault(source: Source) -> DataError | None:
                 continue
             where = f"{source.name}:{number}"
             try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                return DataError(f"not JSON: {error}", where=where, expected="an object on each line")
+                record = parse_json(line, source.name, line=number, expected="an object on each line")
+            except DataError as error:
+                return error
             if not isinstance(record, dict):
                 return DataError(f"found {line.strip()[:_SHOWN]!r}", where=where, expected="an object on each line")
     return None

@@ -1,14 +1,16 @@
 """Files of interactions in any of the formats → rows."""
 
 import io
-import json
 from collections.abc import Collection, Mapping, Sequence
 
 import polars as pl
 
 from karat.errors import DataError, UnknownName
 from karat.formats.delimited import SEPARATORS, cells_of, unreadable
+from karat.formats.jsontext import parse_json
+from karat.formats.parquet import scan
 from karat.formats.source import Source, plain_suffix
+from karat.guard import guard_reading
 from karat.interactions.columns import COLUMNS, NO_COLUMN, find_columns, names_columns
 from karat.interactions.log import ITEM, TIME, USER, VALUE
 from karat.interactions.reading.rows import Rows, Text, json_fault, line_of
@@ -30,15 +32,12 @@ def read_rows(source: Source, given: Mapping[str, str], form: str | None = None)
     if form is not None and form not in FORMATS:
         raise UnknownName("format", form, FORMATS)
     absent = {column for column in (VALUE, TIME) if given.get(column) == NO_COLUMN}
-    try:
-        chosen = form or _form_of(source, {column: name for column, name in given.items() if column not in absent})
-        if chosen == "parquet":
-            return _of_parquet(source, given)
-        if chosen == "jsonl":
-            return _of_json(source, given)
-        return _of_headless(source, chosen, absent) if chosen in _HEADLESS else _of_table(source, given)
-    except OSError as error:
-        raise source.damaged(error) from error
+    chosen = form or _form_of(source, {column: name for column, name in given.items() if column not in absent})
+    if chosen == "parquet":
+        return _of_parquet(source, given)
+    if chosen == "jsonl":
+        return _of_json(source, given)
+    return _of_headless(source, chosen, absent) if chosen in _HEADLESS else _of_table(source, given)
 
 
 def _form_of(source: Source, given: Mapping[str, str]) -> str:
@@ -80,28 +79,25 @@ def _header(line: str, separator: str) -> list[str]:
 
 
 def _of_parquet(source: Source, given: Mapping[str, str]) -> Rows:
-    try:
-        scan = pl.scan_parquet(source.polars, glob=False)
-        found = find_columns(scan.collect_schema().names(), given, source.name)
-        frame = scan.select(pl.col(name).alias(column) for column, name in found.items()).collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise DataError(f"cannot be read as Parquet: {reason}", where=source.name, expected="a whole file") from error
+    with guard_reading(source.name, "Parquet"):
+        rows = scan(source.polars, source.name)
+        found = find_columns(rows.collect_schema().names(), given, source.name)
+        frame = rows.select(pl.col(name).alias(column) for column, name in found.items()).collect()
     return Rows(frame, found, lambda row: f"{source.name}, row {row + 1:,}")
 
 
 def _of_json(source: Source, given: Mapping[str, str]) -> Rows:
     """All values as texts: an id may be a number in one line and a string in another."""
     try:
-        keys = json.loads(source.head_lines[0])
-    except (ValueError, RecursionError) as error:
-        raise json_fault(source) or unreadable(source, error) from error
+        keys = parse_json(source.head_lines[0], source.name)
+    except DataError as error:
+        raise json_fault(source) or error from error
     found = find_columns(list(keys), given, source.name)
     plain = source.compression is None and not source.begins_with_mark
     content = source.polars if plain else io.BytesIO(source.text().encode())
-    scan = pl.scan_ndjson(content, schema=dict.fromkeys(found.values(), pl.String))
+    rows = pl.scan_ndjson(content, schema=dict.fromkeys(found.values(), pl.String))
     try:
-        frame = scan.select(pl.col(name).alias(column) for column, name in found.items()).collect()
+        frame = rows.select(pl.col(name).alias(column) for column, name in found.items()).collect()
     except pl.exceptions.PolarsError as error:
         raise json_fault(source) or unreadable(source, error) from error
     return Rows(frame, found, line_of(source))

@@ -1,0 +1,101 @@
+"""JSON texts, parsed with an error that names the place; and checks before Polars parses them."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from karat.errors import DataError
+from karat.matrices import listed
+
+__all__ = ["check_depth", "duplicate_error", "parse_json", "refuse_surrogates", "unique_members"]
+
+_DEEPEST = 64
+"""Polars takes longer with each level, and at 1,000 does not come to an end."""
+_NO_BRACKETS = bytes(octet for octet in range(256) if octet not in b"[]{}")
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+Pairs = list[tuple[str, Any]]
+
+
+def parse_json(
+    text: str | bytes,
+    where: str,
+    *,
+    line: int | None = None,
+    expected: str | None = None,
+    members: Callable[[Pairs], Any] | None = None,
+) -> Any:
+    """Return what a JSON text holds.
+
+    Args:
+        text: The text.
+        where: The file that it is from, as the user named it.
+        line: Where the text is one line of the file, its number.
+        expected: What the text should be, for the error.
+        members: What an object becomes of its pairs of key and value; None: a dict, the last of equal keys.
+
+    Raises:
+        DataError: The text is not JSON, is nested too deeply, or has a number or a character that cannot be held.
+    """
+    place = where if line is None else f"{where}:{line}"
+    try:
+        found = json.loads(text, object_pairs_hook=members)
+        refuse_surrogates(text if isinstance(text, str) else text.decode("latin-1"), found)
+    except UnicodeError as error:
+        raise DataError("found half of a character (a lone surrogate)", where=place, expected="Unicode text") from error
+    except RecursionError as error:
+        raise DataError("this JSON is nested too deeply", where=place, expected=expected) from error
+    except ValueError as error:
+        number = getattr(error, "lineno", None)
+        place = f"{where}:{number}" if line is None and number else place
+        raise DataError(f"not JSON: {getattr(error, 'msg', error)}", where=place, expected=expected) from error
+    return found
+
+
+def refuse_surrogates(text: str, value: Any) -> None:
+    """Raise a UnicodeError where what was parsed from a text holds a string that cannot be written as UTF-8."""
+    todo = [value] if _SURROGATE.search(text) else []
+    while todo:
+        one = todo.pop()
+        if isinstance(one, str):
+            one.encode()
+        elif isinstance(one, dict):
+            todo += [*one, *one.values()]
+        elif isinstance(one, list | tuple):
+            todo += one
+
+
+def unique_members(where: str, what: str = "key") -> Callable[[Pairs], dict[str, Any]]:
+    """Return what makes a dict of an object's pairs, and refuses a key that occurs twice."""
+
+    def members(pairs: Pairs) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise duplicate_error((name for name, _ in pairs), where, what)
+        return found
+
+    return members
+
+
+def duplicate_error(names: Iterable[str], where: str, what: str = "key") -> DataError:
+    """Return the error for an object in which some of these names occur twice."""
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    return DataError(f"duplicate {what}s: {listed(twice)}", where=where, expected=f"each {what} once")
+
+
+def check_depth(content: bytes, where: str) -> None:
+    """Refuse JSON that is nested so deeply that Polars would not come to an end."""
+    if _depth(content) > _DEEPEST and _depth(_STRING.sub(b"", content)) > _DEEPEST:
+        raise DataError("this JSON is nested too deeply", where=where, expected=f"at most {_DEEPEST} levels")
+
+
+def _depth(content: bytes) -> int:
+    """Return how deep brackets are nested; those within strings count as well."""
+    brackets = np.frombuffer(content.translate(None, _NO_BRACKETS), dtype=np.uint8)
+    # The codes of [ and { end in B, those of ] and } in D.
+    return int(np.cumsum(np.where(brackets & 15 == 0xB, 1, -1)).max(initial=0))
