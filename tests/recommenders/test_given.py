@@ -104,7 +104,7 @@ def test_whole_numbers_will_do() -> None:
         (lambda: Path("items.txt").write_text("a\nb\nc\nd\n"),
          r"none of its 4 items is in the log: a, b, c …; expected ids such as i00, i01, i02 …"),
         (lambda: Path("users.txt").unlink(), r"users\.txt: no such file"),
-        (lambda: Path("scores.npy").write_bytes(b"something else"), r"scores\.npy: cannot be read as NumPy's format"),
+        (lambda: Path("scores.npy").write_bytes(b"something else"), r"scores\.npy: cannot be read as NumPy"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_matrix_is_named(change, message: str) -> None:
