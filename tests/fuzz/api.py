@@ -21,8 +21,7 @@ import polars as pl
 
 import karat
 from karat.errors import KaratError
-from karat.saved import Saved
-from karat.text.synonyms import read_synonyms
+from karat.reports.saved import read_report
 from tests.fuzz import inputs, mutators
 from tests.fuzz.harness import Case, Surface, register
 
@@ -93,7 +92,8 @@ def _value(tree: Any) -> Any:
     except KaratError:
         raise
     except BaseException as error:  # the value cannot even be made, whatever NumPy or Polars says about it
-        if isinstance(error, KeyboardInterrupt) or "/src/karat/" in _innermost(error):
+        not_taken = isinstance(error, TypeError) and "argument" in str(error)
+        if isinstance(error, KeyboardInterrupt) or (_innermost(error) and not not_taken):
             raise
         raise _Skip from error
 
@@ -146,8 +146,7 @@ _MADE: Mapping[str, Callable[[Any], Any]] = {
     "$annotations": lambda tree: karat.read_annotations(tree),
     "$vocabulary": lambda tree: karat.read_annotations(tree).vocabulary,
     "$catalogue": lambda tree: karat.read_catalogue(tree),
-    "$synonyms": lambda tree: read_synonyms(tree),
-    "$saved": lambda tree: Saved(json.loads(Path(tree).read_bytes()) if isinstance(tree, str) else tree, "saved"),
+    "$saved": lambda tree: read_report(str(tree)),
     "$log": lambda tree: karat.read_log(_value(tree)),
     "$task": lambda tree: karat.held_out(_value(tree), kind="leave-last", n=1),
 }
@@ -425,7 +424,7 @@ def _changed_options(rng: Random, tag: str, inner: Any) -> Any:
     if isinstance(inner, dict) and tag == "$array" and rng.random() < 0.3:
         choice = rng.choice(("dtype", "order"))
         return {**inner, choice: rng.choice(_DTYPES if choice == "dtype" else ("F", "reversed"))}
-    if isinstance(inner, dict) and tag == "$frame" and "columns" in inner and rng.random() < 0.4:
+    if isinstance(inner, dict) and tag == "$frame" and isinstance(inner.get("columns"), dict) and rng.random() < 0.4:
         if rng.random() < 0.3 or not inner["columns"]:
             return {**inner, rng.choice(("pandas", "lazy")): True}
         return {**inner, "dtypes": {rng.choice(list(inner["columns"])): rng.choice(sorted(_POLARS))}}
@@ -439,8 +438,10 @@ def _call(case: Case) -> object:
         arguments = {name: _value(tree) for name, tree in case.options["arguments"].items()}
     except _Skip:
         return None
-    targets = arguments.pop("targets") if function is karat.gate else []
-    positional = [arguments.pop("report"), *(targets if isinstance(targets, list) else [targets])] if targets else []
+    positional = []
+    if function is karat.gate:
+        targets = arguments.pop("targets")
+        positional = [arguments.pop("report"), *(targets if isinstance(targets, list) else [targets])]
     if function is karat.try_index and arguments["engine"] not in ("exact", "arrays"):
         return None  # engines load libraries, and servers
     if function is karat.recommend and arguments["model"] not in ("popularity", "item-knn"):

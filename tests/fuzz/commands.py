@@ -208,9 +208,10 @@ def _mutate(rng: Random, case: Case) -> Case:
     files: dict[str, bytes] = {}
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3))):
         line = _changed(rng, line)
-        if rng.random() < 0.1:
-            name = rng.choice(sorted(inputs.FILES))
-            files[name] = mutators.mutate_text(rng, inputs.files()[name])
+        if rng.random() < 0.2:
+            named = [one for one in line if one in inputs.FILES]
+            name = rng.choice(named or sorted(inputs.FILES))
+            files[name] = mutators.mutate_file(rng, name, inputs.files()[name])
     return Case(files, {"line": line})
 
 
