@@ -281,7 +281,8 @@ class Masker:
         return self.plan(value, (*path, name))
 
     def _hide(self, value: Any) -> str:
-        self.secrets.append(value if isinstance(value, str) else json.dumps(value, default=str))
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+        self.secrets += filter(None, dict.fromkeys((text, *_PLACE.split(text))))
         return MASK
 
 
