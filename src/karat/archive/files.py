@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from hashlib import file_digest, sha256
 from io import BufferedReader
 from pathlib import Path
@@ -29,6 +30,7 @@ _known: dict[str, tuple[tuple[int, ...], str]] = {}
 """By path, the state and the SHA-256 of files whose content was checked in this process."""
 
 
+@lru_cache(maxsize=1024)
 def is_plain_name(name: str) -> bool:
     """Whether a file of this name is in the folder itself: no path, no hidden file."""
     return bool(name) and not name.startswith(".") and "\0" not in name and Path(name).name == name
@@ -40,11 +42,15 @@ def open_regular(path: Path) -> BufferedReader:
     Raises:
         OSError: For a link, a device, a pipe, a socket and a folder too.
     """
+    return os.fdopen(_open(path), "rb")
+
+
+def _open(path: Path) -> int:
     handle = os.open(path, _FLAGS)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return os.fdopen(handle, "rb")
+    return handle
 
 
 def read_small(path: Path, most: int) -> bytes:
@@ -53,11 +59,17 @@ def read_small(path: Path, most: int) -> bytes:
     Raises:
         OSError: Where it is larger, or not a regular file.
     """
-    with open_regular(path) as file:
-        octets = file.read(most + 1)
-    if len(octets) > most:
-        raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
-    return octets
+    handle = _open(path)
+    try:
+        size = os.fstat(handle).st_size
+        if size > most:
+            raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
+        octets = os.read(handle, size + 1)
+        while len(octets) < size and (more := os.read(handle, size)):
+            octets += more
+        return octets
+    finally:
+        os.close(handle)
 
 
 def read_file(path: Path, about: Mapping[str, Any]) -> bytes:

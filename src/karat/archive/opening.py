@@ -61,15 +61,16 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         DataError: Where a later karat wrote it.
     """
     path = folder / MANIFEST
+    where = str(path)
     try:
         octets = read_small(path, _MOST_BYTES)
     except OSError as error:
         raise DamagedRun(path, reason_of(error)) from error
     try:
-        manifest = parse_json(octets, str(path))
+        manifest = parse_json(octets, where)
         _check_digest(manifest, octets)
-        found = lifted(manifest, str(path))
-        check_json(_validator(), found, str(path), "a manifest as karat writes it")
+        found = lifted(manifest, where)
+        check_json(_validator(), found, where, "a manifest as karat writes it")
     except LaterVersion:
         raise
     except DataError as error:
