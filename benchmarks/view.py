@@ -4,6 +4,7 @@
   run      the page of a run, the table of queries sorted and filtered, single queries; first and later times
   compare  two such runs: the comparison itself, its table, single queries with both rankings
   runs     the list of 1,000 runs and their history
+  load     50 clients at once over 5,000 runs: the list, filters, a run, its queries, the history; p50 and p95
 
 Exit status: 0 if all went well, whatever the speed; 1 if an answer is wrong or a tool failed; 2 for wrong options.
 """
@@ -30,8 +31,8 @@ from harness import (
 )
 from options import add_shared_options, find_karat_python
 
-QUERIES, QUICK_QUERIES, RUNS, QUICK_RUNS = 100_000, 2_000, 1_000, 50
-MOST_FIRST_ROWS, MOST_ROWS, MOST_QUERY, MOST_LIST = 200.0, 50.0, 50.0, 100.0
+QUERIES, QUICK_QUERIES, RUNS, QUICK_RUNS, LOAD_RUNS = 100_000, 2_000, 1_000, 50, 5_000
+MOST_FIRST_ROWS, MOST_ROWS, MOST_QUERY, MOST_LIST, MOST_LOAD = 200.0, 50.0, 50.0, 100.0, 1_000.0
 SAMPLE = REPOSITORY / "src" / "karat" / "samples" / "movies" / "karat.toml"
 FEW_RESAMPLES = "\n[statistics]\nresamples = 100\n"
 
@@ -95,20 +96,37 @@ def run_compare(arguments: argparse.Namespace) -> tuple[Results, list[str], bool
     return found, [verdict(rows < MOST_ROWS, text)], True
 
 
-def run_runs(arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
-    wanted = QUICK_RUNS if arguments.quick else RUNS
+def fill_archive(arguments: argparse.Namespace, wanted: int) -> Path:
+    """One real run of a sample plan, and copies of it."""
     archive: Path = arguments.data / f"view-archive-{wanted}"
     shutil.rmtree(archive, ignore_errors=True)
     os.environ["KARAT_ARCHIVE"] = str(archive)
     measure_process([arguments.karat, "run", SAMPLE, "-o", arguments.data / "movies"])
     run_worker("report_archive.py", arguments, archive, str(wanted))
+    return archive
+
+
+def run_runs(arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
+    archive = fill_archive(arguments, QUICK_RUNS if arguments.quick else RUNS)
     found = ask(arguments, archive, "runs")
     listed = found["asked"]["list"]["median"]
     text = f"{found['about']}: the list in less than {MOST_LIST:g} ms: {listed:.1f} ms"
     return found, [verdict(listed < MOST_LIST, text)], True
 
 
-PARTS = {"run": run_run, "compare": run_compare, "runs": run_runs}
+def run_load(arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
+    archive = fill_archive(arguments, QUICK_RUNS if arguments.quick else LOAD_RUNS)
+    options = ("--part", "load", "--rounds", str(max(1, arguments.rounds // 4)))
+    found: Results = json.loads(run_worker("view_asking.py", arguments, archive, *options))
+    asked = found["asked"]
+    rows = [(name, f"{asked[name]:.0f}") for name in ("p50", "p95", "p99", "most")]
+    print(f"\n{found['about']}, {asked['requests']:,} requests, {asked['per_second']:.0f} a second:\n")
+    print(render_table(("milliseconds", ""), rows), flush=True)
+    text = f"{found['about']}: a request in less than {MOST_LOAD:g} ms at p95: {asked['p95']:.0f} ms"
+    return found, [verdict(asked["p95"] < MOST_LOAD, text)], True
+
+
+PARTS = {"run": run_run, "compare": run_compare, "runs": run_runs, "load": run_load}
 
 
 def main() -> int:

@@ -11,8 +11,10 @@ import http.client
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,8 @@ SORTS = (
     *("loss", "gain", "difference:1", "difference:2", "difference:3"),
     *("score:0", "score:1", "score:2", "score:3", "row"),
 )
+CLIENTS, OPENED = 50, 3
+"""In the measurement of load: who asks at once, and how many runs they have open."""
 SORTS_OF_TWO = ("loss", "gain", "difference:1", "score:0", "score:1", "row")
 WORDS = ("ba", "de", "ki", "lo", "mu", "na", "po", "ra", "se", "ti", "vo", "wa")
 
@@ -120,12 +124,55 @@ def measure_runs(archive: Path, rounds: int) -> Results:
         }
 
 
+def load_targets(names: Sequence[str], label: str, number: int) -> list[str]:
+    """What one of many does: looks through the list, filters it, opens a run and its queries, and comes back."""
+    name = quote(names[-1 - number % OPENED])
+    api = f"/api/run/{name}"
+    return [
+        "/",
+        f"/?page={2 + number % 9}",
+        "/api/running",
+        f"/?text={WORDS[number % len(WORDS)]}",
+        f"/run/{name}",
+        f"{api}/rows?label={quote(label)}&sort=loss",
+        f"{api}/rows?label={quote(label)}&sort=score%3A0&text={number % 10}",
+        "/api/running",
+        "/history",
+    ]
+
+
+def measure_load(archive: Path, names: Sequence[str], label: str, rounds: int) -> Results:
+    """So many clients at once, each with one connection and asking the next as soon as it is answered."""
+    with viewing(archive) as asker:
+        netloc = asker.connection.host, asker.connection.port
+        asker.ask("/")
+        together = threading.Barrier(CLIENTS)
+
+        def client(number: int) -> list[float]:
+            own = Asker(f"http://{netloc[0]}:{netloc[1]}/")
+            targets = load_targets(names, label, number)
+            places = [(number + place) % len(targets) for place in range(rounds * len(targets))]
+            together.wait()
+            return [own.ask(targets[place])[0] for place in places]
+
+        with ThreadPoolExecutor(CLIENTS) as threads:
+            start = time.perf_counter()
+            took = sorted(one for own in threads.map(client, range(CLIENTS)) for one in own)
+            seconds = time.perf_counter() - start
+    shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+    found = {name: took[min(len(took) - 1, int(share * len(took)))] for name, share in shares.items()}
+    return found | {"most": took[-1], "requests": len(took), "per_second": len(took) / seconds}
+
+
 def measure(archive: Path, part: str, rounds: int) -> Results:
     from karat.archive import Archive
 
     runs = Archive(archive).runs()
     names = [run.name for run in runs]
     size = f"{runs[0].manifest['queries']:,} queries x {len(runs[0].systems)} systems"
+    if part == "load":
+        asked = measure_load(archive, names, runs[0].headline[0], rounds)
+        return {"about": f"{CLIENTS} clients over {len(runs):,} runs", "asked": asked}
     if part == "runs":
         return {"about": f"{len(runs):,} runs", "asked": measure_runs(archive, rounds)}
     if part == "compare":
@@ -136,7 +183,7 @@ def measure(archive: Path, part: str, rounds: int) -> Results:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("archive", type=Path)
-    parser.add_argument("--part", choices=("run", "compare", "runs"), required=True)
+    parser.add_argument("--part", choices=("run", "compare", "runs", "load"), required=True)
     parser.add_argument("--rounds", type=int, default=20)
     print(json.dumps(measure(**vars(parser.parse_args()))))
 

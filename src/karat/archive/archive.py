@@ -54,6 +54,12 @@ class Archive:
         return list(self._listing.look()[1])
 
     @property
+    def version(self) -> int:
+        """A number that is another one whenever other runs are listed than before."""
+        self._listing.look()
+        return self._listing.version
+
+    @property
     def troubles(self) -> list[str]:
         """Why folders among the runs cannot be read."""
         return [str(one.error) for one in self.damaged]

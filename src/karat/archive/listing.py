@@ -50,6 +50,8 @@ class Listing:
         self._known: dict[str, Run] = {}
         self._state: tuple[int, ...] | None = None
         self._found: tuple[list[Run], list[Damaged]] = ([], [])
+        self.version = 0
+        """Another number whenever other runs were found than before."""
 
     def look(self) -> tuple[list[Run], list[Damaged]]:
         """Return the runs, oldest first, and what cannot be read, by name. The lists belong to the listing."""
@@ -63,7 +65,10 @@ class Listing:
             state = (now.st_dev, now.st_ino, now.st_mtime_ns)
             if state != self._state:
                 settled = abs(time_ns() - now.st_mtime_ns) > _SETTLED
-                self._found = self._list()
+                found = self._list()
+                if _identities(found) != _identities(self._found):
+                    self.version += 1
+                self._found = found
                 self._state = state if settled else None
             return self._found
 
@@ -93,3 +98,8 @@ class Listing:
         if path.is_symlink():
             raise DamagedRun(path / "manifest.json", "its folder is a symbolic link", expected="a folder")
         return self._known.setdefault(name, Run.open(path))
+
+
+def _identities(found: tuple[list[Run], list[Damaged]]) -> list[str]:
+    runs, damaged = found
+    return [*(run.name for run in runs), *(f"{one.name}/{one.reason}" for one in damaged)]

@@ -41,7 +41,7 @@ class Run:
         """Read the manifest alone."""
         return cls(path, read_manifest(path))
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.path.name
 

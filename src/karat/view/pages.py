@@ -1,6 +1,6 @@
 """Which address shows what. A table of routes; nothing is found by a path."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from typing import Any
@@ -26,6 +26,7 @@ _MOST_OFFSET = 100_000_000
 _RUNS_IN_A_CHART = 100
 _COMPARED_KEPT = 3
 _PAGES_KEPT = 4
+_LISTS_KEPT = 32
 _SECONDS_BEFORE_WAITING = 1.0
 
 
@@ -35,6 +36,7 @@ class Pages:
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
         self._rendered: Recent[tuple[str, tuple[str, ...]], Response] = Recent(_PAGES_KEPT)
+        self._lists: Recent[Hashable, Response] = Recent(_LISTS_KEPT)
         self._pairs: Recent[tuple[str, str], Pair] = Recent(_COMPARED_KEPT)
         self._beside_each_other: Recent[tuple[Pair, str], Beside] = Recent(_COMPARED_KEPT)
 
@@ -42,9 +44,9 @@ class Pages:
         parts = request.parts
         match parts:
             case ("",):
-                return as_page("view_list.html", list_context(self.shelf, request))
+                return self._over_runs(request, "view_list.html", list_context)
             case ("history",):
-                return as_page("view_history.html", history_context(self.shelf, request))
+                return self._over_runs(request, "view_history.html", history_context)
             case ("compare",):
                 return self._compare(*_two(request), request.text("systems") or CHANGED)
             case ("run", name):
@@ -59,6 +61,11 @@ class Pages:
             case ("api", "compare", before, after, which, what):
                 return _of_queries(self._beside(before, after, which), what, request)
         raise Refused(404, "there is nothing at this address")
+
+    def _over_runs(self, request: Request, template: str, context: Callable[[Shelf, Request], Any]) -> Response:
+        """A page over all runs, made once for each state of the archive: many ask for the same."""
+        key = request.key, self.shelf.state
+        return self._lists.get(key, lambda: as_page(template, context(self.shelf, request)))
 
     def _compare(self, before: str, after: str, which: str) -> Response:
         """The page, or one that comes again until the comparison is done."""

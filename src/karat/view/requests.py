@@ -1,7 +1,7 @@
 """What was asked for, taken apart and checked: who asks, by which name, for which page, with which parameters."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
@@ -29,6 +29,11 @@ class Request:
 
     parts: tuple[str, ...]
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for requests of the same."""
+        return self.parts, tuple(sorted(self.parameters.items()))
 
     @property
     def is_of_script(self) -> bool:

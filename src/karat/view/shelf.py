@@ -1,13 +1,13 @@
 """The runs that can be looked at: those of the archive and those named from elsewhere. Nothing is written."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from karat.archive import Archive, Run
 from karat.archive.naming import order_of
 from karat.archive.storing import RUNS
-from karat.errors import DataError
+from karat.errors import DataError, UnknownName
 from karat.view.opened import Opened
 from karat.view.recent import Recent
 from karat.view.requests import Refused
@@ -29,18 +29,20 @@ class Shelf:
     def runs(self) -> list[Run]:
         """Oldest first."""
         own = self.archive.runs()
+        if not self._beside:
+            return own
         names = {run.name for run in own}
         beside = [run for run in self._beside.values() if run.name not in names]
-        return sorted((*own, *beside), key=lambda run: order_of(run.time, run.name)) if beside else own
+        return sorted((*own, *beside), key=lambda run: order_of(run.time, run.name))
 
     def run(self, name: str) -> Run:
-        found = next((run for run in self.runs() if run.name == name), None)
-        for damaged in self.archive.damaged if found is None else ():
-            if damaged.name == name:
-                raise damaged.error
-        if found is None:
-            raise Refused(404, "there is no such run here; it may have been pruned")
-        return found
+        """Look a run up by its whole name; a damaged one says what is wrong with it."""
+        try:
+            return self.archive.named(name)
+        except UnknownName as error:
+            if name not in self._beside:
+                raise Refused(404, "there is no such run here; it may have been pruned") from error
+        return self._beside[name]
 
     def open(self, name: str) -> Opened:
         """The last few stay open."""
@@ -55,6 +57,11 @@ class Shelf:
 
     def running(self) -> list[dict[str, Any]]:
         return self.archive.running()
+
+    @property
+    def state(self) -> Hashable:
+        """What pages over all runs depend on: they stay the same while this does."""
+        return self.archive.version, tuple(sorted(self.baselines().items()))
 
     def damaged(self) -> list[tuple[str, str]]:
         """By name, what cannot be read, with the reason in one line."""
