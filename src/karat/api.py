@@ -17,6 +17,7 @@ from karat.formats.attributes import check_attributes, read_attributes
 from karat.formats.source import Source
 from karat.gates import Gate, check_targets
 from karat.gold.labels import read_gold
+from karat.guard import guard_reading
 from karat.intake import as_gold, as_ranking, frame_of
 from karat.judging import DuplicateRule
 from karat.lists import Background
@@ -183,7 +184,8 @@ def _cuts(given: Any, by: str | None, of: str) -> Cuts:
     if isinstance(given, str | Path):
         table, id_column = read_attributes(str(given), kind)
     else:
-        frame = pl.DataFrame(given) if isinstance(given, Mapping) else frame_of(given)
+        with guard_reading(f"attributes of {of}"):
+            frame = pl.DataFrame(given) if isinstance(given, Mapping) else frame_of(given)
         table, id_column = check_attributes(frame, kind, f"attributes of {of}")
     return Cuts(table, id_column, of, parse_attributes(by) if by else None, f"attributes of {of}")
 

@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 _MOST_ELEMENTS = 1_000
 """Elements of a list that are looked at: settings are short, and a long list is data, which readers check."""
-_LARGEST = 2**64
+_LARGEST = 2**63
 """Integers beyond are not a count, a seed or an id of anything, and do not fit into an array."""
 
 
@@ -46,8 +46,10 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        places: Any = map(_plain, args)
+        keywords: Any = {name: _plain(value) for name, value in kwargs.items()}
         try:
-            return function(*args, **kwargs)
+            return function(*places, **keywords)
         except (KaratError, KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # Polars' PanicException is not an Exception
@@ -57,6 +59,11 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
             raise misfit from error
 
     return checked
+
+
+def _plain(value: Any) -> Any:
+    """Return a whole number of NumPy as Python's: its small ones overflow."""
+    return value if isinstance(value, int) or not isinstance(value, Integral) else int(value)
 
 
 def _misfit(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> UsageError | None:
@@ -78,13 +85,19 @@ def _misfit(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping
     return None
 
 
-def check_fields(given: Any) -> None:
+def check_fields(given: Any, *names: str) -> None:
     """Check the fields of a dataclass against their annotations; to be called first in ``__post_init__``.
+
+    Args:
+        given: The instance.
+        names: The fields to check; none: all.
 
     Raises:
         UsageError: A field is of another type.
     """
     for one in fields(given):
+        if names and one.name not in names:
+            continue
         value = getattr(given, one.name)
         if not _fits(value, one.type):
             raise _error(one.name, value, one.type)
@@ -122,8 +135,8 @@ def _fits(value: Any, annotation: Any) -> bool:
 
 
 def _fit_all(values: Iterable[Any], annotation: Any) -> bool:
-    if isinstance(values, str):
-        return _fits(values, annotation)
+    if isinstance(values, str | bytes):
+        return False
     try:
         return all(_fits(one, annotation) for one in islice(values, _MOST_ELEMENTS))
     except TypeError:  # it has a method that says that it cannot be gone through
@@ -154,13 +167,12 @@ def _is_a(value: Any, kind: Any) -> bool:
     if kind is bool:
         return isinstance(value, bool | np.bool_)
     if kind is int:
-        return isinstance(value, Integral) and -_LARGEST < int(value) < _LARGEST
+        return not isinstance(value, bool) and isinstance(value, Integral) and -_LARGEST < int(value) < _LARGEST
     if kind is float:
         return isinstance(value, Real) and not (isinstance(value, Integral) and not -_LARGEST < int(value) < _LARGEST)
-    try:
-        return isinstance(value, kind)
-    except TypeError:  # a protocol, which cannot be asked
-        return True
+    if getattr(kind, "_is_protocol", False):  # which cannot be asked
+        return all(hasattr(value, name) for name in vars(kind) if name == "__call__" or not name.startswith("_"))
+    return not isinstance(kind, type) or isinstance(value, kind)
 
 
 _NAMES: Mapping[Any, str] = {

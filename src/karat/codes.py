@@ -89,7 +89,7 @@ class Codes:
         except ValueError:
             raise DataError("rows of different lengths", where="grades", expected="the shape of held_out") from None
         cells = np.ones(found.shape, dtype=bool) if self.cells is None else self.cells
-        in_rows = found.ndim == 1 or len(found) == len(self)
+        in_rows = found.ndim == 1 or (found.ndim > 1 and len(found) == len(self))
         if (
             found.dtype.kind not in "biuf"
             or found.shape != cells.shape

@@ -130,7 +130,7 @@ class UnknownName(UsageError):  # noqa: N818 - reads as what it says
     def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str | None = None) -> None:
         names = sorted(set(known))
         folded = {candidate.lower(): candidate for candidate in names}
-        near = [folded[match] for match in get_close_matches(str(name).lower(), folded, n=3, cutoff=0.5)]
+        near = [folded[match] for match in get_close_matches(shorten(name).lower(), folded, n=3, cutoff=0.5)]
         hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {list_some(names, _MOST_KNOWN)}"
         super().__init__(f"unknown {kind} {shorten(name, quoted=True)}", where=where, hint=hint)
         self.kind = kind

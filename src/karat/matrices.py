@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from karat.errors import DataError, UsageError
+from karat.errors import DataError, UsageError, shorten
 
 __all__ = ["Matrix", "as_floats", "ids_and_rows", "listed", "names_of"]
 
@@ -66,6 +66,11 @@ def ids_and_rows(ids: Any, values: Any, where: str) -> tuple[pl.Series, Matrix]:
             raise DataError(f"found the id {odd[0]!r}", where=where, expected="strings or whole numbers")
         ids = pl.Series("id", [str(one) for one in listed_ids], dtype=pl.String)
     names = names_of(ids, where)
+    if isinstance(values, list) and any(isinstance(one, Mapping | str) for one in values):
+        one = next(one for one in values if isinstance(one, Mapping | str))
+        found = f"the vector of {shorten(names[values.index(one)], quoted=True)} is of type {type(one).__name__}"
+        hint = "Make Vectors of each space: {id: vectors[id][space] …}." if isinstance(one, Mapping) else None
+        raise DataError(found, where=where, expected="a list or an array of numbers", hint=hint)
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:

@@ -12,6 +12,7 @@ from functools import cached_property
 from math import isinf
 from typing import Any, Literal
 
+from karat.arguments import check_fields
 from karat.errors import UnknownName, UsageError, shorten
 from karat.registry import Registry
 from karat.types import Floats
@@ -248,8 +249,11 @@ class Measure:
     k: int | None = None
     options: tuple[tuple[str, Value], ...] = ()
     metric: Metric = field(init=False, repr=False, compare=False)
+    __iter__ = None
+    """Not a list, though it has items by name: Python would ask it for the items 0, 1, 2 … for ever."""
 
     def __post_init__(self) -> None:
+        check_fields(self, "name", "k", "options")
         found = METRICS.get(self.name)
         object.__setattr__(self, "metric", found)
         given = dict(self.options)
@@ -323,9 +327,10 @@ _SPELLING = re.compile(r"(?P<name>[^\s()@,=]+)(?:\((?P<options>[^()]*)\))?(?:@(?
 
 def split_spelling(text: str) -> tuple[str, dict[str, str], int | None]:
     """``name(key=value, …)@k`` taken apart, unchecked but for its form."""
-    match = _SPELLING.fullmatch(text.strip())
+    match = _SPELLING.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
-        raise UsageError(f"cannot read the measure {shorten(text)!r}", expected="a spelling like ndcg(gain=exp)@10")
+        found = f"cannot read the measure {shorten(text, quoted=True)}"
+        raise UsageError(found, expected="a spelling like ndcg(gain=exp)@10")
     options: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in (match["options"] or "").split(","))):
         key, equals, value = part.partition("=")

@@ -41,9 +41,12 @@ class Registry(Generic[Entry]):
     def find(self, name: str) -> Entry | None:
         """The entry called ``name``, looking among plug-ins last; None where there is none."""
         self.load_own()
-        if name not in self._entries:
+        asked: object = name
+        if not isinstance(asked, str):  # a caller's mistake, perhaps a list, which a dict cannot look up
+            return None
+        if asked not in self._entries:
             self._load_plugins()
-        return self._entries.get(name)
+        return self._entries.get(asked)
 
     def get(self, name: str) -> Entry:
         """The entry called ``name``, or an error that suggests the nearest."""

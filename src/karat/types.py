@@ -53,10 +53,12 @@ def sort_key(ids: pl.Series) -> pl.Series:
 
 
 def freeze(instance: object) -> None:
-    """Make the arrays of an instance read-only."""
-    for value in vars(instance).values():
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
+    """Make the arrays of an instance read-only: views of them, since the arrays may be the caller's."""
+    for name, value in list(vars(instance).items()):
+        if isinstance(value, np.ndarray) and value.flags.writeable:
+            view = value.view()
+            view.flags.writeable = False
+            object.__setattr__(instance, name, view)
 
 
 @dataclass(frozen=True, eq=False)

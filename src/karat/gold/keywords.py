@@ -59,7 +59,7 @@ def keyword_gold(
 
     ``match``: all, any, at-least-2 (3 …) or graded. ``groups`` are those that count; none named: all.
     """
-    counted = annotations.select(tuple(groups)) if groups else annotations
+    counted = annotations.select(tuple(groups)) if len(groups) else annotations
     if queries is None:
         return _told(ask_items(counted, None, Match.parse(match), without))
     for name, keywords in queries.items():

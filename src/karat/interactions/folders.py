@@ -40,6 +40,6 @@ def find_companions(path: object) -> tuple[Path | None, Path | None]:
 
     A path that is not such a folder has no companions: files beside a log that was named itself are not looked for.
     """
-    if not isinstance(path, str | Path) or not Path(path).is_dir() or find_beside(path, "log") is None:
+    if not isinstance(path, str | Path) or not isdir(path) or find_beside(path, "log") is None:
         return None, None
     return find_beside(path, "items"), find_beside(path, "users")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from os.path import isfile
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,7 +27,7 @@ _COLUMNS: Mapping[str, Any] = {USER: None, ITEM: None, VALUE: pl.Float64, TIME: 
 
 def is_split(folder: str | Path) -> bool:
     """Whether a folder was written by ``karat split``."""
-    return (Path(folder) / RECORD).is_file()
+    return isfile(Path(folder) / RECORD)
 
 
 def read_folds(folder: str | Path) -> list[Split]:

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from karat.matrices import names_of
 from karat.types import Bools, Floats, Ints, freeze, places_in
 
 __all__ = ["ITEM", "TIME", "USER", "VALUE", "Codes", "Log", "Pairs", "log_from_frame"]
@@ -66,7 +67,7 @@ class Log:
 
     def with_items(self, ids: pl.Series) -> "Log":
         """With these items known as well, whether anybody took them or not."""
-        every = pl.concat([self.items, ids.cast(pl.String).rename(self.items.name)]).unique().sort()
+        every = pl.concat([self.items, names_of(ids, "the items").rename(self.items.name)]).unique().sort()
         code = places_in(every, self.items).astype(np.int32)
         return replace(self, items=every, item=code[self.item])
 

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from karat.arguments import check_fields
 from karat.errors import UnknownName, UsageError, shorten
 from karat.interactions.log import Log, Pairs
 from karat.interactions.split import WINDOWS, Split, Window
@@ -65,6 +66,7 @@ class Task:
     """What was found when it was made, to be warned of."""
 
     def __post_init__(self) -> None:
+        check_fields(self, "split", "window", "fit_on", "catalogue", "sampled", "facts")
         freeze(self)
         for name in (self.window, *self.fit_on):
             if name not in WINDOWS:

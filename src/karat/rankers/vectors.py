@@ -11,6 +11,7 @@ from karat.arguments import check_arguments
 from karat.columns import ITEM, QUERY
 from karat.errors import DataError, UnknownName, UsageError
 from karat.hygiene import HUB_K, Hygiene, inspect
+from karat.matrices import names_of
 from karat.neighbours import NOBODY, Neighbours, Progress, nearest, score_listed
 from karat.rankers.others import excludes_self, own_item, own_note
 from karat.settings import is_whole
@@ -70,8 +71,8 @@ def rank_vectors(
             )
     asked = queries if queries is not None else corpus
     if wanted is not None:
-        asked = those(asked, wanted, "query")
-    pool = corpus if candidates is None else those(corpus, candidates, "candidate")
+        asked = those(asked, names_of(wanted, "wanted"), "query")
+    pool = corpus if candidates is None else those(corpus, names_of(candidates, "candidates"), "candidate")
     if not len(pool):
         raise DataError("found no candidates", where=pool.source, expected="at least one")
     check_pair(asked, pool, metric)

@@ -144,6 +144,9 @@ class Shared:
 
 def align(table: pl.DataFrame, id_column: str, ids: pl.Series, where: str) -> tuple[pl.DataFrame, Shared]:
     """The attributes row by row with the ids, which are strings; and how far they are shared."""
+    if table[id_column].dtype.is_nested():
+        found = f"the {id_column} is of type {table[id_column].dtype}"
+        raise DataError(found, where=where, expected="an id in every row")
     known = table[id_column].cast(pl.String).alias(_JOINED)
     if known.is_duplicated().any():
         twice = known.filter(known.is_duplicated())[0]

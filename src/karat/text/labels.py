@@ -180,6 +180,8 @@ def _whole(queries: pl.DataFrame) -> pl.DataFrame:
         if name not in queries.columns:
             raise DataError(f"found the columns {', '.join(queries.columns)}", where="queries", expected="id and text")
     present = [pl.col(name) if name in queries.columns else pl.lit(None).alias(name) for name in ("type", "category")]
+    if queries["text"].null_count() or queries["id"].null_count():
+        raise DataError("a query without an id or a text", where="queries", expected="both in every row")
     with guard_reading("queries", expected="columns of texts"):
         return queries.select("id", "text", *present).cast(pl.String)
 

@@ -1,5 +1,6 @@
 """Lists of ids for vectors that come without: a text, a JSON list, an array of strings, or a column of a table."""
 
+from os.path import exists
 from pathlib import Path
 
 import polars as pl
@@ -32,7 +33,7 @@ def beside(path: Path, taken: str | None = None) -> str | None:
 def read_ids(given: str) -> pl.Series:
     """In the order of the rows."""
     path, column = given, None
-    if not Path(given).exists() and ":" in given:
+    if not exists(given) and ":" in given:
         path, _, column = given.rpartition(":")
     source = Source.open(path)
     suffix = plain_suffix(path)

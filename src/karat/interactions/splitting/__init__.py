@@ -11,7 +11,7 @@ from numbers import Real
 from typing import Any
 
 from karat.arguments import check_arguments
-from karat.errors import DataError, UsageError
+from karat.errors import DataError, UsageError, shorten
 from karat.interactions.log import Log
 from karat.interactions.reading import read_log
 from karat.interactions.split import WINDOWS, Parts, Split, Window
@@ -140,7 +140,7 @@ def _plain(value: object, param: Param | None) -> Any:
         return "/".join(str(one) for one in value)
     if isinstance(value, date):
         return value.isoformat()
-    return str(value) if isinstance(value, Real) else value
+    return shorten(value) if isinstance(value, Real) else value
 
 
 def _check_log(log: Log, kind: Kind, name: str) -> None:

@@ -10,7 +10,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from karat.arguments import check_fields
-from karat.errors import UnknownName, UsageError
+from karat.errors import UnknownName, UsageError, shorten
 from karat.rankers.fusion.normalising import NORMALISATIONS
 from karat.registry import Registry
 from karat.types import Floats
@@ -102,9 +102,10 @@ class Fusion:
     @classmethod
     def parse(cls, text: str) -> "Fusion":
         """Read the spelling that ``str`` writes."""
-        match = _SPELLING.fullmatch(text.strip())
+        match = _SPELLING.fullmatch(text.strip()) if isinstance(text, str) else None
         if match is None:
-            raise UsageError(f"cannot read {text!r}", expected="a spelling like rrf(c=60,weights=2:1)")
+            found = f"cannot read {shorten(text, quoted=True)}"
+            raise UsageError(found, expected="a spelling like rrf(c=60,weights=2:1)")
         options: dict[str, Any] = {}
         for part in filter(None, (match["options"] or "").split(",")):
             key, _, value = (side.strip() for side in part.partition("="))

@@ -200,10 +200,10 @@ def map_texts(
     if isinstance(texts, str):
         raise UsageError(f"the texts are the text {texts!r}", expected=f"a list: [{texts!r}]")
     settings = settings or Settings()
-    for group in groups or ():
+    for group in () if groups is None else groups:
         if group not in vocabulary.groups:
             raise UnknownName("group", group, vocabulary.groups, where=vocabulary.source)
-    mapper = mapper or make_mapper(vocabulary, settings)
+    mapper = mapper if mapper is not None else make_mapper(vocabulary, settings)
     different = list(dict.fromkeys(texts))
     candidates = mapper.candidates(different, progress)
     found = {
