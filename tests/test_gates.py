@@ -345,3 +345,9 @@ class TestTwoReports:
                 | {"ci": [0.4, 0.6], "n": 50, "relative": False, "wanted": "at least 0.45", "note": ""}
             ],
         }
+
+
+def test_a_recorded_figure_that_is_null_is_not_known() -> None:
+    report = saved({}, {"latency_p95_ms": None})  # type: ignore[dict-item]
+    with pytest.raises(UsageError):
+        check_targets([parse_target("latency_p95_ms <= 5")], report)

@@ -343,3 +343,13 @@ def test_too_many_numbers_are_cut_where_they_would_be() -> None:
     found = Census.of(pl.Series(numbers)).limited(4_999)
     assert found.rounded and len(found.values) > 4_900
     np.testing.assert_allclose(np.repeat(*found.numbers), np.sort(numbers), rtol=2.0**-24)
+
+
+@pytest.mark.parametrize("values", [[[["a"]], [["b"]]], [{"a": 1}, {"a": 2}], [[{"a": 1}], []]])
+def test_nested_values_do_not_group(values: list[Any]) -> None:
+    with pytest.raises(DataError, match="expected a text, a number, or a list of them"):
+        groups_of({"kind": values}, "kind")
+
+
+def test_bytes_group_as_text() -> None:
+    assert groups_of({"kind": [b"a", b"\xff", b"a"]}, "kind") == {"kind=a": [0, 2], "kind=\ufffd": [1]}

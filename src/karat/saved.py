@@ -40,7 +40,7 @@ class Saved:
     def figures(self, system: str) -> Mapping[str, Recorded]:
         """What else was recorded of a system."""
         found: Mapping[str, Any] = self.systems[system].get("figures") or {}
-        return {name: Recorded.from_json(form) for name, form in found.items()}
+        return {name: Recorded.from_json(form) for name, form in found.items() if form is not None}
 
     def part(self, name: str | None) -> Mapping[str, Any]:
         """The whole report, or one of its slices: both have systems and comparisons."""

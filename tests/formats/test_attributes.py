@@ -172,3 +172,13 @@ def test_records_by_id(tmp_path: Path) -> None:
         ("a", "Dress", 3),
         ("b", "Boots", None),
     ]
+
+
+@pytest.mark.parametrize("ids", [[["a"], ["b"]], [[["a"]], [["b"]]], [{"a": "b"}, {"a": "c"}], [b"a", b"\xff"]])
+def test_ids_and_names_of_nested_types_are_refused(ids: list[object], tmp_path: Path) -> None:
+    pl.DataFrame({"query_id": ids, "type": ["x", "y"]}).write_parquet(tmp_path / "ids.parquet")
+    pl.DataFrame({"query_id": ["a", "b"], "type": ids}).write_parquet(tmp_path / "names.parquet")
+    with pytest.raises(DataError, match=r"is of type|cannot be read as text"):
+        read_attributes(str(tmp_path / "ids.parquet"), "query")
+    with pytest.raises(DataError, match=r"is of type|cannot be read as text"):
+        read_column(f"{tmp_path / 'names.parquet'}:type", "query", "names")

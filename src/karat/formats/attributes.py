@@ -54,7 +54,7 @@ def read_column(given: str, kind: str, what: str, place: Callable[[str], str] = 
     table, id_column = read_attributes(place(path), kind)
     if column not in table.columns:
         raise UnknownName("column", column, table.columns, where=place(path))
-    ids, texts = table[id_column].cast(pl.String), table[column].cast(pl.String)
+    ids, texts = table[id_column].cast(pl.String), _single(table[column], place(path), "texts").cast(pl.String)
     return {str(id_): text for id_, text in zip(ids, texts, strict=True) if text}
 
 
@@ -65,12 +65,23 @@ def check_attributes(
     found = _id_column(frame.columns, kind, where, id_column)
     if frame.is_empty():
         raise DataError("found a header but no rows", where=where, expected="at least one row")
+    _single(frame[found], where, "ids")
     if frame[found].null_count():
         row = int(frame[found].is_null().arg_max() or 0)
         raise DataError(f"row {row + 1:,} has no {found}", where=where, expected="an id in every row")
     if len(frame.columns) == 1 and not ids_alone:
         raise DataError(f"found no column but {found}", where=where, expected="at least one attribute")
     return frame, found
+
+
+def _single(column: pl.Series, where: str, what: str) -> pl.Series:
+    """Return a column of single values; lists, structs and bytes that are not UTF-8 are refused."""
+    if column.dtype == pl.Binary:
+        with guard_reading(f"{where}, column {column.name!r}", "text"):
+            return column.cast(pl.String)
+    if column.dtype.is_nested() or column.dtype == pl.Object:
+        raise DataError(f"column {column.name!r} is of type {column.dtype}", where=where, expected=f"{what} or numbers")
+    return column
 
 
 def _id_column(names: Sequence[str], kind: str, where: str, given: str | None) -> str:

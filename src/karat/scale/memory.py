@@ -6,6 +6,7 @@ by bytes, not by rows, may have them) took 1.1 GB more than groups of 120,000.
 
 import re
 from dataclasses import dataclass
+from math import isfinite
 
 from karat.errors import UsageError
 from karat.memory import available_memory, in_units
@@ -33,7 +34,7 @@ def parse_memory(text: str) -> int:
     """``2GB``, ``512 MiB``, ``1.5g`` → bytes."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([kmgt]?i?)b?", re.sub(r"\s", "", text.lower()))
     unit = (_UNITS | _BINARY_UNITS).get(found[2]) if found else None
-    if found is None or unit is None:
+    if found is None or unit is None or not isfinite(float(found[1]) * unit):
         raise UsageError(f"the memory is given as {text!r}", expected="a size such as 2GB, 512MB or 1.5GiB")
     size = round(float(found[1]) * unit)
     if size < LEAST_MEMORY:

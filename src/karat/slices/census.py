@@ -9,7 +9,7 @@ import polars as pl
 from karat.statistics.quantiles import FRACTION, about, bits_to_drop
 from karat.types import Floats, Ints
 
-__all__ = ["Census", "prepared", "written"]
+__all__ = ["Census", "can_group", "prepared", "written"]
 
 NO_VALUE = "(none)"
 _BITS_AT_MOST = 24
@@ -17,8 +17,19 @@ _BITS_AT_MOST = 24
 _VALUE, _COUNT = "value", "count"
 
 
+def can_group(dtype: pl.DataType) -> bool:
+    """Return whether rows can be grouped by values of a type: single values, or lists of single values."""
+    if isinstance(dtype, pl.List):
+        inner = pl.Series(dtype=dtype.inner).dtype
+        return not inner.is_nested() and inner != pl.Binary
+    return not dtype.is_nested()
+
+
 def prepared(values: pl.Series) -> pl.Series:
-    """NaN is no value, and a zero has no sign; arrays are lists."""
+    """NaN is no value, and a zero has no sign; arrays are lists, and bytes are text."""
+    if values.dtype == pl.Binary:
+        texts = [None if value is None else value.decode("utf-8", "replace") for value in values]
+        return pl.Series(values.name, texts, dtype=pl.String)
     if isinstance(values.dtype, pl.Array):
         values = values.arr.to_list()
     if not values.dtype.is_float():
@@ -66,10 +77,12 @@ class Census:
     def of(cls, column: pl.Series) -> "Census":
         values = prepared(column)
         dtype = values.dtype
-        if isinstance(dtype, pl.List):
+        if not can_group(dtype):
+            found = values.clear()
+        elif isinstance(dtype, pl.List):
             found = written(values).explode().drop_nulls()
         else:
-            found = values.drop_nulls() if not dtype.is_nested() else values.clear()
+            found = values.drop_nulls()
         return _counted(dtype, found, np.ones(len(found), dtype=np.int64), len(values), len(found) < len(values))
 
     def __add__(self, other: "Census") -> "Census":

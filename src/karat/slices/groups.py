@@ -9,7 +9,7 @@ import polars as pl
 
 from karat.errors import DataError, UnknownName
 from karat.slices.attributes import MOST_GROUPS, Attribute
-from karat.slices.census import NO_VALUE, Census, prepared, written
+from karat.slices.census import NO_VALUE, Census, can_group, prepared, written
 from karat.types import Bools, Floats
 
 __all__ = [
@@ -205,7 +205,7 @@ def _defined(attribute: Attribute, census: Census, where: str) -> list[Definitio
 
 def _by_value(census: Census, attribute: Attribute, where: str) -> list[Definition]:
     name, notes = attribute.name, dict(attribute.notes)
-    if census.dtype.is_nested() and not isinstance(census.dtype, pl.List):
+    if not can_group(census.dtype):
         raise DataError(
             f"{name} is of type {census.dtype}", where=where, expected="a text, a number, or a list of them"
         )
