@@ -14,7 +14,11 @@ from shutil import copytree
 import pytest
 import typer.main
 
-from karat.cli import main
+from karat.archive import surroundings
+from karat.cli import environment, main
+from karat.engines import ENGINES
+from karat.engines.asking import web
+from karat.memory import most_unpacked
 from karat.plan import GOLD_KINDS, SYSTEM_KINDS
 from karat.plan.model import AgreementTable, Conventions, OutputTable, Statistics, TargetTable, plan_model
 from karat.plan.reading import read_plan
@@ -30,7 +34,7 @@ ELSEWHERE = ["karat demo papers", "karat demo driving", "karat demo driving --ke
 
 
 AS_A_PROCESS = ["karat demo movies", "karat metrics"]
-"""Commands that are run as a user runs them; the others in this process, without the second that each takes to start."""
+"""Commands that are run as a user runs them; the others in this process, without the time that each takes to start."""
 build_parser = cache(typer.main.get_command)
 
 
@@ -155,6 +159,15 @@ def test_every_key_of_a_plan_is_on_the_page() -> None:
     tables = [plan_model(), *parts, *GOLD_KINDS, *SYSTEM_KINDS]
     keys = {key for table in tables for key in table.model_fields} - {"version", "kind"}
     assert {key for key in keys if not re.search(rf"\b{key}\b", page)} == set()
+
+
+def test_limits_of_the_security_page_are_those_of_the_code() -> None:
+    page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    assert most_unpacked(1) == 256 << 20 and "256 MB" in page
+    assert web._MOST_BYTES == 64 << 20 and "an answer of 64 MB" in page
+    assert ENGINES.get("endpoint").opens["timeout"].usual == 10 and "10 s by default" in page
+    assert surroundings._SECONDS_FOR_GIT == 2 and "| 2 s |" in page
+    assert environment._MOST_THREADS == 1024 and "1 to 1,024" in page
 
 
 def test_architecture_page_names_every_room() -> None:
