@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import platform
 import subprocess
 import sys
 import traceback
@@ -19,8 +20,10 @@ from karat.errors import KaratError
 from karat.plan.archiving import begin
 from karat.plan.execution import run_plan
 from karat.plan.reading import read_plan
-from tests.archive.made import put_small
+from tests.archive.made import PLAN, put_small
 from tests.engines.service import Reply, Request, serving
+
+from .conftest import Karat
 
 ITEMS = ["a", "b", "c"]
 VARIABLES = {
@@ -213,6 +216,28 @@ def test_a_secret_of_a_plan_that_fails_is_nowhere(spelling: str, small: object, 
     assert said, "it was meant to fail"
     plan.unlink()
     assert leaks(secret, said + everything_in(tmp_path)) == []
+
+
+def test_no_path_of_this_machine_is_archived(karat: Karat, tmp_path: Path) -> None:
+    """A plan that is given by an absolute path, and whose paths are absolute, within its folder and elsewhere."""
+    home, disk = tmp_path / "home-of-alice", tmp_path / "disk-of-bob"
+    put_small(home)
+    put_small(disk)
+    np.save(disk / "v.npy", np.eye(3, dtype=np.float32))
+    (disk / "v.ids.txt").write_text("a\nb\nc\n")
+    np.save(disk / "q.npy", np.tile(np.eye(3, dtype=np.float32), (4, 1)))
+    (disk / "q.ids.txt").write_text("".join(f"q{number:02}\n" for number in range(12)))
+    plan = PLAN.replace('"gold.qrels"', f'"{home}/gold.qrels"').replace('"new.trec"', f'"{disk}/new.trec"')
+    plan = plan.replace('"queries.csv:', f'"{disk}/queries.csv:').replace('"items.csv:', f'"{disk}/items.csv:')
+    index = f'kind = "index"\nengine = "exact"\npath = "{disk}/v.npy"\nqueries = "{disk}/q.npy"'
+    more = f'[lab]\nrounds = 0\nearlier = "{disk}/none-*.json"\n[meta]\ndata = "{disk}/raw"\n'
+    (home / "plan.toml").write_text(f"{plan}\n[systems.exact]\n{index}\n{more}")
+    outcome = karat("run", str(home / "plan.toml"), "--archive", "kept")
+    assert outcome.code == 0, outcome.err
+    found = everything_in(tmp_path / "kept").replace(str(tmp_path / "kept"), "")
+    assert "none-*.json" in found, "a message that names a path"
+    for name in ("alice", "bob", str(tmp_path), platform.node()):
+        assert name not in found, found[found.find(name) - 200 : found.find(name) + 100]
 
 
 def test_there_are_enough_spellings() -> None:
