@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -215,6 +216,19 @@ class TestResuming:
         timed = {"rounds": 1, "warm_up": 0, "concurrency": 1}
         assert identity_of(secret, **timed) == identity_of(other, **timed)
         assert identity_of(secret, **timed) != identity_of(bench(settings={"url": "postgresql://me@else/db"}), **timed)
+
+    def test_what_may_be_secret_decides_but_cannot_be_guessed_back(self) -> None:
+        """A parameter of no known name may change what is found; a password cannot."""
+        timed = {"rounds": 1, "warm_up": 0, "concurrency": 1}
+
+        def identity(**params: Any) -> str:
+            settings = {"url": "http://host/find", "params": json.dumps(params)}
+            return str(identity_of(bench("endpoint", settings=settings), **timed)["settings"])
+
+        assert identity(depth_of_mine=1, key="a") == identity(depth_of_mine=1, key="b")
+        assert identity(depth_of_mine=1) != identity(depth_of_mine=2)
+        plain = json.dumps({"params": json.dumps({"depth_of_mine": 1}), "url": "http://host/find"}, sort_keys=True)
+        assert identity(depth_of_mine=1) != sha256(plain.encode()).hexdigest(), "not a quick hash"
 
 
 def test_the_libraries_of_an_engines_extra_decide_too() -> None:
