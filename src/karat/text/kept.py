@@ -82,10 +82,10 @@ def keeping(folder: Path, settings: Mapping[str, Any]) -> Iterator[KeptRows]:
         raise _cannot(error, folder) from error
     with opened as file:
         _lock(file, folder)
-        if found is None:
-            file.truncate(0)
-            write_text(folder / _MANIFEST, json.dumps(manifest))
         try:
+            if found is None:
+                file.truncate(0)
+                write_text(folder / _MANIFEST, json.dumps(manifest))
             yield KeptRows(folder, manifest, file)
         except BaseException:
             if not file.seek(0, 2):
