@@ -125,7 +125,7 @@ def replacing(path: Path, *, folder: bool = False, vouches: bool = False) -> Ite
             with write_errors(path):
                 yield part
                 for file in part.iterdir() if folder else (part,):
-                    with file.open("rb+") as written:
+                    with file.open("rb" if folder else "rb+") as written:  # those in a folder may be of another user
                         os.fsync(written.fileno())
         except BaseException:
             stage.discard(path)

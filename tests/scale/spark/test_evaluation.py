@@ -170,5 +170,5 @@ def test_a_failure_leaves_no_scores(spark: "SparkSession", study: Study, folder:
 
 def test_scores_that_cannot_be_written(spark: "SparkSession", study: Study, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(DataError, match=f"^{tmp_path}/file/scores: no folder can be made here"):
+    with pytest.raises(DataError, match=f"^{tmp_path}/file/scores: cannot write here"):
         on_spark(spark, study, per_query=tmp_path / "file" / "scores")

@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["is_here", "located", "to_read"]
+__all__ = ["is_here", "is_local", "located", "to_read"]
 
 
 def is_here(spark: "SparkSession", path: str) -> bool:
     """Whether it is a file or a folder of this machine."""
-    return "://" not in path and _is_of_this_machine(spark) and Path(path).exists()
+    return is_local(spark, path) and Path(path).exists()
+
+
+def is_local(spark: "SparkSession", path: str) -> bool:
+    """Whether a path is one of this machine, whatever is there."""
+    return "://" not in path and _is_of_this_machine(spark)
 
 
 def located(spark: "SparkSession", path: str) -> str:
     """One of this machine does not depend on the folder that Java was started in, one of another store is as it is."""
-    return path if "://" in path or not _is_of_this_machine(spark) else str(Path(path).absolute())
+    return str(Path(path).absolute()) if is_local(spark, path) else path
 
 
 def _is_of_this_machine(spark: "SparkSession") -> bool:

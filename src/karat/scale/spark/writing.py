@@ -1,12 +1,17 @@
-"""Parquet written by Spark, of which nothing is left where it does not come to an end."""
+"""Parquet written by Spark, of which nothing is left where it does not come to an end.
+
+On this machine it is written beside its place and renamed at the end, as all outputs are. Other stores may have no
+renames: there Spark writes in place, and ``_SUCCESS`` tells whether it came to its end.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from karat.errors import DataError, UsageError
-from karat.scale.spark.paths import located
+from karat.formats.atomic import check_destination, make_folder, replacing
+from karat.scale.spark.paths import is_local, located
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,7 +23,7 @@ _OTHER_FORMS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".gz", ".zst")
 
 @contextmanager
 def writing_parquet(spark: "SparkSession", path: str | None) -> Iterator[str | None]:
-    """A new folder, which goes with whatever was written there when the block is left by an error."""
+    """Yield where Spark is to write a new folder; nothing is left of it when the block is left by an error."""
     if path is None:
         yield None
         return
@@ -28,6 +33,12 @@ def writing_parquet(spark: "SparkSession", path: str | None) -> Iterator[str | N
     target, files = _on_its_file_system(spark, place)
     if files.exists(target):
         raise DataError("there is something here already", where=path, expected="a folder that is not there yet")
+    if is_local(spark, path):
+        check_destination(Path(place), parents=True)
+        make_folder(Path(place).parent)
+        with replacing(Path(place), folder=True) as part:
+            yield str(part)
+        return
     _make(target, files, path)
     try:
         yield place
