@@ -42,6 +42,7 @@ def fail(
         ({"kind": 1}, "expected one of 'a', 'b'"),
         ({"names": ["a", 1]}, "found names of type list; expected a list, each a text"),
         ({"names": 1}, "found names of type int"),
+        ({"names": pl.DataFrame()}, "found names of type DataFrame"),
         ({"cuts": {"a": 1}}, "found cuts of type dict; expected a list, each an integer"),
         ({"pair": (1.0,)}, "expected 2 values, each a number"),
         ({"table": {"a": "b"}}, "expected a dict, each value a number"),

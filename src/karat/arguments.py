@@ -155,10 +155,10 @@ def _fit_items(value: Mapping[Any, Any], inner: tuple[Any, ...]) -> bool:
 
 
 def _is_list(value: Any, origin: Any) -> bool:
-    """Return whether a value can be gone through; arrays and columns count as lists, though they are not registered."""
-    return isinstance(value, Iterable) and (
-        origin is Iterable or (hasattr(value, "__len__") and hasattr(value, "__getitem__"))
-    )
+    """Return whether a value can be gone through; arrays and columns count as lists, tables do not."""
+    if not isinstance(value, Iterable) or hasattr(value, "columns"):
+        return False
+    return origin is Iterable or (hasattr(value, "__len__") and hasattr(value, "__getitem__"))
 
 
 def _is_a(value: Any, kind: Any) -> bool:

@@ -198,3 +198,9 @@ class TestDamage:
         copytree(run.path, elsewhere)
         with pytest.raises(UsageError, match="not in this archive"):
             archive.set_baseline(Run.open(elsewhere))
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "x\0y"])
+def test_a_name_that_no_folder_can_have(name: str) -> None:
+    with pytest.raises(DataError, match="cannot be an archive"):
+        Archive.at(given=Path(name))

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
 
@@ -100,6 +101,17 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     with served(Shelf(archive)) as server:
         page = get(server, "/").text
         assert 'id="damaged"' in page and "20260101T000000Z-broken-00000000" in page
+
+
+def test_history_says_that_a_damaged_run_is_not_in_it(tmp_path: Path) -> None:
+    archive = Archive(tmp_path / ".karat")
+    outcome, origin = carried_out(put_small(tmp_path / "small"))
+    runs = [archive.store(outcome.report, origin, time=START + timedelta(days=day)) for day in range(2)]
+    for damaged in (False, True):
+        if damaged:
+            (runs[0].path / "manifest.json").write_bytes(b"{}")
+        with served(Shelf(Archive(archive.path))) as server:
+            assert ('id="damaged"' in get(server, "/history?plan=small").text) is damaged
 
 
 def test_a_run_whose_files_are_gone_is_told(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from os.path import isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -207,7 +208,7 @@ class Archive:
     ) -> list[Run]:  # fmt: skip
         """Remove them, and what writers that were killed left behind; returns the runs that are gone."""
         gone: list[Run] = []
-        if not (self.path / RUNS).is_dir():
+        if not isdir(self.path / RUNS):
             return gone
         try:
             with locked(self.path):

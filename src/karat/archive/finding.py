@@ -19,6 +19,7 @@ def find_archive(start: Path | None = None, given: Path | None = None) -> Path:
     """The one that is given, or that the environment names; else the nearest, else a new one where one stands."""
     named = given if given is not None else Path(os.environ[ENVIRONMENT]) if os.environ.get(ENVIRONMENT) else None
     if named is not None:
+        _check_name(named)
         inner = named / FOLDER
         return inner if _is_folder(inner) and not _is_folder(named / "runs") else named
     here = (start or Path.cwd()).absolute()
@@ -28,6 +29,17 @@ def find_archive(start: Path | None = None, given: Path | None = None) -> Path:
         if _is_there(folder / ".git") or folder == _home():
             break
     return start / FOLDER if start else Path(FOLDER)
+
+
+def _check_name(path: Path) -> None:
+    """Refuse a name that no folder can have, such as one that is too long; one that is not there yet is fine."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        pass
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DataError(f"cannot be an archive: {reason}", where=str(path), expected="the name of a folder") from error
 
 
 def _is_folder(path: Path) -> bool:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from os.path import isdir
 from pathlib import Path
 from secrets import token_hex
 from time import monotonic
@@ -32,7 +33,7 @@ def telling(archive: Path, name: str, plan: str | None, steps: Steps) -> Iterato
     That the file cannot be written is no reason to stop, nor to be told. Where there is no archive yet nobody looks at
     it, and none is made: a run that fails leaves nothing behind.
     """
-    if not archive.is_dir():
+    if not isdir(archive):
         yield steps
         return
     path = archive / RUNNING / f"{os.getpid()}-{token_hex(4)}.json"

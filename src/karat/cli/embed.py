@@ -3,6 +3,7 @@
 import gc
 from enum import StrEnum
 from functools import partial
+from os.path import isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -177,7 +178,7 @@ def _embedded(
     gc.enable()  # a command has it off, for its short life; this one may be long, and runs the code of others
     finished: list[int] = []
     journal = folder_beside(output)
-    interrupted = journal.is_dir()
+    interrupted = isdir(journal)
 
     def report(done: int, of: int) -> None:
         if done and not finished:

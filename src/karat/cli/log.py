@@ -1,7 +1,7 @@
 """karat log: a report to where a team keeps its experiments."""
 
 from enum import StrEnum
-from pathlib import Path
+from os.path import isdir
 from typing import Annotated, Any
 
 import typer
@@ -61,7 +61,7 @@ def log_command(
     """Log a report to MLflow or Weights & Biases: figures with intervals, conventions, verdicts, files."""
     if tracking is not None and to is not Tool.mlflow:
         raise UsageError("--tracking is MLflow's", hint="WANDB_BASE_URL names another server of Weights & Biases.")
-    is_file = report == "-" or (exists(report) and not Path(report).is_dir())
+    is_file = report == "-" or (exists(report) and not isdir(report))
     found: Any = _read(report) if is_file else find_run(report, archive)
     told = report if is_file else found.name
     options = {

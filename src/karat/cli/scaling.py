@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os.path import isdir, isfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,8 +56,8 @@ def is_for_blocks(gold: str, runs: Sequence[str], scoring: Scoring) -> bool:
         paths = [Path(path) for path in (gold, *runs) if path != "-" and exists(path)]
         sliced = [parted(text)[0] for text in (*(scoring.slices or ()), *(scoring.item_slices or ()))]
         attributes = [Path(path) for path in sliced if exists(path)]
-        folders = [path for path in (*paths, *attributes) if path.is_dir() and is_table(path)]
-        size = sum(path.stat().st_size for path in paths if path.is_file())
+        folders = [path for path in (*paths, *attributes) if isdir(path) and is_table(path)]
+        size = sum(path.stat().st_size for path in paths if isfile(path))
         return bool(folders) or (size > _LARGE and _would_fill_memory(paths, size))
     return True
 

@@ -1,6 +1,7 @@
 """Folders for engines that keep files: made when they are built, gone when they are closed."""
 
 import tempfile
+from os.path import isdir
 from pathlib import Path
 
 from karat.engines import Param
@@ -16,7 +17,7 @@ FOLDER = Param("", "where its files are while it is open; empty: a temporary fol
 
 def folder_in(parent: str, engine: str) -> Folder:
     """A new folder of the engine's own."""
-    if parent and not Path(parent).is_dir():
+    if parent and not isdir(parent):
         raise UsageError(f"found no folder {parent!r}", expected=f"a folder for the files of {engine}")
     try:
         return TemporaryFolder(engine, Path(parent) if parent else None)

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from pathlib import Path
+from os.path import exists
 
 import polars as pl
 
@@ -49,7 +49,7 @@ def read_column(given: str, kind: str, what: str, place: Callable[[str], str] = 
     ``what`` is how the setting is called, for an error; ``place`` says where a path is.
     """
     path, _, column = given.rpartition(":")
-    if not path or Path(place(given)).exists():
+    if not path or exists(place(given)):
         raise UsageError(f"{what} is {given!r}", expected=f"FILE:COLUMN, such as {_EXAMPLES[kind]}")
     table, id_column = read_attributes(place(path), kind)
     if column not in table.columns:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from os.path import isfile
+from os.path import exists, isfile
 from pathlib import Path
 from typing import Any, cast
 
@@ -76,7 +76,7 @@ def _odd(home: Path, found: str) -> DataError:
 
 def _record(home: Path) -> dict[str, Any]:
     path = home / RECORD
-    if not path.exists():
+    if not exists(path):
         hint = "karat split LOG -o DIR makes one."
         raise DataError(f"found no {RECORD}", where=str(home), expected="a split", hint=hint)
     with guard_reading(str(path)):
@@ -89,7 +89,7 @@ def _record(home: Path) -> dict[str, Any]:
 
 def _window(home: Path, name: str, rows: int, *, timed: bool) -> pl.DataFrame:
     path = home / f"{name}.parquet"
-    if not path.is_file():
+    if not isfile(path):
         raise DataError("the file is missing", where=str(path), expected=f"the {rows:,} rows of {name}")
     wanted = [column for column in _COLUMNS if timed or column != TIME]
     with guard_reading(str(path), "Parquet"):

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Container, Iterator, Sequence
+from os.path import exists, isdir, isfile
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def write_split(split: Split, folder: str | Path, *, force: bool = False) -> dic
     """
     target = Path(folder)
     check_target(target, force=force)
-    before = (target / RECORD).is_file()
+    before = isfile(target / RECORD)
     with together():
         record = _write(split, target)
     if before:
@@ -79,7 +80,7 @@ def write_folds(splits: Sequence[Split], folder: str | Path, *, force: bool = Fa
     """
     target = Path(folder)
     check_target(target, folds=len(splits), force=force)
-    ours = (target / RECORD).is_file() or (target.is_dir() and all(map(_is_begun, target.iterdir())))
+    ours = isfile(target / RECORD) or (isdir(target) and all(map(_is_begun, target.iterdir())))
     names = fold_names(len(splits))
     form = {"schema": SCHEMA, "karat": __version__, "source": splits[0].log.source, "folds": names}
     make_folder(target)
@@ -99,9 +100,9 @@ def fold_names(number: int) -> list[str]:
 
 def check_target(folder: Path, *, folds: int = 0, force: bool = False) -> None:
     """Refuse a folder with something else in it than a split that this one takes the place of, before any work."""
-    if folder.exists() and not folder.is_dir():
+    if exists(folder) and not isdir(folder):
         raise DataError("cannot write a split here: found a file", where=str(folder), expected="a folder")
-    if force or not folder.exists():
+    if force or not exists(folder):
         return
     try:
         names = {path.name for path in folder.iterdir()}

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from os.path import exists, isdir, isfile
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -22,7 +23,7 @@ def is_table(path: str | Path) -> bool:
     """Whether this is a Parquet file, or a folder that holds some, however deep."""
     place = Path(path)
     try:
-        return any(map(_is_parquet, _data(place))) if place.is_dir() else place.is_file() and _is_parquet(place)
+        return any(map(_is_parquet, _data(place))) if isdir(place) else isfile(place) and _is_parquet(place)
     except OSError:
         return False
 
@@ -33,9 +34,9 @@ def parquet_files(path: Path) -> tuple[Path, ...]:
     A file that is something else is an error: its rows would be missed.
     """
     try:
-        if not path.exists():
+        if not exists(path):
             raise DataError("no such file or folder", where=str(path), hint="Check the path.")
-        if not path.is_dir():
+        if not isdir(path):
             return (path,)
         found = [(file, _is_parquet(file)) for file in _data(path)]
     except OSError as error:

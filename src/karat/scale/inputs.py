@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from os.path import exists, isdir
 from pathlib import Path
 
 import polars as pl
@@ -43,7 +44,7 @@ def opened(
 ) -> Iterator[tuple[Request, list[Table]]]:
     """The request with its slices, and the tables in the order of blocks."""
     for path in (request.gold, *request.systems.values()):
-        if Path(path).exists() and not is_table(path):
+        if exists(path) and not is_table(path):
             raise DataError(
                 "this is no Parquet, which is what can be read in blocks",
                 where=path,
@@ -100,7 +101,7 @@ def read_item_cuts(item_slices: Sequence[SlicesAsked]) -> list[Cuts]:
 def _item_attributes(path: str) -> tuple[pl.DataFrame, str]:
     """The table, whole, also of a folder of Parquet; and the name of its column of ids."""
     root = Path(path)
-    if not root.is_dir():
+    if not isdir(root):
         return read_attributes(path, "item")
     files = parquet_files(root)
     with guard_reading(path, "a folder of Parquet files"):

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os.path import exists, isdir
 from pathlib import Path
 
 import polars as pl
@@ -33,7 +34,7 @@ class PerQuery:
 def check_target(path: Path) -> None:
     """Refuse what cannot be written before anything is computed: a name without a form is that of a new folder."""
     if not path.suffix:
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if exists(path) and (not isdir(path) or any(path.iterdir())):
             raise DataError("there is something here already", where=str(path), expected="a new or an empty folder")
     else:
         form_to_write(path, None, TABLE_FORMATS)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from os.path import exists
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ def vary_into(output: Path, vectors: Vectors, choices: Choices, *, source: Mappi
 def _there(output: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
     """The metadata of a file that is there and just what is wanted; None where there is no file."""
     check_output(output)
-    if not output.exists():
+    if not exists(output):
         return None
     found = read_metadata(output)
     hint = "Vectors are never written over: choose another name with -o."

@@ -183,7 +183,12 @@ def _whole(queries: pl.DataFrame) -> pl.DataFrame:
     if queries["text"].null_count() or queries["id"].null_count():
         raise DataError("a query without an id or a text", where="queries", expected="both in every row")
     with guard_reading("queries", expected="columns of texts"):
-        return queries.select("id", "text", *present).cast(pl.String)
+        found = queries.select("id", "text", *present).cast(pl.String)
+    for name in ("id", "text"):
+        if found[name].null_count():
+            row = int(found[name].is_null().arg_max() or 0)
+            raise DataError(f"row {row + 1:,} has no {name}", where="queries", expected="id and text in every row")
+    return found
 
 
 def _wanted(words: list[str], vocabulary: Vocabulary, known: Synonyms) -> set[str]:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from os.path import exists
 from pathlib import Path
 from typing import Any, Literal
 
@@ -100,7 +101,7 @@ def pins_beside(source: str) -> Path:
 
 def read_pinned(path: str | Path) -> pl.DataFrame:
     """As ``read_queries`` does; where pins stand beside them, changed queries are an error."""
-    if str(path) != "-" and pins_beside(str(path)).exists():
+    if str(path) != "-" and exists(pins_beside(str(path))):
         check_pins(read_query_set(path))
     return read_queries(path)
 
@@ -153,7 +154,7 @@ def pin(queries: QuerySet) -> Pinned:
 
 def _read_pins(path: Path) -> dict[str, dict[str, Any]]:
     """By version; none where there is no such file."""
-    if not path.exists():
+    if not exists(path):
         return {}
     expected = f'{{"karat": "{PINS_SCHEMA}", "versions": …}}'
     form = parse_json(Source.open(path).text(), str(path), expected=expected)

@@ -86,6 +86,7 @@ def history_context(shelf: Shelf, request: Request) -> dict[str, Any]:
     found = [(one, steps_in(one, by_name)) for one in series_of(runs, [measure], wanted)]
     lower = _lower_is_better(runs, measure)
     rows = _rows(runs, found, shelf.baselines().get(plan), lower)
+    damaged = shelf.damaged()
     return {
         "title": f"{plan}: history",
         "plan": plan,
@@ -101,6 +102,7 @@ def history_context(shelf: Shelf, request: Request) -> dict[str, Any]:
         "verdicts": any(row.verdict for row in rows),
         "commits": any(row.commit for row in rows),
         "left_out": max(0, len(runs) - _MOST_ROWS),
+        "damaged": count(len(damaged), "damaged run", "damaged runs") if damaged else "",
         "steps": _told(found, lower),
     }
 

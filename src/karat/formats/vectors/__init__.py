@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from os.path import exists, isfile
 from pathlib import Path
 
 import polars as pl
@@ -75,7 +76,7 @@ def ids_beside(given: str) -> str | None:
 def same_file(one: str, other: str) -> bool:
     """Return whether two names, ``FILE`` or ``FILE:KEY``, are of the same array of the same file that exists."""
     (path, key), (other_path, other_key) = split_off_key(one), split_off_key(other)
-    if plain_suffix(path) not in VECTOR_SUFFIXES or not Path(path).is_file():
+    if plain_suffix(path) not in VECTOR_SUFFIXES or not isfile(path):
         return False
     # Without a key there is only one array, which a key can but name.
     return Path(path).resolve() == Path(other_path).resolve() and (key == other_key or None in (key, other_key))
@@ -84,6 +85,6 @@ def same_file(one: str, other: str) -> bool:
 def split_off_key(text: str) -> tuple[str, str | None]:
     """``movies.npz:anchor`` → the file and the key; a colon that belongs to the name of a file is left alone."""
     path, colon, key = text.rpartition(":")
-    if colon and path and key and "/" not in key and plain_suffix(path) in VECTOR_SUFFIXES and not Path(text).exists():
+    if colon and path and key and "/" not in key and plain_suffix(path) in VECTOR_SUFFIXES and not exists(text):
         return path, key
     return text, None

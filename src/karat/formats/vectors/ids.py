@@ -1,6 +1,6 @@
 """Lists of ids for vectors that come without: a text, a JSON list, an array of strings, or a column of a table."""
 
-from os.path import exists
+from os.path import exists, isfile
 from pathlib import Path
 
 import polars as pl
@@ -27,7 +27,7 @@ def beside(path: Path, taken: str | None = None) -> str | None:
     names += ["ids.txt", "ids.json", "ids.npy"]
     found = (path.parent / name for name in names)
     other = Path(taken).resolve() if taken else None
-    return next((str(one) for one in found if one.is_file() and one.resolve() != other), None)
+    return next((str(one) for one in found if isfile(one) and one.resolve() != other), None)
 
 
 def read_ids(given: str) -> pl.Series:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from os.path import exists, isfile
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,9 @@ def list_vectors(folders: Iterable[str]) -> list[Listed]:
 
 
 def _below(start: Path) -> Iterator[Path]:
-    if not start.exists():
+    if not exists(start):
         raise DataError("no such folder", where=str(start))
-    if start.is_file():
+    if isfile(start):
         yield start
     for folder, inner, names in os.walk(start):
         inner[:] = [name for name in inner if not name.startswith(".")]
