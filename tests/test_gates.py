@@ -1,6 +1,7 @@
 """Verdicts: pass, fail and unsure at the limits, names that do not exist, and reports held against reports."""
 
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -204,6 +205,19 @@ class TestNames:
     def test_no_share_of_nothing(self) -> None:
         with pytest.raises(DataError, match="the baseline's ap is 0"):
             verdict("ap drop <= 1%", compared(row(0.1, (0.0, 0.2), base=0.0)))
+
+    @pytest.mark.parametrize("missing", [{"baseline_mean": None}, {"baseline_mean": math.nan}])
+    def test_no_share_of_a_baseline_without_a_mean(self, missing: dict[str, Any]) -> None:
+        with pytest.raises(DataError, match="no share of it can be taken"):
+            verdict("ap drop <= 1%", compared(row(0.1, (0.0, 0.2)) | missing))
+
+    @pytest.mark.parametrize("key", ["ci", "n", "baseline_mean", "difference"])
+    def test_a_comparison_that_lacks_a_key(self, key: str) -> None:
+        report = compared({name: value for name, value in row(0.1, (0.0, 0.2)).items() if name != key})
+        try:
+            assert verdict("ap drop <= 1%", report).outcome in ("pass", "fail", "unsure")
+        except DataError:
+            assert key in ("baseline_mean", "difference")
 
     def test_every_system_but_the_baseline(self) -> None:
         report = compared(row(0.1, (0.05, 0.2)))

@@ -198,3 +198,9 @@ def test_a_metric_of_ones_own() -> None:
     with pytest.raises(karat.UsageError, match="registered twice"):
         karat.metric("test_depth")(depth)
     METRICS._entries.pop("test_depth")
+
+
+@pytest.mark.parametrize("spelling", ["judged(empty=skip)@5", "num_rel(empty=zero)", "num_ret(empty=error)@5"])
+def test_an_option_without_effect_is_refused(spelling: str) -> None:
+    with pytest.raises(karat.UsageError, match="no effect"):
+        resolve(spelling)

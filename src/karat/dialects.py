@@ -129,6 +129,9 @@ def _own_spelling(label: str) -> Spelled | None:
 def _set_options(label: str, measure: Measure) -> Options:
     """The options that the spelling sets, including those set to karat's default."""
     _, texts, _ = split_spelling(label)
+    if "empty" in texts and not measure.metric.needs_relevant:
+        found = f"empty has no effect on {measure.name}, which counts all queries alike"
+        raise UsageError(found, where=label, expected=f"{measure.name} without it")
     return {name: measure[name] for name in texts}
 
 

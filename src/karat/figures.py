@@ -1,7 +1,7 @@
 """What a target is about: an estimate, a recorded figure, or a difference to the baseline, looked up in reports."""
 
 from dataclasses import dataclass, replace
-from math import hypot
+from math import hypot, isfinite
 
 import polars as pl
 
@@ -54,6 +54,7 @@ def difference_of(target: Target, system: str, report: Saved, baseline: str | No
     base = other or report
     name = baseline if other is None and baseline else _only_system(base, system)
     recorded = report.figures(system).get(target.subject)
+    mean: float | None
     if recorded is not None:
         figure, mean = _between_recorded(target, recorded, report, base, name)
     else:
@@ -66,10 +67,11 @@ def difference_of(target: Target, system: str, report: Saved, baseline: str | No
     return _as_share(figure, mean, target, report) if target.share else figure
 
 
-def _as_share(figure: Figure, mean: float, target: Target, report: Saved) -> Figure:
+def _as_share(figure: Figure, mean: float | None, target: Target, report: Saved) -> Figure:
     """Of the baseline's mean, taken as it is: the interval is that of the difference."""
-    if mean == 0:
-        raise DataError(f"the baseline's {target.subject} is 0, so no share of it can be taken", where=report.source)
+    if not mean or not isfinite(mean):
+        found = f"the baseline's {target.subject} is {'missing' if mean is None else f'{mean:g}'}"
+        raise DataError(f"{found}, so no share of it can be taken", where=report.source)
     ci = None if figure.ci is None else (figure.ci[0] / abs(mean), figure.ci[1] / abs(mean))
     return Figure(figure.value / abs(mean), ci, figure.n, figure.note)
 
@@ -91,16 +93,17 @@ def _check_direction(target: Target, column: Column) -> None:
         )
 
 
-def _compared(target: Target, ours: Column) -> tuple[Figure, float]:
+def _compared(target: Target, ours: Column) -> tuple[Figure, float | None]:
     """As the report has it."""
     rows = ours.saved.part(target.slice).get("comparisons") or ()
     row = next((row for row in rows if (row["system"], row["measure"]) == (ours.system, ours.label)), None)
     if row is None:
         raise DataError(f"{ours.label} of {ours.system} was not compared", where=ours.saved.source)
-    if row["difference"] is None:
+    if row.get("difference") is None:
         raise _undefined(target, f"{ours.system} or {ours.saved.baseline}", ours.saved)
-    ci = (row["ci"][0], row["ci"][1]) if row["ci"] else None
-    return Figure(row["difference"], ci, row["n"], _caution(row["n"], ci)), row["baseline_mean"]
+    ci, n = row.get("ci"), row.get("n") or 0
+    ci = (ci[0], ci[1]) if ci else None
+    return Figure(row["difference"], ci, n, _caution(n, ci)), row.get("baseline_mean")
 
 
 def _across(target: Target, ours: Column, theirs: Column) -> tuple[Figure, float]:
