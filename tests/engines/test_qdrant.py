@@ -138,3 +138,24 @@ def test_the_local_mode_says_that_it_misses_nobody() -> None:
 def test_an_address_that_is_none() -> None:
     with pytest.raises(UsageError, match=r"ftp://here: qdrant's client cannot use this: Unknown scheme: ftp"):
         engine_of("qdrant", "cosine", {"url": "ftp://here"})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [{"points": [{"id": 300, "version": 0, "score": 1.0}]}],
+        [{"points": [{"id": "5c56c793-69f3-4fbf-87e6-c4bf54c28c26", "version": 0, "score": 1.0}]}],
+        [{"points": [{"id": 1, "version": 0, "score": float("nan")}]}],
+        [],
+        [{"points": []}, {"points": []}],
+        [{"points": [{"id": 1}]}],
+        {"points": 3},
+    ],
+)
+def test_answers_are_not_trusted(server: QdrantServer, monkeypatch: pytest.MonkeyPatch, answer: object) -> None:
+    with at(server) as engine:
+        engine.build(ITEMS, ids_of(300))
+        monkeypatch.setattr(server, "_post_points_query_batch", lambda name, body: answer)
+        with pytest.raises((DataError, UsageError)) as caught:
+            engine.search(QUERIES[:1], 5)
+    assert caught.value.where == server.url and len(str(caught.value)) < 600

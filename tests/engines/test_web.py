@@ -241,3 +241,12 @@ def test_a_service_over_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             engine.build(VECTORS, IDS)
             assert engine.search(VECTORS[:2], 2).items.tolist() == [[1, 0], [1, 0]]
         assert service.connections == 1
+
+
+def test_a_text_with_half_a_surrogate_is_sent_as_json_has_it() -> None:
+    with serving(lambda request: Reply({"results": ["a"]})) as service:
+        for settings in ({"body": '{"q": "{text}"}'}, {"method": "GET", "url": f"{service.url}/?q={{text}}"}):
+            with Endpoint(settings={"url": service.url, "timeout": 5.0, **settings}) as engine:
+                engine.build(VECTORS, IDS)
+                engine.search(["x\ud800y"], 1)
+    assert service.requests[0].json == {"q": "x\ud800y"} and service.requests[1].path == "/?q=x%3Fy"

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
+from math import isfinite
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -215,8 +216,20 @@ class Qdrant(Engine):
                 answers = self._connection.query_batch_points(self._name, requests)
                 points += [answer.points for answer in answers]
         sign = -1.0 if self.metric == "l2" else 1.0
+        self._check(points, len(asked))
         rows = [np.array([point.id for point in found], dtype=np.int64) for found in points]
         return aligned_rows(rows, [sign * np.array([point.score for point in found]) for found in points], k)
+
+    def _check(self, points: list[list[Any]], queries: int) -> None:
+        """Refuse answers that cannot be of this collection: a server is not trusted with rows of the corpus."""
+        ids = (point.id for found in points for point in found)
+        known = all(isinstance(one, int) and 0 <= one < self._shape[0] for one in ids)
+        if len(points) != queries or not known or not all(isfinite(point.score) for found in points for point in found):
+            raise DataError(
+                "the answer does not fit the collection",
+                where=self._shown,
+                expected="a list for each query, with ids that were stored and finite scores",
+            )
 
     def _condition(self, only: Filter) -> Any:
         column, models = column_of(self._attributes, only), self._models

@@ -97,4 +97,4 @@ def _within_text(value: Any) -> str:
 
 
 def _within_url(value: Any) -> str:
-    return quote(_plain(value), safe="")
+    return quote(_plain(value), safe="", errors="replace")

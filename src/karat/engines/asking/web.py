@@ -205,7 +205,7 @@ class Web:
     def ask(self, query: Any, k: int, only: Mapping[str, str] | None) -> Any:
         values = {"text": query, "vector": query, "k": k, "filter": only}
         target = self.target.filled(values)
-        body = None if self.body is None else self.body.filled(values).encode()
+        body = None if self.body is None else self.body.filled(values).encode("utf-8", "backslashreplace")
         content = self._persistently(lambda: self._answer(target, body))
         try:
             return json.loads(content)
