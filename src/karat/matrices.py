@@ -18,7 +18,7 @@ _LISTED = 5
 def listed(names: pl.Series | list[str], most: int = _LISTED) -> str:
     """Return the first few names, and how many more there are."""
     more = f" … ({len(names):,} in all)" if len(names) > most else ""
-    return ", ".join(map(str, names[:most])) + more
+    return ", ".join(shorten(str(name)) for name in names[:most]) + more
 
 
 def as_floats(values: NDArray[np.generic], where: str) -> Matrix:

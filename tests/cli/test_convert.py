@@ -95,3 +95,17 @@ def test_huge_whole_grades(karat: Karat) -> None:
     put("in.csv", "query_id,item_id,grade\nq,d,1e300\n")
     assert karat("convert", "in.csv", "o.qrels").code == 0
     assert read("o.qrels", "gold").rows() == [("q", "d", 1e300)]
+
+
+@pytest.mark.parametrize("target", ["o.trec", "o.csv", "o.jsonl", "o.parquet"])
+def test_queries_that_found_nothing_are_reported_where_they_are_lost(karat: Karat, target: str) -> None:
+    put("some.json", '{"q1": {"a": 1.5}, "q2": {}, "q3": {}}')
+    outcome = karat("convert", "some.json", target, "--kind", "run")
+    assert outcome.code == 0
+    assert "warning: 2 queries that found nothing" in outcome.err and "q2, q3" in outcome.err
+
+
+def test_queries_that_found_nothing_are_kept_in_json(karat: Karat) -> None:
+    put("some.json", '{"q1": {"a": 1.5}, "q2": {}}')
+    assert "warning" not in karat("convert", "some.json", "o.json", "--kind", "run").err
+    assert json.loads(Path("o.json").read_text()) == {"q1": {"a": 1.5}, "q2": {}}

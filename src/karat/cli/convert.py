@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
-from karat.cli.common import FormatOption, QuietOption, progress, say
+from karat.cli.common import FormatOption, QuietOption, progress, say, warn
 from karat.errors import UsageError
 
 __all__ = ["add_to"]
+
+_NAMED = 5
 
 
 class Kind(StrEnum):
@@ -32,9 +34,13 @@ def convert_command(
     quiet: QuietOption = False,
 ) -> None:
     """Convert a gold or a run: TREC, JSON, JSONL, CSV, TSV, Parquet, also .gz and .zst."""
-    from karat.formats import kind_of, read, write
+    import polars as pl
+
+    from karat.columns import QUERY
+    from karat.formats import FORMATS, form_to_write, kind_of, read, write
     from karat.formats.source import Source
     from karat.intake import gold_from_frame, ranking_from_frame
+    from karat.wording import count, named
 
     if str(target) == "-":
         raise UsageError("cannot convert to standard output", expected="the name of a file")
@@ -43,7 +49,15 @@ def convert_command(
         chosen = kind.value if kind else kind_of(opened, form)
         frame = read(opened, chosen, form)
         checked = gold_from_frame if chosen == "gold" else ranking_from_frame
-        frame = checked(frame, source=opened.name).frame()
-        written = write(frame, target, chosen, to)
+        found = checked(frame, source=opened.name)
+        frame = found.frame()
+        empty = found.queries.filter(~found.queries.is_in(frame[QUERY].cast(pl.String).implode())).to_frame(QUERY)
+        kept = form_to_write(target, to, FORMATS)[0] == "json"
+        rows = pl.concat([frame, empty.cast(frame.schema[QUERY])], how="diagonal") if len(empty) and kept else frame
+        written = write(rows, target, chosen, to)
+    if len(empty) and not kept:
+        many = count(len(empty), "query that found nothing is", "queries that found nothing are")
+        lost = f"{many} not in {target}, as {written} cannot express them: {named(empty[QUERY], _NAMED)}"
+        warn([f"{lost}. An evaluation will call them missing; convert to .json to keep them"], quiet=quiet)
     told = "" if kind else f" (read as a {chosen}; --kind says otherwise)"
     say(f"Wrote {target}: {frame.height:,} rows as {written}{told}", quiet=quiet)

@@ -8,7 +8,7 @@ import polars as pl
 from karat.columns import GRADE, check_grades, match_columns
 from karat.errors import DataError
 from karat.formats.delimited import as_numbers, first_bad_number, not_a_number
-from karat.formats.jsontext import check_depth, parse_json, unique_members
+from karat.formats.jsontext import check_depth, may_hold_surrogates, parse_json, unique_members
 from karat.formats.source import Source
 
 __all__ = ["read", "read_json_table", "table_of"]
@@ -23,8 +23,9 @@ def read(source: Source, kind: str) -> pl.DataFrame:
     except pl.exceptions.PolarsError:
         frame = _read_line_by_line(source)
     else:
-        if any(content.count(json.dumps(name).encode()) > frame.height for name in frame.columns):
-            _read_line_by_line(source)  # refuses a key that occurs twice on a line
+        twice = any(content.count(json.dumps(name).encode()) > frame.height for name in frame.columns)
+        if twice or may_hold_surrogates(content):  # Polars takes the last of equal keys, and any half of a character
+            _read_line_by_line(source)
     return table_of(frame, source, kind, lambda row: f"{source.name}:{_line_of(source, row)}")
 
 

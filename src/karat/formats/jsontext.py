@@ -11,13 +11,16 @@ import numpy as np
 from karat.errors import DataError
 from karat.matrices import listed
 
-__all__ = ["check_depth", "duplicate_error", "parse_json", "refuse_surrogates", "unique_members"]
+__all__ = ["check_depth", "duplicate_error", "may_hold_surrogates", "parse_json", "refuse_surrogates", "unique_members"]
 
 _DEEPEST = 64
 """Polars takes longer with each level, and at 1,000 does not come to an end."""
 _NO_BRACKETS = bytes(octet for octet in range(256) if octet not in b"[]{}")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
+_LONE = re.compile(f"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}".encode())
+"""An escape that is half of a character, or seems to be: behind a backslash that is itself escaped, it is none."""
 
 Pairs = list[tuple[str, Any]]
 
@@ -45,7 +48,7 @@ def parse_json(
     place = where if line is None else f"{where}:{line}"
     try:
         found = json.loads(text, object_pairs_hook=members)
-        refuse_surrogates(text if isinstance(text, str) else text.decode("latin-1"), found)
+        refuse_surrogates(text, found)
     except UnicodeError as error:
         raise DataError("found half of a character (a lone surrogate)", where=place, expected="Unicode text") from error
     except RecursionError as error:
@@ -57,9 +60,16 @@ def parse_json(
     return found
 
 
-def refuse_surrogates(text: str, value: Any) -> None:
+def may_hold_surrogates(content: bytes) -> bool:
+    """Return whether a JSON text has an escape that seems to be half of a character."""
+    return b"\\u" in content and _LONE.search(content) is not None
+
+
+def refuse_surrogates(text: str | bytes, value: Any) -> None:
     """Raise a UnicodeError where what was parsed from a text holds a string that cannot be written as UTF-8."""
-    todo = [value] if _SURROGATE.search(text) else []
+    if isinstance(text, str):
+        text = text.encode(errors="surrogatepass") if "\\u" in text else b""
+    todo = [value] if may_hold_surrogates(text) else []
     while todo:
         one = todo.pop()
         if isinstance(one, str):

@@ -86,14 +86,18 @@ def _from_records(records: list[Any], source: Source, kind: str) -> pl.DataFrame
 
 
 def to_text(frame: pl.DataFrame) -> str:
-    """{query: {item: number}}, one query per line; pairs that stand twice are kept."""
+    """Return {query: {item: number}}, one query per line; pairs that occur twice are kept.
+
+    A row without an item is a query that found nothing, which only this format can express.
+    """
     value = GRADE if GRADE in frame.columns else SCORE
     whole = value == GRADE and are_whole(frame[value])
     grouped = frame.group_by(QUERY, maintain_order=True).agg(ITEM, value)
     lines = []
     for query, items, numbers in grouped.iter_rows():
         shown = map(int, numbers) if whole else numbers
-        members = ", ".join(f"{_quoted(item)}: {json.dumps(n)}" for item, n in zip(items, shown, strict=True))
+        pairs = [(item, number) for item, number in zip(items, shown, strict=True) if item is not None]
+        members = ", ".join(f"{_quoted(item)}: {json.dumps(number)}" for item, number in pairs)
         lines.append(f"{_quoted(query)}: {{{members}}}")
     return "{" + ",\n".join(lines) + "}\n"
 

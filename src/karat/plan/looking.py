@@ -17,7 +17,8 @@ from karat.formats.parquet import read_schema
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors import VECTOR_SUFFIXES
 from karat.formats.vectors.arrays import find_ids
-from karat.formats.vectors.headers import read_headers
+from karat.formats.vectors.headers import array_header, read_headers
+from karat.formats.vectors.metadata import METADATA_NAME
 from karat.formats.vectors.sniffing import holds_vectors
 from karat.formats.vectors.tables import json_spaces
 from karat.gold.annotations import SEPARATOR
@@ -221,7 +222,7 @@ def _matrices(path: Path) -> tuple[list[str], bool]:
     if keys == [""]:  # a vector for each id
         return keys, True
     with ZipFile(path) as archive:
-        names = {name.removesuffix(".npy") for name in archive.namelist()}
+        names = {name.removesuffix(".npy") for name in archive.namelist() if name != METADATA_NAME}
     return keys, names <= {*keys, find_ids(names, keys[0] if len(keys) == 1 else None)}
 
 
@@ -236,9 +237,8 @@ def _tensors(path: Path) -> tuple[list[str], bool]:
 
 
 def _dimensions(path: Path) -> int:
-    import numpy as np
-
-    return int(np.load(path, allow_pickle=False, mmap_mode="r").ndim)
+    with path.open("rb") as file:
+        return len(array_header(file)[0])
 
 
 def _is_catalogue(path: Path) -> bool:

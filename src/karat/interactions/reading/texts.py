@@ -57,6 +57,8 @@ def _scan(text: Text) -> tuple[pl.LazyFrame, dict[str, pl.Expr], list[pl.Expr]]:
         skip_rows=0 if text.headed else text.blank,
     )
     columns, step = scan.collect_schema().names(), len(text.separator)
+    if len(columns[::step]) != len(text.names):  # a single colon in the first line
+        raise pl.exceptions.ShapeError(f"{len(columns)} columns")
     fields = dict(zip(text.names, map(pl.col, columns[::step]), strict=True))
     return scan, fields, [pl.col(name) for name in columns[1::2]] if step > 1 else []
 

@@ -1,0 +1,97 @@
+"""JSON that Python or Polars cannot hold is refused with its place."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from karat.errors import DataError
+from karat.formats import read
+from karat.formats.attributes import read_attributes
+from karat.formats.jsontext import check_depth, parse_json, unique_members
+from karat.formats.source import Source
+from karat.gold.ordered import read_ordered
+from karat.reports.saved import read_report
+from karat.text.corpus import read_corpus
+from karat.text.queries import read_queries
+from karat.text.records import read_records
+
+DEEP = "[" * 3000 + "]" * 3000
+VALUES = {
+    "deep": DEEP,
+    "very deep": "[" * 200_000 + "]" * 200_000,
+    "deep objects": '{"a":' * 3000 + "1" + "}" * 3000,
+    "surrogate": '"\\ud800"',
+    "400 digits": "9" * 400,
+    "5000 digits": "9" * 5000,
+}
+READERS: dict[str, Callable[[Path], object]] = {
+    "run": lambda path: read(path, "run"),
+    "gold": lambda path: read(path, "gold"),
+    "ordered": read_ordered,
+    "report": lambda path: read_report(str(path)),
+    "attributes": lambda path: read_attributes(str(path), "query"),
+    "corpus": lambda path: read_corpus(str(path), ["score"]),
+    "queries": read_queries,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("form", ["json", "jsonl", "list"])
+def test_values_that_cannot_be_held(tmp_path: Path, reader: str, value: str, form: str) -> None:
+    """Only our own error comes out; where the value is of no interest, none does."""
+    record = f'{{"query_id": "q", "item_id": "d", "text": {VALUES[value]}, "score": {VALUES[value]}}}'
+    path = tmp_path / f"a.{'jsonl' if form == 'jsonl' else 'json'}"
+    path.write_text(f"[{record}]" if form == "list" else f"{record}\n")
+    try:
+        READERS[reader](path)
+    except DataError as error:
+        assert len(str(error)) < 1000
+
+
+def test_the_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text(
+        '{"query_id": "q", "item_id": "d", "score": 1}\n{"query_id": "q", "item_id": "\\ud800", "score": 1}\n'
+    )
+    with pytest.raises(DataError, match=r"run\.jsonl:2: .*surrogate"):
+        read(path, "run")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_a_key_that_occurs_twice_in_a_record(tmp_path: Path, name: str) -> None:
+    record = '{"query_id": "q", "item_id": "d", "score": 1, "score": 2}'
+    path = tmp_path / name
+    path.write_text(f"{record}\n" if name.endswith("l") else f"[{record}]")
+    with pytest.raises(DataError, match="duplicate keys: score"):
+        read(path, "run")
+    with pytest.raises(DataError, match="duplicate keys: score"):
+        read_records(Source.open(path))
+
+
+def test_values_that_are_called_as_a_key_are_no_duplicates(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"query_id": "score", "item_id": "item_id", "score": 1}\n')
+    assert read(path, "run").row(0) == ("score", "item_id", 1)
+
+
+def test_mixed_types_in_records(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(
+        '[{"query_id": "q", "item_id": [1], "score": 1}, {"query_id": {"a": 1}, "item_id": "d", "score": 1}]'
+    )
+    with pytest.raises(DataError):
+        read(path, "run")
+
+
+def test_depth() -> None:
+    check_depth(b'{"a": "' + b"[" * 999 + b'"}', "a")
+    check_depth(b'{"a": [[1], [2]]}\n' * 99, "a")
+    with pytest.raises(DataError, match="nested"):
+        check_depth(DEEP.encode(), "a")
+
+
+def test_whole_characters_of_two_halves_are_kept() -> None:
+    assert parse_json('"\\ud83d\\ude00"', "a") == "\U0001f600"
+    assert parse_json('{"a": 1}', "a", members=unique_members("a")) == {"a": 1}
