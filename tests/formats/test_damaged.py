@@ -47,7 +47,7 @@ def test_ids_with_a_colon_in_the_first_line_of_a_log(tmp_path: Path) -> None:
 def test_lists_in_lists_are_no_attribute(tmp_path: Path) -> None:
     table = pl.DataFrame({"query_id": ["q1", "q2"], "tags": [[["a"]], [["b"]]], "kind": ["x", "y"]})
     assert [one.name for (one,) in suitable_attributes(table.drop("query_id"))] == ["kind"]
-    with pytest.raises(DataError, match="'tags' is of type List"):
+    with pytest.raises(DataError, match=r"tags.* is of type List"):
         group_by(table, [[Attribute("tags")]], "queries.parquet")
     table.write_parquet(tmp_path / "queries.parquet")
     with pytest.raises(DataError, match=r"queries\.parquet"):
@@ -56,7 +56,7 @@ def test_lists_in_lists_are_no_attribute(tmp_path: Path) -> None:
 
 def test_ids_that_are_lists(tmp_path: Path) -> None:
     pl.DataFrame({"item_id": [["a"], ["b"]], "x": [1, 2]}).write_parquet(tmp_path / "items.parquet")
-    with pytest.raises(DataError, match="item_id is of type List"):
+    with pytest.raises(DataError, match=r"item_id.* is of type List"):
         read_attributes(str(tmp_path / "items.parquet"), "item")
 
 
