@@ -488,4 +488,4 @@ def _offers(kind: type) -> tuple[str, ...]:
     return tuple(found)
 
 
-register(Surface("api", _seeds, _mutate, _call, writes=True, quick=200))
+register(Surface("api", _seeds, _mutate, _call, writes=True, quick=120))

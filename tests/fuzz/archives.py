@@ -471,5 +471,5 @@ def _difference(before: str, after: str) -> str:
     return f"{before[max(0, at - 20) : at + 20]!r} became {after[max(0, at - 20) : at + 20]!r}"
 
 
-register(Surface("archives", _seeds, _mutate, _call, writes=True, quick=120, limit=_SECONDS))
-register(Surface("archive-flips", _flip_seeds, _flip, _call_flipped, writes=True, quick=90, limit=_SECONDS))
+register(Surface("archives", _seeds, _mutate, _call, writes=True, quick=80, limit=_SECONDS))
+register(Surface("archive-flips", _flip_seeds, _flip, _call_flipped, writes=True, quick=50, limit=_SECONDS))

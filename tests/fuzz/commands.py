@@ -281,4 +281,4 @@ def _is_quick(line: Sequence[str]) -> bool:
     return all(":" in one or one == "" for one in models)
 
 
-register(Surface("commands", _seeds, _mutate, _call, writes=True, quick=150))
+register(Surface("commands", _seeds, _mutate, _call, writes=True, quick=90))

@@ -251,4 +251,4 @@ def _check(request: bytes, answer: bytes) -> None:
         raise BadAnswerError("a page from elsewhere is answered")
 
 
-register(Surface("http", _seeds, _mutate, _call, writes=True, quick=150))
+register(Surface("http", _seeds, _mutate, _call, writes=True, quick=80))

@@ -149,4 +149,4 @@ def _call(case: Case) -> object:
     return found
 
 
-register(Surface("services", _seeds, _mutate, _call, quick=60))
+register(Surface("services", _seeds, _mutate, _call, quick=40))
