@@ -116,8 +116,7 @@ def _estimate() -> CoreSchema:
     quantiles = record({"at": table(optional(NUMBER), _share())}, relative_error=NUMBER)
     numbers = dict.fromkeys(("std", "se", "sum"), NUMBER)
     return record(
-        {"mean": optional(NUMBER), "n": COUNT},
-        undefined=COUNT,
+        {"mean": optional(NUMBER), "n": COUNT, "undefined": COUNT},
         ci=INTERVAL,
         convention=TEXT,
         usual_name=TEXT,

@@ -2,10 +2,12 @@
 
 import socket
 
+import polars as pl
 import pytest
 
 from karat.view import Server, Shelf
-from karat.view.responses import HEADERS
+from karat.view.requests import Request
+from karat.view.responses import HEADERS, Response
 
 from .asking import Answered, answered, get, head_of, served, spoken
 
@@ -287,3 +289,21 @@ def test_many_idle_ones_do_not_shut_others_out_for_long(shelf: Shelf) -> None:
         finally:
             for connection in idle:
                 connection.close()
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["/%61pi/running", "/a%70i/running", "//api/running", "/./api/running", "/%2e/api/running", "/x/%2E%2e/api"],
+)
+def test_another_spelling_of_an_address_is_none(server: Server, target: str) -> None:
+    """The check of who asks is by the address: what is another spelling of it to somebody must not pass."""
+    for lines in ([], ["Origin: https://evil.example"], ["Sec-Fetch-Site: cross-site"]):
+        check_refused(get(server, target, *lines), 404)
+
+
+def test_a_panic_within_is_answered() -> None:
+    def panic(request: Request) -> Response:
+        raise pl.exceptions.PanicException("Polars")
+
+    with served(panic) as server:
+        assert get(server, "/").status == get(server, "/api/running").status == 500
