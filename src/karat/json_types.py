@@ -59,7 +59,7 @@ def table(values: CoreSchema, keys: CoreSchema = TEXT, *, least: int = 0) -> Cor
 
 
 def record(required: Mapping[str, CoreSchema], **others: CoreSchema) -> CoreSchema:
-    """An object with known keys: ``required``, and ``others`` that may be absent or null. Further ones hold any value."""
+    """An object with known keys: ``required``, and ``others`` that may be absent or null. Others hold any value."""
     fields = {key: core_schema.typed_dict_field(schema) for key, schema in required.items()}
     fields |= {key: core_schema.typed_dict_field(optional(one), required=False) for key, one in others.items()}
     return core_schema.typed_dict_schema(fields, extras_schema=VALUE, extra_behavior="allow", strict=True)
