@@ -29,10 +29,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [README, *(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md")))]
 
 
-ELSEWHERE = ["karat demo papers", "karat demo driving", "karat demo driving --keep driving"]
-"""Of the longest, those that tests/cli/test_demo.py and test_demo_driving.py run."""
-
-
+ELSEWHERE = [
+    *("karat demo papers", "karat demo driving", "karat demo driving --keep driving", "karat run driving/clips.toml"),
+    "karat demo movielens",
+]
+"""Of the longest: those that tests/cli/test_demo*.py run, and one whose lines are compared below."""
 AS_A_PROCESS = ["karat demo movies", "karat metrics"]
 """Commands that are run as a user runs them; the others in this process, without the time that each takes to start."""
 build_parser = cache(typer.main.get_command)
@@ -133,7 +134,9 @@ def test_lines_shown_of_the_recommenders_are_printed(desk: Path) -> None:
     pytest.importorskip("irspack")
     pytest.importorskip("implicit")
     page = README.partition("$ karat demo movielens\n")[2].partition("\n\n")[0]
-    printed = [line.rstrip() for line in karat("demo", "movielens", cwd=desk).out.splitlines()]
+    ended = karat("demo", "movielens", cwd=desk)
+    assert ended.code == 0, ended.err
+    printed = [line.rstrip() for line in ended.out.splitlines()]
     shown = [line.strip() for line in page.splitlines() if line.strip() != "…"]
     assert len(shown) > 5
     assert [line for line in shown if line not in printed] == []
