@@ -116,6 +116,7 @@ def test_narrow_screens(folder: Path, karat: Karat, monkeypatch: pytest.MonkeyPa
     done = karat(*COMPARE.split())
     assert done.code == 0
     assert 15 < max(map(len, done.out.splitlines())) <= widest
+    assert "−0.234 [−0.369, −0.100]" in " ".join(done.out.split()), "no figure is cut"
 
 
 @pytest.mark.parametrize("mask", [0o077, 0o000])

@@ -39,6 +39,8 @@ __all__ = [
 
 _MOST_SYSTEMS_ACROSS = 4
 _GAP = 2
+_FOLDED = 8
+"""Columns that a text is folded to at most: in fewer it cannot be read."""
 _NARROWEST, _DEFAULT_WIDTH = 20, 80
 """Columns of a screen that can be written to at all, and of one that does not say how many it has."""
 _SLICES_SHOWN = 15
@@ -55,11 +57,11 @@ def print_report(report: Report) -> None:
     for layout in layouts:
         header, rows = layout(report)
         if _width(header, rows) <= screen.width:
-            screen.print(_table(header, rows, text=(0,)))
+            _print_rows(screen, header, rows, text=(0,))
             chosen = layout
             break
     else:
-        screen.print(_table(*one_by_one(report), text=(0, 1), folding=(0, 1, 3)))
+        _print_rows(screen, *one_by_one(report), text=(0, 1), folding=(0, 1, 3))
     told = caption(report, count_of_queries=chosen is by_system_only)
     for line in filter(None, (told, legend(report))):
         screen.print(line)
@@ -86,7 +88,7 @@ def print_comparison(report: Report) -> None:
     header, rows = next((table for table in layouts if _width(*table) <= screen.width), layouts[-1])
     names = (0, 1) if header[1] == "system" else (0,)
     styles = _styles_of_differences(report, rows, len(names) + 1)
-    screen.print(_table(header, rows, text=names, folding=names, styles=styles))
+    _print_rows(screen, header, rows, text=names, folding=names, styles=styles)
     screen.print(f"{p_told(report)}, Holm's correction · +/=/−: queries better, equal, worse")
     if legend(report):
         screen.print(legend(report))
@@ -112,7 +114,7 @@ def _styles_of_differences(report: Report, rows: Sequence[Sequence[str]], place:
 def _print_losses(screen: "Console", report: Report, system: str) -> None:
     losses = losses_of(report, system)
     if losses:
-        screen.print(_table(*changes_table(losses, report), text=(0, 3), folding=(0, 3)))
+        _print_rows(screen, *changes_table(losses, report), text=(0, 3), folding=(0, 3))
         screen.print()
 
 
@@ -138,7 +140,7 @@ def print_slices(report: Report) -> None:
     styles = {(number, last): verdict_style(row[-1]) for number, row in enumerate(rows)}
     screen.print(f"\n{report.both_names(measure)} by slice, worst first")
     names = (0, 1) if header[1] == "system" else (0,)
-    screen.print(_table(header, rows[:_SLICES_SHOWN], text=(*names, last), folding=names, styles=styles))
+    _print_rows(screen, header, rows[:_SLICES_SHOWN], text=(*names, last), folding=names, styles=styles)
     if everything > len(rows):
         screen.print(f"{everything - len(rows):,} more, in which no query differs from {report.baseline}")
     if len(rows) > _SLICES_SHOWN:
@@ -152,7 +154,7 @@ def print_slices(report: Report) -> None:
 
 def print_spaces(report: Report) -> None:
     """What is to be known of the vectors that systems searched."""
-    console().print(_table(*spaces_table(report), text=(0, 7), folding=(0, 7)))
+    _print_rows(console(), *spaces_table(report), text=(0, 7), folding=(0, 7))
 
 
 def verdict_style(verdict: str) -> str:
@@ -172,7 +174,7 @@ def print_first_fitting(layouts: Sequence[tuple[Sequence[str], Sequence[Sequence
     screen = console()
     header, rows = next((table for table in layouts if _width(*table) <= screen.width), layouts[-1])
     words = [place for place, name in enumerate(header) if name in text]
-    screen.print(_table(header, rows, text=words, folding=words))
+    _print_rows(screen, header, rows, text=words, folding=words)
 
 
 def print_parted(header: Sequence[str], rows: Sequence[Sequence[str]], *, fixed: int) -> None:
@@ -202,7 +204,31 @@ def print_table(
     styles: Mapping[tuple[int, int], str] | None = None,
 ) -> None:
     """A plain table: columns of ``text`` to the left, figures to the right; ``folding`` ones, or the last, may wrap."""
-    console().print(_table(header, rows, text=text, folding=folding or (len(header) - 1,), styles=styles))
+    _print_rows(console(), header, rows, text=text, folding=folding or (len(header) - 1,), styles=styles)
+
+
+def _print_rows(
+    screen: "Console",
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    text: Sequence[int],
+    folding: Sequence[int] = (),
+    styles: Mapping[tuple[int, int], str] | None = None,
+) -> None:
+    """Print a table; where the screen is too narrow for its figures, each row as lines of a name and a value."""
+    widths = [_width([name], [[row[place]] for row in rows]) for place, name in enumerate(header)]
+    least = sum(min(width, _FOLDED) if place in folding else width for place, width in enumerate(widths))
+    if least + _GAP * (len(header) - 1) <= screen.width:
+        screen.print(_table(header, rows, text=text, folding=folding, styles=styles))
+        return
+    if header[0].strip():
+        screen.print(f"{header[0]}:")
+    for row in rows:
+        screen.print(row[0])
+        for name, cell in zip(header[1:], row[1:], strict=True):
+            if cell:
+                screen.print(f"  {name}: {cell}" if name.strip() else f"  {cell}")
 
 
 def _table(
