@@ -107,6 +107,44 @@ def test_an_odd_argument_is_an_error_of_karat(
                 pytest.fail(f"{name}({parameter.name}=<{shown}>) raised {type(error).__name__}: {str(error)[:200]}")
 
 
+def _methods(calls: dict[str, dict[str, Any]]) -> Iterator[Any]:
+    split, report = calls["held_out"]["log"], calls["gate"]["report"]
+    vectors, annotations = calls["rank_vectors"]["corpus"], calls["keyword_gold"]["annotations"]
+    yield from (vectors.take, vectors.rows_of, split.log.take, split.log.with_items, split.size, split.held_out)
+    yield from (split.window, calls["recommend"]["task"].left_out_of)
+    yield from (annotations.keywords_of, annotations.rows_of, annotations.select)
+    yield from (report.only, report.name_of, report.both_names, report.systems["x"].__getitem__)
+    yield from (report.systems["x"].estimates, report.systems["x"].part, report.systems["x"].summary)
+    yield from (karat.Measure("ndcg").having, karat.Fusion().weights_of, karat.Target("ap", ">=", 0.5).holds)
+    yield calls["label"]["catalogue"].corpus
+
+
+def test_an_odd_argument_of_a_method_is_an_error_of_karat(calls: dict[str, dict[str, Any]]) -> None:
+    odd = (
+        None,
+        [],
+        "",
+        "a",
+        b"a",
+        10**400,
+        _Odd(),
+        [None],
+        np.array(["a"]),
+        np.array([]),
+        pl.Series([[1]]),
+        pl.col("a"),
+    )
+    for method in _methods(calls):
+        for value in odd:
+            try:
+                method(value)
+            except KaratError:
+                pass
+            except BaseException as error:
+                shown = type(value).__name__
+                pytest.fail(f"{method.__qualname__}(<{shown}>) raised {type(error).__name__}: {str(error)[:200]}")
+
+
 @pytest.mark.parametrize("function", [karat.Measure.parse, karat.Fusion.parse, karat.ENGINES.get])
 @pytest.mark.parametrize("value", [None, 3, [], b"a", "x" * 5000, "ndcg@" + "9" * 5000])
 def test_spellings_that_are_none(function: Any, value: Any) -> None:

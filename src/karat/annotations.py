@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from karat.arguments import check_arguments
 from karat.errors import DataError, UnknownName
 from karat.types import Bools, Ints, freeze, places_in
 from karat.vocabulary import Vocabulary
@@ -63,10 +64,12 @@ class Annotations:
         except KeyError:
             raise UnknownName("item", id_, self._row_of, where=self.source) from None
 
+    @check_arguments
     def rows_of(self, ids: pl.Series) -> Ints:
         """The row of each of these ids, −1 where there is none."""
-        return places_in(self.ids, ids.cast(pl.String))
+        return places_in(self.ids, ids)
 
+    @check_arguments
     def keywords_of(self, id_: str) -> tuple[int, ...]:
         """The numbers of an item's keywords."""
         row = self.row_of(id_)
@@ -78,6 +81,7 @@ class Annotations:
         has = (words >> (rows & 63).astype(np.uint64)) & np.uint64(1) == 1
         return np.asarray(has & (rows >= 0), dtype=bool)
 
+    @check_arguments
     def select(self, groups: tuple[str, ...]) -> "Annotations":
         """Only the keywords of these groups."""
         chosen = self.vocabulary.select(groups)

@@ -131,7 +131,19 @@ def _fits(value: Any, annotation: Any) -> bool:
         return _is_list(value, origin) and (isinstance(value, Iterator) or _fit_all(value, inner[0]))
     if origin is Callable:
         return callable(value)
+    if origin is np.ndarray:
+        return isinstance(value, np.ndarray) and (len(inner) < 2 or _fit_dtype(value, get_args(inner[1])))
     return _is_a(value, origin or annotation)
+
+
+def _fit_dtype(value: np.ndarray[Any, Any], inner: tuple[Any, ...]) -> bool:
+    """Return whether an array holds numbers of the kind that is named, in whatever width."""
+    wanted = next((one for one in (np.bool_, np.integer, np.floating) if inner and _is_below(inner[0], one)), None)
+    return wanted is None or np.issubdtype(value.dtype, wanted)
+
+
+def _is_below(kind: Any, other: type) -> bool:
+    return isinstance(kind, type) and issubclass(kind, other)
 
 
 def _fit_all(values: Iterable[Any], annotation: Any) -> bool:

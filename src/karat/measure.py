@@ -12,7 +12,7 @@ from functools import cached_property
 from math import isinf
 from typing import Any, Literal
 
-from karat.arguments import check_fields
+from karat.arguments import check_arguments, check_fields
 from karat.errors import UnknownName, UsageError, shorten
 from karat.registry import Registry
 from karat.types import Floats
@@ -281,6 +281,7 @@ class Measure:
         given = dict(self.options)
         return next((self.metric.default(o, given) for o in self.metric.all_options if o.name == name), None)
 
+    @check_arguments
     def having(self, changes: Mapping[str, Value]) -> "Measure":
         """The same measure with other conventions; those that the metric does not know are passed over."""
         known = {option.name for option in self.metric.all_options}

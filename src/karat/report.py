@@ -11,6 +11,7 @@ import polars as pl
 from karat._version import __version__
 from karat.agreement import Agreement
 from karat.answers import Answers
+from karat.arguments import check_arguments
 from karat.breakdown import Slice, worst_slices
 from karat.changes import Change
 from karat.examples import Example
@@ -38,6 +39,7 @@ _LONGEST_NAME = 24
 class Kept(Protocol):
     """What is made from a report, and kept with it."""
 
+    @check_arguments
     def as_json(self) -> dict[str, Any]: ...
 
 
@@ -125,10 +127,12 @@ class Report:
         """Whether a measure is one figure over all queries, to which each contributes."""
         return any(label in scores.whole for scores in self.systems.values())
 
+    @check_arguments
     def both_names(self, label: str) -> str:
         """``Recall@5 = precision@5`` where the measure is usually called something else."""
         return beside(label, self.usual_names.get(label))
 
+    @check_arguments
     def only(self, labels: Sequence[str]) -> "Report":
         """Some of the measures, for showing."""
 
@@ -193,11 +197,13 @@ class Report:
         """By query, its text; where queries are items and have none, the item's name."""
         return {**(self.names if self.queries_are_items else {}), **self.query_names}
 
+    @check_arguments
     def name_of(self, id_: str) -> str:
         """What people call an item, cut short where a table could not hold it."""
         name = self.names.get(id_, id_)
         return name if len(name) <= _LONGEST_NAME or name == id_ else f"{name[: _LONGEST_NAME - 1].rstrip()}…"
 
+    @check_arguments
     def as_json(self, *, queries: bool = False) -> dict[str, Any]:
         """The versioned form; what is undefined is null. With ``queries``, every query's scores as well."""
         form: dict[str, Any] = {

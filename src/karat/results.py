@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from karat.arguments import check_arguments
 from karat.errors import UnknownName, UsageError
 from karat.markup import snippet_of
 from karat.measure import Aggregate, is_descriptive
@@ -65,6 +66,7 @@ class Scores:
     def __post_init__(self) -> None:
         self.values.flags.writeable = False
 
+    @check_arguments
     def __getitem__(self, label: str) -> Floats:
         """The per-query values of one measure."""
         column = self._column(label)
@@ -111,6 +113,7 @@ class Scores:
             values=self.values[:, places],
         )
 
+    @check_arguments
     def part(self, rows: Ints) -> "Scores":
         """Some of the queries."""
         return replace(self, queries=self.queries.gather(rows), values=self.values[rows])
@@ -120,6 +123,7 @@ class Scores:
         """Without the measures that are one figure over all queries."""
         return self.only([label for label in self.labels if label not in self.whole]) if self.whole else self
 
+    @check_arguments
     def summary(self, label: str) -> Estimate:
         """Mean, spread, n and the number of undefined queries of one measure; no interval."""
         if label in self.known:
@@ -133,6 +137,7 @@ class Scores:
         columns = zip(self.labels, self.values.T, self.aggregates, strict=True)
         return {label: mean_of(column, aggregate) for label, column, aggregate in columns}
 
+    @check_arguments
     def estimates(self, how: Resampling | None = Resampling()) -> dict[str, Estimate]:  # noqa: B008 - frozen
         """Each measure's mean with a bootstrap interval over queries; None for no intervals."""
         self._check_held()

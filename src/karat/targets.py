@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
+from karat.arguments import check_arguments
 from karat.errors import UnknownName, UsageError, shorten
 from karat.guard import parse_toml
 
@@ -81,6 +82,7 @@ class Target:
         """Whether it limits the change since an earlier report, which concerns the baseline as any other system."""
         return self.subject.startswith(ABOUT_DRIFT)
 
+    @check_arguments
     def holds(self, value: float) -> bool:
         """Whether a value is within the limit; of a change, the value is system − baseline."""
         apart = (-value if self.change == "drop" else value) - self.limit

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from karat.arguments import check_arguments
 from karat.errors import DataError
 from karat.matrices import Matrix, ids_and_rows, listed
 
@@ -281,10 +282,12 @@ class Vectors:
         """The place of each row in the order of ids, from 0, which decides between equal scores."""
         return sort_key(self.items).rank("ordinal").cast(pl.Int64).to_numpy() - 1
 
+    @check_arguments
     def rows_of(self, ids: pl.Series) -> Ints:
         """The row of each of these ids, −1 where there is none."""
         return places_in(self.ids, ids)
 
+    @check_arguments
     def take(self, rows: Ints) -> "Vectors":
         """Some of them."""
         return replace(self, ids=self.ids.gather(rows), values=self.values[rows])
@@ -298,6 +301,8 @@ def segments_within(starts: Ints) -> Ints:
 
 def places_in(known: pl.Series, wanted: pl.Series) -> Ints:
     """Where each of the wanted ids stands among the known, −1 where it does not."""
+    if wanted.dtype.is_nested():
+        raise DataError(f"the ids are of type {wanted.dtype}", expected="strings or whole numbers")
     if known.dtype != wanted.dtype:
         known, wanted = known.cast(pl.String), wanted.cast(pl.String)
     if len(known) == len(wanted) and known.equals(wanted):

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from karat.arguments import check_arguments
 from karat.matrices import names_of
 from karat.types import Bools, Floats, Ints, freeze, places_in
 
@@ -60,11 +61,13 @@ class Log:
     def __repr__(self) -> str:
         return f"Log({self.source}: {len(self):,} rows, {len(self.users):,} users, {len(self.items):,} items)"
 
+    @check_arguments
     def take(self, rows: Ints | Bools) -> "Log":
         """Some of the rows; users and items keep their codes."""
         time = None if self.time is None else self.time[rows]
         return replace(self, user=self.user[rows], item=self.item[rows], value=self.value[rows], time=time)
 
+    @check_arguments
     def with_items(self, ids: pl.Series) -> "Log":
         """With these items known as well, whether anybody took them or not."""
         every = pl.concat([self.items, names_of(ids, "the items").rename(self.items.name)]).unique().sort()

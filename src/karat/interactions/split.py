@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from karat.errors import DataError
+from karat.arguments import check_arguments
+from karat.errors import DataError, UnknownName
 from karat.interactions.log import Log
 from karat.types import Ints, freeze
 
@@ -44,7 +45,7 @@ class Split:
 
     def window(self, *names: Window) -> Log:
         """The rows of one window or several."""
-        places = [WINDOWS.index(name) for name in names]
+        places = [_place_of(name) for name in names]
         if len(places) == 1:
             return self.log.take(self.part == places[0])
         return self.log.take(np.isin(self.part, places))
@@ -57,9 +58,11 @@ class Split:
         """With these items known as well, whether anybody took them or not."""
         return replace(self, log=self.log.with_items(ids))
 
+    @check_arguments
     def size(self, name: Window) -> int:
-        return int((self.part == WINDOWS.index(name)).sum())
+        return int((self.part == _place_of(name)).sum())
 
+    @check_arguments
     def held_out(self, name: Window) -> Log:
         """The rows that something is to be held against: an error where there are none."""
         found = self.window(name)
@@ -72,3 +75,9 @@ class Split:
                 hint="Choose other fractions or dates.",
             )
         return found
+
+
+def _place_of(name: Window) -> int:
+    if not isinstance(name, str) or name not in WINDOWS:
+        raise UnknownName("window", name, WINDOWS)
+    return WINDOWS.index(name)

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from karat.arguments import check_fields
+from karat.arguments import check_arguments, check_fields
 from karat.errors import UnknownName, UsageError, shorten
 from karat.interactions.log import Log, Pairs
 from karat.interactions.split import WINDOWS, Split, Window
@@ -124,6 +124,7 @@ class Task:
         """
         return self.left_out_of(self.users)
 
+    @check_arguments
     def left_out_of(self, users: Ints) -> tuple[Ints, Ints]:
         """The same of any users."""
         taken, held = self.train.pairs, self.held

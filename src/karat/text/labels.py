@@ -58,6 +58,7 @@ class Labels:
     def __repr__(self) -> str:
         return f"Labels({self.queries.height:,} queries × {len(self.items):,} items, {len(self):,} above grade 0)"
 
+    @check_arguments
     def frame(self, *, zeros: bool = False) -> pl.DataFrame:
         """A row a pair in the order of queries and items; ``zeros``: those of grade 0 as well."""
         if not zeros:
@@ -95,6 +96,7 @@ class Labels:
         held = set(self.found.filter(pl.col(GRADE) >= RELEVANT_FROM)[QUERY])
         return [name for name in self.queries["id"] if name not in held]
 
+    @check_arguments
     def reading(self, query: str) -> Reading:
         """How a query was taken apart."""
         if query not in self.readings:

@@ -83,9 +83,10 @@ class Catalogue:
         """The chosen fields of each item as one text, as ``karat embed`` joins columns; empty ones left out."""
         return self.corpus(fields, joint=joint).texts
 
+    @check_arguments
     def corpus(self, fields: Sequence[str] = ("title",), *, joint: str = "\n") -> Corpus:
         """What ``karat embed`` would read, for the same vectors without a file between."""
-        if not fields:
+        if not len(fields):
             raise UsageError("no field was named", expected="something like title,bullets")
         for name in fields:
             if name not in self.frame.columns:

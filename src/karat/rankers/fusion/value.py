@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from karat.arguments import check_fields
+from karat.arguments import check_arguments, check_fields
 from karat.errors import UnknownName, UsageError, shorten
 from karat.rankers.fusion.normalising import NORMALISATIONS
 from karat.registry import Registry
@@ -81,6 +81,7 @@ class Fusion:
         if self.weights is not None:
             object.__setattr__(self, "weights", _checked(self.weights))
 
+    @check_arguments
     def weights_of(self, rankings: int) -> tuple[float, ...]:
         """The weight of each of so many rankings."""
         if self.weights is None:
