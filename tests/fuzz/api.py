@@ -442,10 +442,9 @@ def _call(case: Case) -> object:
     if function is karat.gate:
         targets = arguments.pop("targets")
         positional = [arguments.pop("report"), *(targets if isinstance(targets, list) else [targets])]
-    if function is karat.try_index and arguments["engine"] not in ("exact", "arrays"):
-        return None  # engines load libraries, and servers
-    if function is karat.recommend and arguments["model"] not in ("popularity", "item-knn"):
-        return None
+    chosen = arguments.get("engine" if function is karat.try_index else "model")
+    if isinstance(chosen, str) and chosen not in ("exact", "arrays", "popularity", "item-knn"):
+        return None  # others load libraries, and servers
     _use(function(*positional, **arguments))
     return None
 

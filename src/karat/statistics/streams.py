@@ -34,7 +34,7 @@ _WEIGHTS, _SIGNS, _CHOICES = np.uint64(0), np.uint64(0xD1B54A32D192ED03), np.uin
 
 def keys_of(queries: pl.Series, seed: int) -> Keys:
     """The key of each query, by the seed and the id as a string."""
-    salt = seed.to_bytes(16, "little", signed=True)
+    salt = int(seed).to_bytes(16, "little", signed=True)
     digests = b"".join(blake2b(query.encode(), digest_size=8, salt=salt).digest() for query in queries.cast(pl.String))
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
