@@ -266,4 +266,4 @@ def _small() -> list[Case]:
 
 register(Surface("plan", lambda: [Case({_PLAN: text.encode()}) for text in _bundled().values()], _mutate_plan, _check))
 register(Surface("plan-run", _small, _mutate_plan, _run, writes=True, quick=30))
-register(Surface("plan-data", _small, _mutate_data, _run, writes=True, quick=30))
+register(Surface("plan-data", _small, _mutate_data, _run, writes=True, quick=20))
