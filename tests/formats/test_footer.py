@@ -76,6 +76,17 @@ def test_whole_files_pass(frame: pl.DataFrame, options: dict[str, Any], tmp_path
     assert read_schema(written(frame, **options), "a") == frame.schema
 
 
+@pytest.mark.parametrize("rows", [0, 90])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"data_page_version": "2.0"}, {"use_dictionary": False}, {"data_page_size": 50, "row_group_size": 30}],
+)
+def test_files_of_another_writer_pass(rows: int, options: dict[str, Any], tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(ROWS.head(rows).to_arrow(), tmp_path / "a.parquet", **options)
+    assert read_whole(tmp_path / "a.parquet", "a").equals(ROWS.head(rows))
+
+
 def test_huge_numbers_in_the_footer_never_abort_or_panic() -> None:
     """Where one is not refused, it is one that Polars does not use or refuses by itself."""
     refused = 0

@@ -34,7 +34,8 @@ _META = 3
 _CODEC, _VALUES, _PACKED, _DATA_AT, _DICTIONARY_AT = 4, 5, 7, 9, 11
 _PAGE_UNPACKED, _PAGE_PACKED, _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_2 = 2, 3, 5, 7, 8
 _PAGE_VALUES, _PAGE_NULLS, _PAGE_ROWS, _DEFINITIONS, _REPETITIONS = 1, 2, 3, 5, 6
-_UNCOMPRESSED = 0
+_PAGE_KIND, _ENCODINGS = 1, (2, 3, 4)
+_UNCOMPRESSED, _LAST_KIND, _LAST_ENCODING = 0, 3, 9
 _BITS = {4: 16, 5: 32, 6: 64}
 """Of whole numbers by their type."""
 
@@ -116,7 +117,7 @@ def _check_footer(file: BinaryIO, footer: Fields, end: int) -> None:
 def _check_column(file: BinaryIO, meta: Fields, rows: int, end: int, pages: int) -> int:
     """Check one column of a row group; ``pages``: how many may be looked at. Return how many may be afterwards."""
     packed, declared, found = _number(meta, _PACKED), _number(meta, _VALUES), 0
-    if not packed and not declared and not rows:
+    if not declared and not rows and packed <= end:  # without rows, offsets may be 0, as pyarrow writes them
         return pages
     first = data = _number(meta, _DATA_AT)
     if isinstance(at := meta.get(_DICTIONARY_AT), int) and 0 < at < data:
@@ -144,6 +145,9 @@ def _check_page(header: Fields, codec: int) -> int:
     if unpacked > (packed if codec == _UNCOMPRESSED else most_unpacked(packed)):
         raise _Damaged(f"a page of {packed:,} bytes is said to become {unpacked:,}")
     data = header.get(_DATA_PAGE)
+    encodings = [data.get(name) for name in _ENCODINGS] if isinstance(data, dict) else []
+    if _number(header, _PAGE_KIND) > _LAST_KIND or any(not 0 <= (one or 0) <= _LAST_ENCODING for one in encodings):
+        raise _Damaged("a page is of a kind or an encoding that does not exist")
     if isinstance(data, dict):
         return _number(data, _PAGE_VALUES)
     data = header.get(_DATA_PAGE_2)
