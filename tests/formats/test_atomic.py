@@ -9,7 +9,7 @@ import pytest
 
 from karat.errors import DataError, UsageError
 from karat.formats import write, write_table
-from karat.formats.atomic import replacing, write_text
+from karat.formats.atomic import check_destination, replacing, together, write_text
 
 FRAME = pl.DataFrame({"query_id": ["q1"], "item_id": ["d1"], "score": [1.5]})
 
@@ -126,3 +126,76 @@ def test_a_table_is_written_by_suffix(tmp_path: Path, name: str) -> None:
     write_table(FRAME, tmp_path / name)
     assert _names(tmp_path) == [name]
     assert (tmp_path / name).stat().st_size > 20
+
+
+class TestTogether:
+    def test_nothing_appears_before_all_is_written(self, tmp_path: Path) -> None:
+        with together():
+            write_text(tmp_path / "a.txt", "a")
+            write_table(FRAME, tmp_path / "b.parquet")
+            assert not (tmp_path / "a.txt").exists() and not (tmp_path / "b.parquet").exists()
+        assert _names(tmp_path) == ["a.txt", "b.parquet"]
+
+    @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
+    def test_a_failure_of_one_is_one_of_all(self, tmp_path: Path, failure: type[BaseException]) -> None:
+        (tmp_path / "a.txt").write_text("old")
+        with pytest.raises(failure), together():
+            write_text(tmp_path / "a.txt", "new")
+            with replacing(tmp_path / "folder", folder=True) as part:
+                (part / "file").write_text("half")
+                raise failure
+        assert _names(tmp_path) == ["a.txt"] and (tmp_path / "a.txt").read_text() == "old"
+
+    def test_a_failure_that_is_handled_drops_one_file_alone(self, tmp_path: Path) -> None:
+        with together():
+            write_text(tmp_path / "a.txt", "a")
+            with pytest.raises(ValueError), replacing(tmp_path / "b.txt"):
+                raise ValueError
+        assert _names(tmp_path) == ["a.txt"]
+
+    def test_what_vouches_goes_first_and_comes_last(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "record").write_text("of the old")
+        real, seen = os.replace, []
+
+        def replace(part: Path, path: Path) -> None:
+            seen.append((Path(path).name, (tmp_path / "record").exists()))
+            real(part, path)
+
+        monkeypatch.setattr(os, "replace", replace)
+        with together():
+            with replacing(tmp_path / "record", vouches=True) as part:
+                part.write_text("of the new")
+            for name in "ab":
+                write_text(tmp_path / name, name)
+        assert seen == [("a", False), ("b", False), ("record", False)]
+        assert (tmp_path / "record").read_text() == "of the new"
+
+    def test_a_folder_takes_the_place_of_an_empty_one_only(self, tmp_path: Path) -> None:
+        (tmp_path / "empty").mkdir()
+        (tmp_path / "full").mkdir()
+        (tmp_path / "full" / "mine").touch()
+        with replacing(tmp_path / "empty", folder=True) as part:
+            (part / "file").write_text("new")
+        with pytest.raises(DataError, match="Directory not empty"), replacing(tmp_path / "full", folder=True) as part:
+            (part / "file").write_text("new")
+        assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == [
+            *("empty", "empty/file", "full", "full/mine")
+        ]
+
+
+class TestDestinations:
+    def test_what_cannot_be_written_is_refused_before(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "file").touch()
+        (tmp_path / "folder").mkdir()
+        for path in ("folder", "file/out", "missing/out"):
+            with pytest.raises(DataError, match="cannot write here"):
+                check_destination(tmp_path / path)
+        check_destination(tmp_path / "missing" / "deep" / "out", parents=True)
+        with pytest.raises(DataError, match="Not a directory"):
+            check_destination(tmp_path / "file" / "deep" / "out", parents=True)
+        with pytest.raises(DataError, match="File name too long"):
+            check_destination(tmp_path / ("x" * 300))
+        monkeypatch.setattr(os, "access", lambda *_: False)  # root may write anywhere
+        with pytest.raises(DataError, match="Permission denied"):
+            check_destination(tmp_path / "out")
+        check_destination(Path(os.devnull))

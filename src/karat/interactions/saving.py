@@ -12,7 +12,7 @@ import polars as pl
 
 from karat._version import __version__
 from karat.errors import DataError, UsageError
-from karat.formats.atomic import make_folder, replacing, together
+from karat.formats.atomic import check_destination, make_folder, replacing, together
 from karat.interactions.loading import IDS, RECORD, SCHEMA, is_split, read_folds, read_split
 from karat.interactions.log import ITEM, TIME, USER, VALUE, Log
 from karat.interactions.split import WINDOWS, Split
@@ -102,6 +102,7 @@ def check_target(folder: Path, *, folds: int = 0, force: bool = False) -> None:
     """Refuse a folder with something else in it than a split that this one takes the place of, before any work."""
     if exists(folder) and not isdir(folder):
         raise DataError("cannot write a split here: found a file", where=str(folder), expected="a folder")
+    check_destination(folder / RECORD, parents=True)
     if force or not exists(folder):
         return
     try:
