@@ -62,7 +62,8 @@ def test_progress_and_ctrl_c(can_run_spark: None, tmp_path: Path) -> None:
         ) as process,
     ):
         try:
-            wait_for(lambda: list(scores.glob("part-*")) and b"Scoring" in b"".join(seen), 90, "scores of queries")
+            parts = ".scores.*.part/part-*"
+            wait_for(lambda: list(tmp_path.glob(parts)) and b"Scoring" in b"".join(seen), 90, "scores of queries")
             assert any(path.name.startswith("karat-spark-") for path in temp.iterdir())
             os.killpg(process.pid, signal.SIGINT)
             out, _ = process.communicate(timeout=30)
@@ -73,4 +74,4 @@ def test_progress_and_ctrl_c(can_run_spark: None, tmp_path: Path) -> None:
     assert (process.returncode, out) == (130, b"")
     assert "Starting Spark" in said and said.rstrip().endswith("interrupted")
     assert not any(word in said for word in ("Traceback", "WARN", "ERROR", "Exception"))
-    assert not scores.exists() and list(temp.iterdir()) == []
+    assert not list(tmp_path.glob("*scores*")) and list(temp.iterdir()) == []
