@@ -3,10 +3,13 @@
 import csv
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from karat.archive import Archive
+from karat.archive.history import Point, Series
+from karat.cli.history_tables import history_to_csv
 from tests.archive.made import PLAN, kept, put_small
 
 from .archives import stepped
@@ -74,7 +77,6 @@ def test_files(karat: Karat, folder: Path) -> None:
     assert outcome.code == 0 and outcome.err.endswith("Wrote h.csv, h.json, h.png, h.svg\n")
     with Path("h.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert rows[0]["plan"] == "small" and not any(row["run"].startswith("'") for row in rows)
     assert len(rows) == 12 and [row["step"] for row in rows] == ["0"] * 8 + ["1"] + ["0"] * 3
     assert [float(row["mean"]) for row in rows] == [0.5] * 8 + [0.6] * 4 and rows[0]["difference"] == ""
     assert json.loads(Path("h.json").read_text()) == json.loads(karat("history", "--system", "new", "--json").out)
@@ -120,3 +122,12 @@ def test_a_run_that_cannot_be_read_is_warned_of(karat: Karat, folder: Path) -> N
     for run in (runs[0], runs[2]):
         (run.path / "manifest.json").unlink()
     check_failure(karat("history"), 3, "no run of the archive can be read")
+
+
+def test_no_name_in_csv_is_a_formula() -> None:
+    point = Point("2026-01-01", "r", -0.5, None, None, None, 2, "ap")
+    run = SimpleNamespace(name="r", verdict=None, manifest={})
+    series = [(Series("@s", "ap", (point,)), [])]
+    history = SimpleNamespace(plan="=x", baseline=None, series=series, by_name={"r": run})
+    (row,) = csv.DictReader(history_to_csv(history).splitlines())  # type: ignore[arg-type]
+    assert (row["plan"], row["system"], row["mean"]) == ("'=x", "'@s", "-0.5")
