@@ -9,7 +9,7 @@ from karat.archive import Archive
 
 from .archives import stepped
 from .conftest import Karat
-from .support import check_failure
+from .support import check_failure, put
 
 
 @pytest.fixture(autouse=True)
@@ -66,3 +66,8 @@ def test_requests_that_make_no_sense(karat: Karat, folder: Path) -> None:
 
 def test_where_there_is_no_archive(karat: Karat, folder: Path) -> None:
     assert karat("prune", "--keep", "1", "--yes").code == 0 and not (folder / ".karat").exists()
+
+
+def test_a_file_is_no_archive(karat: Karat) -> None:
+    outcome = karat("prune", "--keep", "1", "--dry-run", "--json", "--archive", put("log.csv", "a\n"))
+    assert outcome.code in (0, 3) and "Traceback" not in outcome.err

@@ -83,7 +83,7 @@ def _named(part: Path, runs: Path, name: tuple[datetime, str, str]) -> Path:
 def leftovers(archive: Path) -> list[Path]:
     """What writers and pruners that were killed left behind; not what those at work have in hand."""
     found = []
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, NotADirectoryError):
         for path in sorted((archive / RUNS).iterdir()):
             match = _LEFTOVER.match(path.name)
             if match and _is_abandoned(path, int(match[1]), match[2]):
