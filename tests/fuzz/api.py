@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 
 import karat
@@ -61,7 +61,7 @@ _DTYPES = (
     *("float64", "float32", "float16", "int64", "int32", "uint8", "bool", "object", "str", "complex128", "S3"),
     *("datetime64[s]", "longdouble"),
 )
-_POLARS = {
+_POLARS: dict[str, Any] = {
     "Int8": pl.Int8,
     "UInt64": pl.UInt64,
     "Float32": pl.Float32,

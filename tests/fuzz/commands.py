@@ -233,8 +233,8 @@ def _changed(rng: Random, line: list[str]) -> list[str]:
         line[at], line[other] = line[other], line[at]
         return line
     if kind == 9:
-        other = rng.choice(LINES).split()
-        return [line[0], *other[1:]] if rng.random() < 0.5 else [*line, *other[1:]]
+        words = rng.choice(LINES).split()
+        return [line[0], *words[1:]] if rng.random() < 0.5 else [*line, *words[1:]]
     options = _options(line[0])
     if not options:
         return [*line, rng.choice(ODD_ARGUMENTS)]

@@ -289,7 +289,8 @@ def _place_of(error: BaseException) -> str:
 
 
 def _suite_place(error: BaseException) -> str:
-    frame = traceback.extract_tb(error.__traceback__)[-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    frame = next((one for one in reversed(frames) if "/tests/fuzz/" in one.filename), frames[-1])
     return f"{Path(frame.filename).name}:{frame.lineno} {frame.name}"
 
 

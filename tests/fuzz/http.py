@@ -77,7 +77,7 @@ def _mutate(rng: Random, case: Case) -> Case:
 def _changed_target(rng: Random, target: str) -> str:
     path, mark, query = target.partition("?")
     kind = rng.randrange(12)
-    if kind == 0:  # the same address, spelled otherwise
+    if kind == 0 and path:  # the same address, spelled otherwise
         at = rng.randrange(len(path))
         return path[:at] + f"%{ord(path[at]):02x}" + path[at + 1 :] + mark + query
     if kind == 1:
