@@ -133,7 +133,7 @@ def _share() -> CoreSchema:
 def _comparison() -> CoreSchema:
     tallies = dict.fromkeys(("better", "equal", "worse", "left_out", "p_resamples"), COUNT)
     numbers = ("mean", "baseline_mean", "p", "p_holm", "p_bh", "relative", "std", "detectable", "queries_needed")
-    return record(
+    comparison = record(
         {"system": TEXT, "measure": TEXT, "n": COUNT, "difference": optional(NUMBER)},
         ci=INTERVAL,
         relative_ci=array(NUMBER, length=2),
@@ -141,6 +141,13 @@ def _comparison() -> CoreSchema:
         **tallies,
         **dict.fromkeys(numbers, NUMBER),
     )
+    return core_schema.no_info_after_validator_function(_check_tally, comparison)
+
+
+def _check_tally(one: dict[str, Any]) -> dict[str, Any]:
+    if len({one.get(key) is None for key in ("better", "equal", "worse")}) > 1:
+        raise ValueError("expected better, equal and worse together")
+    return one
 
 
 def _change() -> CoreSchema:

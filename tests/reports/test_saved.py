@@ -55,6 +55,7 @@ DAMAGES: dict[str, tuple[Callable[[Form], Any], str]] = {
         "the slice kind=x has other systems or measures",
     ),
     "no system": (lambda form: form.update(systems={}, slices=[]), "the report has no system"),
+    "half a tally": (lambda form: form["comparisons"][0].pop("equal"), "better, equal and worse"),
     "no n": (lambda form: form["systems"]["new"]["measures"]["rr"].pop("n"), "rr → n"),
 }
 
