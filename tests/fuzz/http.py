@@ -247,7 +247,8 @@ def _check(request: bytes, answer: bytes) -> None:
     is_json = lines.get(b"content-type", b"").startswith(b"application/json")
     if is_json and not request.startswith(b"HEAD "):
         json.loads(body[:length])
-    if is_json and status == 200 and f"\r\nOrigin: {_FOREIGN}\r\n".encode() in request:
+    asked = request.partition(b"\r\n\r\n")[0].split(b"\r\n")
+    if is_json and status == 200 and f"Origin: {_FOREIGN}".encode() in asked:
         raise BadAnswerError("a page from elsewhere is answered")
 
 
