@@ -339,7 +339,8 @@ def _serve(connection: Connection, shared: Any, modules: Sequence[str], folder: 
     while True:
         try:
             name, seed, first, count, seconds, make = connection.recv()
-        except EOFError:
+        except EOFError:  # whatever started the worker is gone
+            shutil.rmtree(Path(folder).parent, ignore_errors=True)
             return
         if make:
             try:
