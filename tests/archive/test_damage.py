@@ -163,6 +163,14 @@ def test_other_columns_and_rows_are_found_though_hashes_fit(
         read_all(replace(run, name, file.getvalue()))
 
 
+def test_sizes_that_cannot_be_are_found_though_hashes_fit(run: Run) -> None:
+    octets = (run.path / TABLES[0]).read_bytes()
+    length = int.from_bytes(octets[-8:-4], "little")
+    longer = octets[:-8] + (length + len(octets)).to_bytes(4, "little") + octets[-4:]
+    with pytest.raises(DamagedRun, match="footer"):
+        read_all(replace(run, TABLES[0], longer))
+
+
 @pytest.mark.parametrize(
     "report", [b"", b"[]", b"{", b"[" * 100_000, b'{"systems": 3}', b'{"systems": {}}', b'{"systems": {"a": null}}']
 )

@@ -17,6 +17,7 @@ from karat.archive.files import check_file
 from karat.archive.run import Run
 from karat.columns import GRADE, ITEM, QUERY, RANK, SCORE
 from karat.errors import DamagedRun, DataError, UnknownName
+from karat.formats.footer import check_parquet
 from karat.guard import guard_reading
 from karat.saved import Saved
 
@@ -66,6 +67,8 @@ def scan_table(run: Run, name: str) -> pl.LazyFrame:
     if name == SCORES:
         expected |= {label: _NUMBER for measures in run.manifest["summary"].values() for label in measures}
     with _guard(run, name):
+        if name not in run.checked_tables:
+            check_parquet(path, str(path))
         frame = pl.scan_parquet(path, glob=False)
         if name not in run.checked_tables:
             _check_columns(frame.collect_schema(), expected, path)
