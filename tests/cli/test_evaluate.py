@@ -123,8 +123,8 @@ def test_markdown_lists_warnings_and_escapes(karat: Karat) -> None:
     put("a|b<c.trec", "q1 Q0 d1 1 2 t\n")
     karat("evaluate", "gold.qrels", "a|b<c.trec", "-m", "rr", "-o", "r.md")
     text = Path("r.md").read_text()
-    assert text.splitlines()[0] == "| measure | a\\|b&lt;c | n |"
-    assert "- warning: a\\|b&lt;c: 1 judged query is missing" in text
+    assert text.splitlines()[0] == "| measure | a&#124;b&lt;c | n |"
+    assert "- warning: a&#124;b&lt;c: 1 judged query is missing" in text
 
 
 @pytest.mark.parametrize("name", ["s.csv", "s.tsv", "s.jsonl", "s.parquet", "s.csv.gz"])

@@ -77,7 +77,7 @@ def test_folders_of_attributes(karat: Karat, tables: Path) -> None:
         assert expected.code == 0 and (found.out, found.warnings) == (expected.out, expected.warnings)
         assert karat(*given, option, name, "--memory", "1GB").out == expected.out
     Path("i/2.parquet").write_text("item_id,shelf")
-    check_failure(karat(*given, "--item-slices", "i"), 3, "error: i: cannot be read as Parquet")
+    check_failure(karat(*given, "--item-slices", "i"), 3, "error: i/2.parquet: cannot be read as Parquet")
 
 
 def test_gate_on_runs_in_blocks(karat: Karat, tables: Path) -> None:
