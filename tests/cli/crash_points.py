@@ -1,9 +1,10 @@
-"""Ends a command at each of its calls that write: python -m tests.cli.crash_points CASE FOLDER
+"""Shows what a command leaves that is killed at any of its writes: python -m tests.cli.crash_points FOLDER CASE…
 
-Everything is imported once. Each try is a fork that runs the command and exits with 137, as after SIGKILL, just before
-its n-th call that changes the file system, for n = 1, 2, … until the command comes to its end. Nothing is computed
-before the fork, since threads do not live on in it. After each try the outputs are checked; the left-overs stay for the
-next one. Prints the number of tries as JSON.
+Everything is imported once, and each command runs in a fork. Nothing is computed before the fork, since threads do not
+live on in it. The command runs once: just before each of its calls that change the file system, its folder is copied.
+Such a copy is what a SIGKILL at this moment leaves, since what is in a buffer of the process is not in the file yet.
+The outputs in every copy are checked; in some, and in one that has the left-overs of all, the command runs again.
+Prints by case the number of copies, and of those in which some outputs were there and in which something was left over.
 """
 
 import json
@@ -24,8 +25,7 @@ warnings.simplefilter("ignore")
 import numpy as np  # noqa: E402
 import typer.main  # noqa: E402
 
-from karat import temporary  # noqa: E402
-from karat.archive import Archive, storing  # noqa: E402
+from karat.archive import Archive  # noqa: E402
 from karat.cli import app, main  # noqa: E402
 from tests.archive.made import PLAN, put_small  # noqa: E402
 
@@ -55,9 +55,9 @@ def preload() -> None:
         _environment().get_template(template)
 
 
-KILLED = 137
 CALLS = ("fsync", "replace", "rename", "mkdir", "unlink", "rmdir", "open", "ftruncate")
-_MOST = 400
+_RESUMED = 4
+"""Copies in which the command runs again: evenly chosen among those before a rename, after which much differs."""
 OUTPUTS = """
 outputs = ["out/report.json", "out/page.html", "out/table.csv"]
 [[output]]
@@ -91,7 +91,7 @@ class Case:
     """Commands that are run once before."""
     modules: tuple[str, ...] = ()
     check: Callable[[], None] | None = None
-    """Called in a fork after each try."""
+    """Called in each copy."""
 
 
 def check_archive() -> None:
@@ -192,47 +192,34 @@ def forked(work: Callable[[], Any]) -> int:
         os._exit(code)
 
 
-def run_command(command: list[str], crash_at: int | None = None) -> None:
-    """In the fork: the command, which ends before its n-th call that writes."""
-    calls, clearing = 0, False
-
-    def uncounted(real: Callable[..., Any]) -> Callable[..., Any]:
-        """Removing what the tries before left is not of the command: the n-th call is the same in every try."""
-
-        def call(*arguments: Any) -> Any:
-            nonlocal clearing
-            clearing = True
-            try:
-                return real(*arguments)
-            finally:
-                clearing = False
-
-        return call
+def run_command(command: list[str], copies: Path | None = None) -> None:
+    """In the fork: run the command, and copy the folder before each call that writes, as ``NUMBER-CALL``."""
+    count, is_copying = 0, False
 
     def counted(real: Callable[..., Any], name: str) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
-            nonlocal calls
-            if clearing or (name == "open" and not (len(arguments) > 1 and arguments[1] & os.O_CREAT)):
-                return real(*arguments, **options)
-            calls += 1
-            if calls == crash_at:
-                os._exit(KILLED)
-            return real(*arguments, **options)
+            nonlocal count, is_copying
+            is_writing = name != "open" or (len(arguments) > 1 and arguments[1] & os.O_CREAT)
+            if copies is not None and is_writing and not is_copying:
+                count, is_copying = count + 1, True
+                shutil.copytree(".", copies / f"{count:03}-{name}")
+                is_copying = False
+            # A power cut is not what is tried, and waiting for the disk takes longer than all else.
+            return None if name == "fsync" else real(*arguments, **options)
 
         return call
 
-    if crash_at is not None:
-        temporary._remove = uncounted(temporary._remove)
-        storing.remove_leftovers = uncounted(storing.remove_leftovers)
-        for name in CALLS:
-            setattr(os, name, counted(getattr(os, name), name))
+    for name in CALLS:
+        setattr(os, name, counted(getattr(os, name), name))
     sys.argv = ["karat", *command]
     sys.path.insert(0, ".")
     main()
 
 
-def files() -> set[str]:
-    return {str(path.relative_to(".")) for path in Path().rglob("*") if path.is_file()}
+def left_over() -> list[str]:
+    """Return the files of the current folder that no finished command leaves."""
+    paths = [str(path) for path in Path().rglob("*") if path.is_file()]
+    return [path for path in paths if any(mark in path for mark in (".part", ".gone", "/running/"))]
 
 
 def is_whole(path: Path) -> bool:
@@ -247,43 +234,59 @@ def is_whole(path: Path) -> bool:
     return content.rstrip().endswith(ends.get(path.suffix, b"")) and bool(content)
 
 
-def try_case(case: Case) -> dict[str, int]:
-    said = Path(os.environ["SAID"])
+def succeeds(work: Callable[[], Any], where: Path) -> None:
+    """Run ``work`` in a fork, within a folder."""
+    os.chdir(where)
+    code = forked(work)
+    assert code == 0, f"{where.name}: {code}, {Path(os.environ['SAID']).read_text()}"
+
+
+def try_case(case: Case, folder: Path) -> dict[str, int]:
+    first, copies, every = folder / "first", folder / "copies", folder / "every"
+    first.mkdir(parents=True)
+    put_inputs(first)
     for command in case.prepared:
-        assert forked(lambda command=command: run_command(command)) == 0, said.read_text()  # type: ignore[misc]
-    shutil.copytree(".karat", said.with_name("archive")) if case.prepared else None
+        succeeds(lambda command=command: run_command(command), first)  # type: ignore[misc]
+    succeeds(lambda: run_command(case.command, copies), first)
+    points = sorted(copies.iterdir())
     parted = left = 0
-    for number in range(1, _MOST):
-        if case.prepared:
-            shutil.rmtree(".karat")
-            shutil.copytree(said.with_name("archive"), ".karat")
-        code = forked(lambda number=number: run_command(case.command, number))  # type: ignore[misc]
-        assert code in (0, KILLED), f"{number}: {code}, {said.read_text()}"
+    for point in points:
+        os.chdir(point)
         there = [name for name in case.outputs if Path(name).exists()]
-        assert all(is_whole(Path(name)) for name in there), f"{number}: {there}"
+        assert all(is_whole(Path(name)) for name in there), f"{point.name}: {there}"
         parted += 0 < len(there) < len(case.outputs)
-        assert case.check is None or forked(case.check) == 0, f"{number}: {said.read_text()}"
-        left += any(".part" in name or ".gone" in name for name in files())
-        for name in there:
-            Path(name).unlink()
-        if code == 0:
-            break
-    assert forked(lambda: run_command(case.command)) == 0, said.read_text()
-    assert all(is_whole(Path(name)) for name in case.outputs)
-    rest = [name for name in files() if ".part" in name or ".gone" in name or "/running/" in name]
-    assert rest == [], rest
-    return {"tries": number, "parted": parted, "left": left, "outputs": len(case.outputs)}
+        left += bool(left_over())
+        shutil.copytree(point, every, dirs_exist_ok=True)
+    if case.check is not None:
+        succeeds(lambda: check_all(case, points), first)
+    for name in case.outputs:  # some commands have nothing to do where their output is
+        (every / name).unlink(missing_ok=True)
+    renames = [point for point in points if point.name.endswith(("-replace", "-rename"))]
+    chosen = renames[:: max(1, len(renames) // _RESUMED)] if renames else points[-1:]
+    for place in (first, every, *chosen):
+        succeeds(lambda: run_command(case.command), place)
+        assert all(is_whole(Path(name)) for name in case.outputs), place.name
+        assert left_over() == [], f"{place.name}: {left_over()}"
+    if case.check is not None:
+        succeeds(lambda: check_all(case, [first, every, *chosen]), first)
+    return {"copies": len(points), "parted": parted, "left": left, "outputs": len(case.outputs)}
+
+
+def check_all(case: Case, places: list[Path]) -> None:
+    """In the fork: call the check of a case in all of these folders."""
+    for place in places:
+        os.chdir(place)
+        print(place.name)
+        case.check()  # type: ignore[misc]
 
 
 if __name__ == "__main__":
-    name, folder = sys.argv[1], Path(sys.argv[2])
-    put_inputs(folder)
-    os.environ["SAID"] = str(folder.with_name("said.txt"))
+    folder, *names = sys.argv[1:]
+    os.environ["SAID"] = str(Path(folder) / "said.txt")
     os.environ.pop("KARAT_ARCHIVE", None)
     preload()
-    for module in (*MODULES, *CASES[name].modules):
+    for module in (*MODULES, *(module for name in names for module in CASES[name].modules)):
         import_module(module)
     parser = typer.main.get_command(app)
     typer.main.get_command = lambda _: parser
-    os.chdir(folder)
-    print(json.dumps(try_case(CASES[name])))
+    print(json.dumps({name: try_case(CASES[name], Path(folder) / name) for name in names}))
