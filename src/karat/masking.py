@@ -18,8 +18,8 @@ from urllib.parse import quote, quote_plus, unquote_plus
 from karat.errors import UsageError
 
 __all__ = [
-    "MASK", "PLACES", "Masker", "forms_of", "is_harmless", "is_secret", "mask_settings", "mask_url", "quote_places",
-    "read_variable", "redact",
+    "MASK", "PLACES", "Masker", "forms_of", "is_harmless", "is_secret", "mask_settings", "mask_url", "mask_urls",
+    "quote_places", "read_variable", "redact",
 ]  # fmt: skip
 
 MASK = "***"
@@ -64,12 +64,15 @@ _HARMLESS_SETTINGS = _names(
     "index collection database schema",
 )
 """Settings by which an engine is opened whose values are kept; DSNs, URLs, headers and JSON are rebuilt."""
-_WORD = r"pass(?:word|wd|phrase)|pwd|secret|token|credentials?|authorization|(?:api|access|private|secret)[_ -]?key"
+_PASSWORD = r"pass(?:word|wd|phrase|code)|pwd|secret|(?:api|access|account|private|secret)[_. -]?key"
+_WORD = rf"{_PASSWORD}|token|credentials?|authorization"
 _SECRET_NAME = re.compile(rf"{_WORD}|(?:^|[_-])(?:key|auth|sig|signature|cookie|session)(?:$|[_-])", re.IGNORECASE)
 _SECRET_FOLLOWS = re.compile(
     rf"(?:{_WORD})[\"']*\s*[=:]\s*|\b(?:bearer\s+(?=\S{{6}})|basic\s+(?=\S*[\d=+/]))", re.IGNORECASE
 )
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
+_URL_AS_PATH = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]+):/+([^\s'\"]+)")
+"""A URL, also where it was taken for a path, which has one slash for two."""
 _VARIABLE = re.compile(r"env:([A-Za-z_]\w*)")
 _HEADER_OF_VARIABLE = re.compile(r"([A-Za-z0-9-]+)\s*=\s*(?:[A-Za-z-]+\s+)?env:[A-Za-z_]\w*")
 _PLACE = re.compile(rf"\{{(?:{'|'.join(PLACES)})\}}")
@@ -276,7 +279,9 @@ class Masker:
     def _plan_value(self, name: str, value: Any, path: tuple[str, ...]) -> Any:
         """A name under ``systems`` is the user's own, and may be any word."""
         named_by_user = path in (("systems",), ("sweep",), ("tune",), ("figures",))
-        if isinstance(value, str) and not named_by_user and re.search(_WORD, name, re.IGNORECASE):
+        words = _WORD if isinstance(value, str) else _PASSWORD  # max_tokens = 512 is a number and no secret
+        is_value = isinstance(value, str | int | float) and not isinstance(value, bool)
+        if is_value and not named_by_user and re.search(words, name, re.IGNORECASE):
             return self._hide(value)
         return self.plan(value, (*path, name))
 
@@ -289,6 +294,11 @@ class Masker:
 def mask_url(url: str) -> str:
     """Return a URL without what may be secret in it."""
     return Masker().url(url)
+
+
+def mask_urls(text: str) -> str:
+    """Return a message with the URLs in it rebuilt, such as ``s3://key:***@bucket/run.parquet`` given as a path."""
+    return _URL_AS_PATH.sub(lambda match: mask_url(f"{match[1]}://{match[2]}"), text)
 
 
 def mask_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -143,3 +143,14 @@ def test_python_without_its_defaults(folder: Path) -> None:
     environment = "env -u HOME TMPDIR=/nowhere PYTHONWARNINGS=error TERM=dumb"
     done = shell(f"{environment} '{sys.executable}' -m karat {COMPARE} -q")
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("command", ["init", "show", "history"])
+def test_a_current_folder_that_was_removed_is_named(karat: Karat, folder: Path, command: str) -> None:
+    gone = folder / "gone"
+    gone.mkdir()
+    os.chdir(gone)
+    gone.rmdir()
+    done = karat(command)
+    os.chdir(folder)
+    assert done.code == 3 and "current folder" in done.err

@@ -46,6 +46,7 @@ from karat.cli import (
 from karat.cli.environment import prepare_process
 from karat.errors import DataError, KaratError, shorten
 from karat.markup import visible
+from karat.masking import mask_urls
 
 __all__ = ["app", "main", "run"]
 
@@ -114,7 +115,7 @@ def main() -> None:
         with signals.Working():
             ended = app(arguments, prog_name="karat", standalone_mode=False)
     except KaratError as error:
-        lines = [visible(line, one_line=True) for line in error.lines()]
+        lines = [visible(mask_urls(line), one_line=True) for line in error.lines()]
         _fail("\n  ".join([f"error: {lines[0]}", *lines[1:]]), error.exit_code, debug)
     except _PARSER_ERROR as error:
         message = visible(shorten(error.format_message(), _LONGEST_MESSAGE), one_line=True)
@@ -129,9 +130,11 @@ def main() -> None:
         # The parser replaces standard output when its reader has left, as in `karat metrics | head -1`.
         ended = _reader_left() if sys.stdout is not stdout else exit_.code
     except OSError as error:
+        if not error.filename and _current_folder_is_gone():
+            _fail("error: the current folder does not exist any more. Change to another folder.", _DATA, debug)
         where = error.filename or ("standard output" if error.errno in _FULL else "")
         what = f"error: {error.strerror or error}" + (f": {where}" if where else "")
-        _fail(visible(shorten(what, _LONGEST_MESSAGE), one_line=True), _DATA, debug)
+        _fail(visible(shorten(mask_urls(what), _LONGEST_MESSAGE), one_line=True), _DATA, debug)
     except MemoryError:
         _fail("error: out of memory", 1, debug)
     except BaseException as error:  # Polars' PanicException is not an Exception
@@ -172,6 +175,14 @@ def run() -> NoReturn:
     except KeyboardInterrupt:
         code = code or signals.exit_code()
     os._exit(code if isinstance(code, int) else 1)
+
+
+def _current_folder_is_gone() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 - Path.cwd() is the same
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _reader_left() -> int:
