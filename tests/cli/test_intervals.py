@@ -193,7 +193,7 @@ def test_threads_change_no_digit(karat: Karat) -> None:
         (["--resamples", "0"], ("found 0 resamples", "100 to")),
         (["--resamples", "-5"], ("resamples",)),
         (["--resamples", "1000000000"], ("1,000,000,000 resamples",)),
-        (["--seed", "99999999999999999999"], ("seed", "63 bits")),
+        (["--seed", "99999999999999999999"], ("seed", "64 bits")),
         (["--interval", "bac"], ("'bac'", "Did you mean bca?")),
     ],
 )

@@ -91,7 +91,7 @@ def test_what_is_refused(karat: Karat, store: str) -> None:
     check_failure(karat("log", "report.json", *to, "-m", "apq"), 2, "unknown measure of the report 'apq'")
     check_failure(karat("log", "report.json", *to, "--prefix", "/"), 2, "the prefix is '/'")
     check_failure(karat("log", "nothing", *to), 3, "no run 'nothing'")
-    check_failure(karat("log", "g.qrels", *to), 3, "no report of karat")
+    check_failure(karat("log", "g.qrels", *to), 3, "not a report of karat")
     check_failure(karat("log", "report.json", "--to", "mlflow", "--tracking", "nowhere://x"), 3, "MLflow refuses")
 
 

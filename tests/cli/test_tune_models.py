@@ -413,7 +413,7 @@ def test_refused(karat: Karat, folder: Path, arguments: list[str], code: int, fr
         ),
         (
             "[tune.points]\nparams = { at = { low = 1, high = inf } }\n",
-            ["tune.points.params.at", "an end on both sides"],
+            ["tune.points.params.at", "a finite number"],
         ),
         (
             '[tune.points]\nsearch = "random"\nparams = { at = { low = 1, hihg = 5 } }\n',
