@@ -151,7 +151,7 @@ def expected(name: str, golds: Golds, lists: Lists, k: int) -> dict[str, float]:
     return {query: value for query, value in found.items() if value is not None}
 
 
-@thorough(200)
+@thorough(100)
 @given(cases())
 def test_against_sets(case: tuple[Golds, Lists]) -> None:
     golds, lists = case
@@ -165,7 +165,7 @@ def test_against_sets(case: tuple[Golds, Lists]) -> None:
     assert_same(per_query(scores, "MAP"), expected("MAP", golds, lists, len(ITEMS)), "MAP", exact=False)
 
 
-@thorough(80)
+@thorough(40)
 @given(cases())
 def test_the_usual_names_give_the_same_to_the_last_digit(case: tuple[Golds, Lists]) -> None:
     """Alfa's recall is precision and its precision recall, with what counts as relevant said to these as well."""

@@ -203,7 +203,7 @@ def hold_against_all_orders(cases: Sequence[Case], overrides: dict[str, Any], re
 
 @given(cases=st.lists(cases, min_size=1, max_size=3), overrides=conventions, relevant_from=st.sampled_from([None, 2.0]))
 @example(cases=[Case((1.0,), 0, True), Case((0.0, 2.0), 0, True)], overrides={"self": "drop"}, relevant_from=None)
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 def test_is_the_mean_over_all_orders(cases: list[Case], overrides: dict[str, Any], relevant_from: float | None) -> None:
     hold_against_all_orders(cases, overrides, relevant_from)
 

@@ -93,7 +93,7 @@ def without_ids(warnings: Sequence[str]) -> list[str]:
     return [re.sub(r" \([^)]*\)", "", warning) for warning in warnings]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(cases(), st.sampled_from([None, 1, 3, 5]), st.booleans(), st.booleans())
 def test_every_measure_is_as_by_name(case: Any, k: int | None, graded: bool, as_csr: bool) -> None:
     shown, held, grades = case

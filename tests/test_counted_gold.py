@@ -82,14 +82,14 @@ def test_measures_are_many_and_of_all_families() -> None:
 
 
 @given(data=st.data(), table=plain.tables(), match=st.sampled_from(plain.MATCHES), parts=st.integers(1, 5))
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=5, deadline=None, derandomize=True)
 def test_items_as_queries(data: Any, table: plain.Table, match: str, parts: int) -> None:
     run = data.draw(plain.runs_of(table, table))
     check_alike(by_items(table, match), karat.as_ranking(run), parts)
 
 
 @given(data=st.data(), table=plain.tables(), match=st.sampled_from(plain.MATCHES), parts=st.integers(1, 5))
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=5, deadline=None, derandomize=True)
 def test_keywords_as_queries(data: Any, table: plain.Table, match: str, parts: int) -> None:
     queries = data.draw(plain.asked_of(table))
     run: Any = data.draw(plain.runs_of(table, queries))
@@ -257,7 +257,7 @@ TIED = [
 
 
 @given(data=st.data(), table=plain.tables(), match=st.sampled_from(plain.MATCHES), parts=st.integers(1, 5))
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=5, deadline=None, derandomize=True)
 def test_gold_with_what_ties(data: Any, table: plain.Table, match: str, parts: int) -> None:
     """Only the k best items of each query, and all that tie with the k-th."""
     run = data.draw(plain.runs_of(table, table))

@@ -10,7 +10,7 @@ from karat.archive import Archive, Origin
 
 from .made import START, carried_out, put_small
 
-WRITERS, EACH = 5, 6
+WRITERS, EACH = 3, 6
 
 
 def write(folder: str, archive: str, who: int, ready: object) -> None:
