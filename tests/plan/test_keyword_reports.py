@@ -105,7 +105,7 @@ class TestReport:
         assert "- keywords: van, city" in text and "- relevant: 2 items" in text
         assert "- mapped by exact: van ← “van” (1.00), city ← “city” (1.00)" in text
         assert "| rank | score | item | thing | place | match |" in text
-        assert "| 1 | 0.90 | First \\| clip | ✓ van | ✓ city | 2/2 |" in text
+        assert "| 1 | 0.90 | First &#124; clip | ✓ van | ✓ city | 2/2 |" in text
         assert "| 2 | 0.70 | Second clip | ✗ van | ✓ city | 1/2 partial |" in text
         assert "Missed most:" in text and "Lacking by group: thing " in text
         assert "### Texts mapped onto keywords" in text and "| exact | 1.000 | 1.000 | 1.000 | 1.000 | 3 |" in text
