@@ -43,7 +43,7 @@ def with_a_kill(cluster: Cluster, command: list[str], begun: Callable[[], object
         start_new_session=True,
     ) as process:
         try:
-            wait_for(begun, _ENDS_WITHIN, "its beginning")
+            wait_for(lambda: begun() or process.poll() is not None, _ENDS_WITHIN, "its beginning")
             assert cluster.kill_a_worker() >= 4  # the worker, its executor, and the Python of its tasks
             assert process.poll() is None
             printed, said = process.communicate(timeout=_ENDS_WITHIN)
@@ -74,7 +74,9 @@ def test_evaluate(cluster: Cluster, tmp_path: Path) -> None:
     command = karat("evaluate", *paths, *options, "--json", "--quiet")
     here = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
     scores = tmp_path / "scores"
-    there = with_a_kill(cluster, [*command, "--per-query", str(scores)], lambda: list(scores.glob("part-*")))
+    there = with_a_kill(
+        cluster, [*command, "--per-query", str(scores)], lambda: list(tmp_path.glob(".scores.*.part/part-*"))
+    )
     figures, _, _ = there.partition(b'"provenance"')
     assert len(figures) > 10_000 and here.startswith(figures)
     assert pl.scan_parquet(scores / "*.parquet").select(pl.len()).collect().item() == 600

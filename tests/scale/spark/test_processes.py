@@ -63,7 +63,7 @@ def test_progress_and_ctrl_c(can_run_spark: None, tmp_path: Path) -> None:
     ):
         try:
             parts = ".scores.*.part/part-*"
-            wait_for(lambda: list(tmp_path.glob(parts)) and b"Scoring" in b"".join(seen), 90, "scores of queries")
+            wait_for(lambda: list(tmp_path.glob(parts)) and b"Scoring" in b"".join(seen), 240, "scores of queries")
             assert any(path.name.startswith("karat-spark-") for path in temp.iterdir())
             os.killpg(process.pid, signal.SIGINT)
             out, _ = process.communicate(timeout=30)
