@@ -77,7 +77,9 @@ HOSTILE = {
 LONE_SURROGATE = "half \ud83d of a pair"
 """No file in UTF-8 holds it, but JSON may spell it."""
 PLAN_NAME = f"../{HOSTILE['image']}\u202e{HOSTILE['quotes']}"
-SYSTEMS = tuple(HOSTILE[name] for name in ("end of script", "image, single quotes", "override", "controls", "long word"))
+SYSTEMS = tuple(
+    HOSTILE[name] for name in ("end of script", "image, single quotes", "override", "controls", "long word")
+)
 _ATTRIBUTE = f"<b onclick={_RUN}>kind"
 _PLAIN_ATTRIBUTE = "plain"
 _BY_JSON = 3
