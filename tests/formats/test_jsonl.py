@@ -6,6 +6,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from karat.errors import DataError
 from karat.formats import read
@@ -124,3 +126,29 @@ def test_grades_are_no_run(tmp_path: Path) -> None:
 def test_ids_of_a_wrong_type_are_refused(tmp_path: Path, item: Any, found: str) -> None:
     with pytest.raises(DataError, match=found):
         ranking_from_frame(read(put(tmp_path, "run.jsonl", _lines(_run("q", item, 1))), "run"))
+
+
+_NAMES = ("query_id", "item_id", "score", "note")
+_VALUES = st.sampled_from(['"a"', '"b:c"', '"\\"query_id\\":"', '"{"', "null", "1"])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(st.tuples(st.sampled_from(_NAMES), _VALUES), max_size=5), max_size=4))
+def test_no_key_occurs_twice_unnoticed(tmp_path_factory: pytest.TempPathFactory, odd: list[Any]) -> None:
+    regular = [[("query_id", '"q"'), ("item_id", f'"{n}"'), ("score", "1")] for n in range(3)]
+    lines = ["{" + ", ".join(f'"{name}" : {value}' for name, value in pairs) + "}" for pairs in [*regular, *odd]]
+    path = tmp_path_factory.getbasetemp() / "twice.jsonl"
+    path.write_text("\n".join(lines))
+    repeated = any(len({name for name, _ in pairs}) < len(pairs) for pairs in odd)
+    try:
+        read(path, "run")
+    except DataError:
+        return
+    assert not repeated
+
+
+def test_a_deep_object_behind_others_ends(tmp_path: Path) -> None:
+    for levels in (70, 600, 5000):
+        late = TWO * 60 + TWO.replace("2.5", "[" * levels + "]" * levels)
+        with pytest.raises(DataError, match="nested too deeply"):
+            read(put(tmp_path, "late.jsonl", late), "run")

@@ -1,14 +1,18 @@
 """JSON that Python or Polars cannot hold is refused with its place."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from karat.errors import DataError
 from karat.formats import read
 from karat.formats.attributes import read_attributes
-from karat.formats.jsontext import check_depth, parse_json, unique_members
+from karat.formats.jsontext import _depth, check_depth, count_octets, parse_json, unique_members
 from karat.formats.source import Source
 from karat.gold.ordered import read_ordered
 from karat.reports.saved import read_report
@@ -95,3 +99,40 @@ def test_depth() -> None:
 def test_whole_characters_of_two_halves_are_kept() -> None:
     assert parse_json('"\\ud83d\\ude00"', "a") == "\U0001f600"
     assert parse_json('{"a": 1}', "a", members=unique_members("a")) == {"a": 1}
+
+
+def test_brackets_in_strings_hide_no_depth() -> None:
+    hidden = b'{"a": "}", "b": ' * 99 + b"1" + b', "c": "{"}' * 99
+    with pytest.raises(DataError, match="nested"):
+        check_depth(hidden, "a")
+    check_depth(b'{"a": "\\"[[[", "b\\\\": "]\\\\\\"{"}\n' * 999, "a")
+
+
+def test_depth_is_checked_where_types_are_inferred() -> None:
+    deep = b'{"a":' * 99 + b"1" + b"}" * 99
+    check_depth(b"\n \r\n" * 9 + b"{}\n" * 100 + deep, "a", rows=100)
+    with pytest.raises(DataError, match="nested"):
+        check_depth(b"\n \r\n" * 999 + b"{}\r\n" * 99 + b"\n" + deep, "a", rows=100)
+
+
+_TREES = st.recursive(
+    st.none() | st.integers() | st.text('[]{}":,\\\né', max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('[{}":\\', max_size=3), inner, max_size=3),
+    max_leaves=30,
+)
+
+
+def _levels(tree: Any) -> int:
+    inner = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else None
+    return 0 if inner is None else 1 + max(map(_levels, inner), default=0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(_TREES, min_size=1, max_size=4))
+def test_depth_is_that_of_the_parsed_tree(trees: list[Any]) -> None:
+    assert _depth("\n".join(map(json.dumps, trees)).encode()) == max(map(_levels, trees))
+
+
+def test_bytes_are_counted() -> None:
+    content = b"a:b" * 400_000
+    assert count_octets(content, b":ax") == [400_000, 400_000, 0]

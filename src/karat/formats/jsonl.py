@@ -8,24 +8,29 @@ import polars as pl
 from karat.columns import GRADE, check_grades, match_columns
 from karat.errors import DataError
 from karat.formats.delimited import as_numbers, first_bad_number, not_a_number
-from karat.formats.jsontext import check_depth, may_hold_surrogates, parse_json, unique_members
+from karat.formats.jsontext import Octets, check_depth, count_octets, may_hold_surrogates, parse_json, unique_members
 from karat.formats.source import Source
 
 __all__ = ["read", "read_json_table", "table_of"]
 
+_INFERRED = 100
+"""Lines by which Polars chooses the types of columns."""
+
 
 def read(source: Source, kind: str) -> pl.DataFrame:
     """query_id, item_id and grade, or score and rank, of every line."""
-    content = source.content if source.compression is None else source.text().encode()
-    check_depth(content, source.name)
+    content = source.mapped() if source.compression is None else source.text().encode()
+    check_depth(content, source.name, rows=_INFERRED)
     try:
-        frame = pl.read_ndjson(content)
+        given = content if isinstance(content, bytes) else source.polars
+        frame = pl.read_ndjson(given, infer_schema_length=_INFERRED)
     except pl.exceptions.PolarsError:
-        frame = _read_line_by_line(source)
+        frame = _read_line_by_line(source, content)
     else:
-        twice = any(content.count(json.dumps(name).encode()) > frame.height for name in frame.columns)
-        if twice or may_hold_surrogates(content):  # Polars takes the last of equal keys, and any half of a character
-            _read_line_by_line(source)
+        # Polars takes the last of equal keys, and any half of a character.
+        colons, backslashes = count_octets(content, b":\\")
+        if _may_repeat_keys(frame, content, colons) or (backslashes and may_hold_surrogates(bytes(content))):
+            _read_line_by_line(source, content)
     return table_of(frame, source, kind, lambda row: f"{source.name}:{_line_of(source, row)}")
 
 
@@ -54,14 +59,28 @@ def table_of(frame: pl.DataFrame, source: Source, kind: str, place: Callable[[in
     return numbers
 
 
+def _may_repeat_keys(frame: pl.DataFrame, content: Octets, colons: int) -> bool:
+    """Return whether an object of the text may have a key twice.
+
+    Where nothing is null, each object has each column's key at least once, and behind each is a colon. So with no more
+    colons than that, no key occurs twice. Else, as with colons in ids, the keys are counted themselves.
+    """
+    whole = not any(column.null_count() for column in frame)
+    if whole and colons == frame.width * frame.height:
+        return False
+    octets = bytes(content)
+    return any(octets.count(json.dumps(name).encode()) > frame.height for name in frame.columns)
+
+
 def _line_of(source: Source, row: int) -> int:
     """The line of the n-th object; blank lines hold none."""
     held = (number for number, line in enumerate(source.lines(), start=1) if line.strip())
     return next(number for n, number in enumerate(held) if n == row)
 
 
-def _read_line_by_line(source: Source) -> pl.DataFrame:
+def _read_line_by_line(source: Source, content: Octets) -> pl.DataFrame:
     """The slow way: tells which line is broken, and takes ids that are strings here and numbers there."""
+    check_depth(content, source.name)
     records = []
     for number, line in enumerate(source.lines(), start=1):
         if not line.strip():

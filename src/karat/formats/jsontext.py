@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,24 @@ import numpy as np
 from karat.errors import DataError
 from karat.matrices import listed
 
-__all__ = ["check_depth", "duplicate_error", "may_hold_surrogates", "parse_json", "refuse_surrogates", "unique_members"]
+__all__ = [
+    "Octets", "check_depth", "count_octets", "duplicate_error", "may_hold_surrogates", "parse_json",
+    "refuse_surrogates", "unique_members",
+]  # fmt: skip
 
 _DEEPEST = 64
 """Polars takes longer with each level, and at 1,000 does not come to an end."""
-_NO_BRACKETS = bytes(octet for octet in range(256) if octet not in b"[]{}")
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_NO_MARKS = bytes(octet for octet in range(256) if octet not in b'[]{}"\n')
+_STRING = re.compile(rb'"[^"\n]*"')
+_BLOCK = 1 << 19
+"""Bytes that are compared at once: few enough for a processor's cache."""
 _LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
 _LONE = re.compile(f"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}".encode())
 """An escape that is half of a character, or seems to be: behind a backslash that is itself escaped, it is none."""
 
 Pairs = list[tuple[str, Any]]
+Octets = bytes | mmap
 
 
 def parse_json(
@@ -62,7 +69,8 @@ def parse_json(
 
 def may_hold_surrogates(content: bytes) -> bool:
     """Return whether a JSON text has an escape that seems to be half of a character."""
-    return b"\\u" in content and _LONE.search(content) is not None
+    # A search for one byte takes a tenth of the time of one for two.
+    return b"\\" in content and b"\\u" in content and _LONE.search(content) is not None
 
 
 def refuse_surrogates(text: str | bytes, value: Any) -> None:
@@ -98,14 +106,37 @@ def duplicate_error(names: Iterable[str], where: str, what: str = "key") -> Data
     return DataError(f"duplicate {what}s: {listed(twice)}", where=where, expected=f"each {what} once")
 
 
-def check_depth(content: bytes, where: str) -> None:
-    """Refuse JSON that is nested so deeply that Polars would not come to an end."""
-    if _depth(content) > _DEEPEST and _depth(_STRING.sub(b"", content)) > _DEEPEST:
+def check_depth(content: Octets, where: str, *, rows: int | None = None) -> None:
+    """Refuse JSON that is nested so deeply that Polars would not come to an end.
+
+    Args:
+        content: The text.
+        where: The file that it is from, as the user named it.
+        rows: Polars takes that long only where it infers types: from this many lines of JSONL; None: from all.
+    """
+    if rows is not None:
+        lines = re.match(rb"(?:\s*\S[^\n]*){0,%d}" % rows, content)
+        content = b"" if lines is None else lines[0]
+    if _depth(content if isinstance(content, bytes) else bytes(content)) > _DEEPEST:
         raise DataError("this JSON is nested too deeply", where=where, expected=f"at most {_DEEPEST} levels")
 
 
 def _depth(content: bytes) -> int:
-    """Return how deep brackets are nested; those within strings count as well."""
-    brackets = np.frombuffer(content.translate(None, _NO_BRACKETS), dtype=np.uint8)
+    """Return how deep brackets outside of strings are nested."""
+    if b"\\" in content:
+        content = content.replace(b"\\\\", b"").replace(b'\\"', b"")
+    # Without two quotes side by side, which begin and end nothing, few strings are left: those with brackets.
+    marks = _STRING.sub(b"", content.translate(None, _NO_MARKS).replace(b'""', b""))
+    brackets = np.frombuffer(marks.translate(None, b'"\n'), dtype=np.uint8)
     # The codes of [ and { end in B, those of ] and } in D.
     return int(np.cumsum(np.where(brackets & 15 == 0xB, 1, -1)).max(initial=0))
+
+
+def count_octets(content: Octets, octets: bytes) -> list[int]:
+    """Return how often each of these bytes occurs; ``bytes.count`` takes twice as long where that is often."""
+    found = [0] * len(octets)
+    values = np.frombuffer(content, dtype=np.uint8)
+    for place in range(0, len(values), _BLOCK):
+        block = values[place : place + _BLOCK]
+        found = [count + int(np.count_nonzero(block == octet)) for count, octet in zip(found, octets, strict=True)]
+    return found

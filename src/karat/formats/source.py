@@ -1,6 +1,7 @@
 """What is to be read: a path, or standard input; compressed or not."""
 
 import io
+import mmap
 import sys
 import zipfile
 import zlib
@@ -92,6 +93,13 @@ class Source:
         if self.held is not None or self.path is None:
             return self.held or b""
         return self.path.read_bytes()
+
+    def mapped(self) -> bytes | mmap.mmap:
+        """Return the bytes as they are stored, without a copy where they are in a file."""
+        if self.path is None or self.held is not None:
+            return self.content
+        with self.path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     @cached_property
     def compression(self) -> str | None:

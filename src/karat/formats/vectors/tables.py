@@ -31,9 +31,10 @@ def read_jsonl(source: Source, key: str | None) -> Raw:
     text = source.text()
     if _maps_ids(text):
         return _from_lines(text, key, source.name)
-    check_depth(text.encode(), source.name)
+    content = text.encode()
+    check_depth(content, source.name)
     try:
-        frame = pl.read_ndjson(text.encode(), infer_schema_length=None)
+        frame = pl.read_ndjson(content, infer_schema_length=None)
     except pl.exceptions.PolarsError:  # NaN, as Python writes it, or a fault, whose line is to be named
         return _from_lines(text, key, source.name)
     id_column = find_id_column(frame.columns, "query", source.name)
