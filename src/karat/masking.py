@@ -61,7 +61,7 @@ _IN_DSN = _HARMLESS_IN_DSN | _names(
 """All names that libpq knows."""
 _HARMLESS_SETTINGS = _names(
     "method results id score text unknown timeout retries folder buffers table id_column vector_column prefix metric",
-    "index collection database schema",
+    "index collection database schema where",
 )
 """Settings by which an engine is opened whose values are kept; DSNs, URLs, headers and JSON are rebuilt."""
 _PASSWORD = r"pass(?:word|wd|phrase|code)|pwd|secret|(?:api|access|account|private|secret)[_. -]?key"
@@ -159,12 +159,11 @@ class Masker:
         if end < 0:
             return "", rest
         user, colon, password = rest[:end].partition(":")
-        rest = rest[end + 1 :]
         if password:
             self._hide(password)
         if of_web and user:
             self._hide(user)
-        return (MASK if of_web else user + (f":{MASK}" if colon else "")) + "@", rest
+        return (MASK if of_web else user + (f":{MASK}" if colon else "")) + "@", rest[end + 1 :]
 
     def _path_part(self, part: str) -> str:
         name, mark, more = part.partition(";")
@@ -200,9 +199,7 @@ class Masker:
     def headers(self, text: str) -> str:
         """Rebuild ``NAME=env:VARIABLE, NAME=Bearer env:VARIABLE``; what does not come from a variable is masked."""
         parts = [part.strip() for part in text.split(",")]
-        if all(_HEADER_OF_VARIABLE.fullmatch(part) for part in parts):
-            return ", ".join(parts)
-        return self._hide(text)
+        return ", ".join(parts) if all(map(_HEADER_OF_VARIABLE.fullmatch, parts)) else self._hide(text)
 
     def body(self, text: str) -> str:
         """Rebuild a JSON text, which may have places to fill."""
@@ -248,12 +245,9 @@ class Masker:
             return self._hide(value) if is_secret(name) and not isinstance(value, bool) else value
         if not value:
             return value
-        rebuild = {
-            "dsn": self.dsn, "url": self.url, "headers": self.headers, "params": self.body, "body": self.body,
-            "where": self.text,
-        }.get(name)  # fmt: skip
-        if rebuild is not None:
-            return value if value == ":memory:" else rebuild(value)
+        parsers = {"dsn": self.dsn, "url": self.url, "headers": self.headers, "params": self.body, "body": self.body}
+        if name in parsers:
+            return value if value == ":memory:" else parsers[name](value)
         if name == "call" or _VARIABLE.fullmatch(value):
             return value
         if name in _HARMLESS_SETTINGS:
