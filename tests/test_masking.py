@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from karat.errors import UsageError
-from karat.masking import Masker, forms_of, is_harmless, is_secret, mask_settings, mask_urls, read_variable, redact
+from karat.masking import Masker, forms_of, is_harmless, is_secret, mask_settings, read_variable, redact
 
 
 @pytest.mark.parametrize(
@@ -119,16 +119,6 @@ def test_what_is_recorded_of_a_plan_has_no_secret_whatever_its_type() -> None:
     assert kept["meta"] == {"password": "***", "api.key": "***", "has_password": True, "max": 3}
     assert kept["systems"]["a"]["chunking"] == {"tokens": 200}
     assert Masker().text("AccountName=x;AccountKey=hunter2") == "AccountName=x;AccountKey=***"
-
-
-def test_urls_in_messages_are_rebuilt_also_where_they_were_taken_for_paths() -> None:
-    assert (
-        mask_urls("s3:/key:hunter2@bucket/a.parquet (p.toml:9): no") == "s3://key:***@bucket/a.parquet (p.toml:9): no"
-    )
-    assert mask_urls("/x/https:/h/a.parquet?v=1&sig=hunter2: no") == "/x/https://h/a.parquet?v=1&sig=*** no"
-    assert mask_urls("no model 'https://me:hunter2@h/m', none") == "no model 'https://***@h/m', none"
-    for text in ("a/b.csv:3: found 1:/2", "C:/x#y.csv: no", "expected http://localhost:8000/search"):
-        assert mask_urls(text) == text
 
 
 def test_what_others_repeat_is_found_in_every_encoding() -> None:

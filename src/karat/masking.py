@@ -18,8 +18,8 @@ from urllib.parse import quote, quote_plus, unquote_plus
 from karat.errors import UsageError
 
 __all__ = [
-    "MASK", "PLACES", "Masker", "forms_of", "is_harmless", "is_secret", "mask_settings", "mask_url", "mask_urls",
-    "quote_places", "read_variable", "redact",
+    "MASK", "PLACES", "Masker", "forms_of", "is_harmless", "is_secret", "mask_settings", "mask_url", "quote_places",
+    "read_variable", "redact",
 ]  # fmt: skip
 
 MASK = "***"
@@ -71,8 +71,6 @@ _SECRET_FOLLOWS = re.compile(
     rf"(?:{_WORD})[\"']*\s*[=:]\s*|\b(?:bearer\s+(?=\S{{6}})|basic\s+(?=\S*[\d=+/]))", re.IGNORECASE
 )
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
-_URL_AS_PATH = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]+):/+([^\s'\"]+)")
-"""A URL, also where it was taken for a path, which has one slash for two."""
 _VARIABLE = re.compile(r"env:([A-Za-z_]\w*)")
 _HEADER_OF_VARIABLE = re.compile(r"([A-Za-z0-9-]+)\s*=\s*(?:[A-Za-z-]+\s+)?env:[A-Za-z_]\w*")
 _PLACE = re.compile(rf"\{{(?:{'|'.join(PLACES)})\}}")
@@ -288,11 +286,6 @@ class Masker:
 def mask_url(url: str) -> str:
     """Return a URL without what may be secret in it."""
     return Masker().url(url)
-
-
-def mask_urls(text: str) -> str:
-    """Return a message with the URLs in it rebuilt, such as ``s3://key:***@bucket/run.parquet`` given as a path."""
-    return _URL_AS_PATH.sub(lambda match: mask_url(f"{match[1]}://{match[2]}"), text)
 
 
 def mask_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

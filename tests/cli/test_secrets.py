@@ -240,12 +240,20 @@ def test_no_path_of_this_machine_is_archived(karat: Karat, tmp_path: Path) -> No
         assert name not in found, found[found.find(name) - 200 : found.find(name) + 100]
 
 
-@pytest.mark.parametrize("path", ["s3://key:hush-up@host/run.parquet", "https://h/run.parquet?sig=hush-up"])
+@pytest.mark.parametrize(
+    "path",
+    ["s3://key:hush-up@host/run.parquet", "https://h/run.parquet?v=1&sig=hush-up", "https://hush-up@h/run.parquet:key"],
+)
 def test_an_address_given_as_a_file_is_shown_without_its_secret(karat: Karat, path: str) -> None:
     put_small(Path("p"), PLAN.replace('"new.trec"', f'"{path}"'))
     for command in (["evaluate", "gold.qrels", path], ["run", "p/plan.toml"], ["neighbours", path], ["audit", path]):
         done = karat(*command)
         assert done.code in (2, 3) and "hush-up" not in done.out + done.err
+
+
+def test_an_address_without_a_secret_is_shown_as_it_is(karat: Karat) -> None:
+    done = karat("evaluate", "gold.qrels", "run.trec", "-m", "file:///data/run.parquet; x")
+    assert done.code == 2 and "'file:///data/run.parquet;'" in done.err
 
 
 def test_there_are_enough_spellings() -> None:

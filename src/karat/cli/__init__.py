@@ -3,6 +3,7 @@
 import errno
 import gc
 import os
+import re
 import sys
 from typing import Any, NoReturn
 
@@ -46,7 +47,7 @@ from karat.cli import (
 from karat.cli.environment import prepare_process
 from karat.errors import DataError, KaratError, shorten
 from karat.markup import visible
-from karat.masking import mask_urls
+from karat.masking import mask_url
 
 __all__ = ["app", "main", "run"]
 
@@ -74,6 +75,8 @@ _PARSER_ERROR: Any = next(base for base in typer.BadParameter.__mro__ if base.__
 
 _INTERRUPTED = 130
 """What the parser makes of KeyboardInterrupt, whichever signal raised it."""
+_URL = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]+):/{1,2}([^\s'\"]*[^\s'\".,;:])")
+"""An address, also where it was taken for a path, which has one slash for two."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DATA = DataError.exit_code
 _LONGEST_MESSAGE = 1_000
@@ -115,7 +118,7 @@ def main() -> None:
         with signals.Working():
             ended = app(arguments, prog_name="karat", standalone_mode=False)
     except KaratError as error:
-        lines = [visible(mask_urls(line), one_line=True) for line in error.lines()]
+        lines = [visible(_mask_urls(line), one_line=True) for line in error.lines()]
         _fail("\n  ".join([f"error: {lines[0]}", *lines[1:]]), error.exit_code, debug)
     except _PARSER_ERROR as error:
         message = visible(shorten(error.format_message(), _LONGEST_MESSAGE), one_line=True)
@@ -134,7 +137,7 @@ def main() -> None:
             _fail("error: the current folder does not exist any more. Change to another folder.", _DATA, debug)
         where = error.filename or ("standard output" if error.errno in _FULL else "")
         what = f"error: {error.strerror or error}" + (f": {where}" if where else "")
-        _fail(visible(shorten(mask_urls(what), _LONGEST_MESSAGE), one_line=True), _DATA, debug)
+        _fail(visible(shorten(_mask_urls(what), _LONGEST_MESSAGE), one_line=True), _DATA, debug)
     except MemoryError:
         _fail("error: out of memory", 1, debug)
     except BaseException as error:  # Polars' PanicException is not an Exception
@@ -175,6 +178,11 @@ def run() -> NoReturn:
     except KeyboardInterrupt:
         code = code or signals.exit_code()
     os._exit(code if isinstance(code, int) else 1)
+
+
+def _mask_urls(message: str) -> str:
+    """Return a message without the secrets of addresses in it, such as ``s3://key:secret@bucket`` given as a path."""
+    return _URL.sub(lambda match: mask_url(f"{match[1]}://{match[2]}"), message)
 
 
 def _current_folder_is_gone() -> bool:
