@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from karat.archive.surroundings import commit_of
+from karat.temporary import new_folder_name
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -180,3 +182,16 @@ def test_no_work_tree_no_commit(tmp_path: Path, tree: Path) -> None:
     assert commit_of(tmp_path) is None
     assert commit_of(tree / ".git") is None
     assert commit_of(tmp_path / "nowhere") is None
+
+
+def test_the_folder_for_git_has_an_owner(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the next run removes the one of a run that was killed, and no other."""
+    home = tmp_path / "temporary"
+    home.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(home))
+    dead = home / new_folder_name("git").replace(f"-{os.getpid()}-", "-999999999-")
+    living = home / new_folder_name("git")
+    dead.mkdir()
+    living.mkdir()
+    assert commit_of(tree)
+    assert list(home.iterdir()) == [living]

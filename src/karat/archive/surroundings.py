@@ -10,10 +10,10 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from karat._version import __version__
+from karat.temporary import TemporaryFolder
 
 __all__ = ["commit_of", "machine", "packages"]
 
@@ -119,7 +119,7 @@ def _is_dirty(commit: str, own: Path, tree: Path, common: Path) -> bool | None:
     if listed is None:
         return None
     settings = [entry.partition("\n")[::2] for entry in listed.split("\0") if entry]
-    with TemporaryDirectory(prefix="karat-git-") as temporary:
+    with TemporaryFolder("git") as temporary:
         made = Path(temporary)
         (made / "refs").mkdir()
         (made / "objects").mkdir()
