@@ -134,3 +134,12 @@ def test_flipped_bytes_are_errors_of_the_data(tmp_path: Path) -> None:
             read(path, "run")
         except DataError as error:
             assert str(path) in str(error)
+
+
+@pytest.mark.parametrize(("kind", "bits"), [(4, 16), (5, 32), (6, 64)])
+def test_the_least_whole_number_of_a_type_is_one(kind: int, bits: int) -> None:
+    """A checksum may be any 32 bits."""
+    least, rest = b"", (1 << bits) - 1  # the zigzag encoding of the least number
+    while rest > 127:
+        least, rest = least + bytes([rest & 127 | 128]), rest >> 7
+    assert _Thrift(bytes([16 | kind]) + least + bytes([rest, 0])).struct() == {1: -1 << bits - 1}

@@ -212,7 +212,7 @@ class _Thrift:
                 self._skip(1)
             case 4 | 5 | 6:
                 number = self._zigzag()
-                if number.bit_length() >= _BITS[kind]:
+                if not -1 << _BITS[kind] - 1 <= number < 1 << _BITS[kind] - 1:
                     raise _Damaged(f"found the number {number} where {_BITS[kind]} bits are enough")
                 return number
             case 7:
