@@ -222,7 +222,7 @@ class TestGate:
         ("content", "message"),
         [
             ("{", "not JSON"),
-            ("[]", "the file has no schema"),
+            ("[]", "not a report of karat"),
             ('{"schema": "karat.report/2", "systems": {"a": {}}}', r"the schema is 'karat\.report/2'"),
             ('{"schema": "karat.report/1", "systems": {}}', "karat.report/1"),
         ],
