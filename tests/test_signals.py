@@ -64,7 +64,8 @@ def test_a_signal_at_an_import_is_one_line(folder: Path, count: int, number: sig
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_within_the_renames_waits_for_all(folder: Path, number: signal.Signals) -> None:
-    done = ended(folder, IN_A_RENAME, int(number))
+    heeded = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # also where the tests run under nohup
+    done = ended(folder, heeded + IN_A_RENAME, int(number))
     assert (done.returncode, done.stderr) == (128 + number, "interrupted\n")
     assert sorted(path.name for path in folder.iterdir()) == ["a.json", "b.csv", "gold.qrels", "run.trec"]
 
