@@ -7,7 +7,7 @@ from pathlib import Path
 
 __all__ = ["available_memory", "in_units", "most_unpacked"]
 
-_ALWAYS_UNPACKED = 256 << 20
+_ALWAYS_UNPACKED = 256_000_000
 """Bytes that any file may become."""
 _HIGHEST_RATIO = 100
 """Runs and tables compress 3 to 50 times; a file made to exhaust memory, 1,000 times."""

@@ -16,7 +16,7 @@ from karat.formats.unpacking import gunzip
 from karat.formats.vectors import read_vectors
 from karat.memory import most_unpacked
 
-MB = 1 << 20
+MB = 1_000_000
 
 
 @pytest.fixture
