@@ -403,7 +403,7 @@ class TestMarkdown:
         titles = re.findall(r"^### (.+)$", text, re.MULTILINE)
         assert titles[:3] == ["The log", "Measures", "Compared with popularity"]
         by_tier = [title.split()[0] for title in titles if "by tier" in title]
-        assert by_tier == ["ndcg@5", "recall(rel=4)@5", "ndcg@10", "recall(rel=4)@10"]
+        assert by_tier == ["ndcg@5", "recall(rel=4)@&#8203;5", "ndcg@10", "recall(rel=4)@&#8203;10"]
         assert titles[-1].startswith(f"Which share of the first {whole.exposures['popularity'].k} recommendations")
         for table in (
             windows_table(whole.interactions),
@@ -425,7 +425,7 @@ class TestMarkdown:
             comparisons=tuple(one for one in whole.comparisons if one.measure == "recall(rel=4)@5"),
             changes=tuple(one for one in whole.changes if one.measure == "recall(rel=4)@5"),
         )
-        assert "on recall(rel=4)@5" in to_markdown(later)
+        assert "on recall(rel=4)@&#8203;5" in to_markdown(later)
 
     def test_without_baseline_and_exposure(self) -> None:
         alone = recommended("popularity", baseline=None, titles=False, dates=False)
