@@ -204,3 +204,7 @@ def test_a_metric_of_ones_own() -> None:
 def test_an_option_without_effect_is_refused(spelling: str) -> None:
     with pytest.raises(karat.UsageError, match="no effect"):
         resolve(spelling)
+
+
+def test_a_name_copied_from_markdown_is_read() -> None:
+    assert Measure.parse("precision(rel=4)@\u200b5") == Measure.parse("precision(rel=4)@5")

@@ -328,7 +328,8 @@ _SPELLING = re.compile(r"(?P<name>[^\s()@,=]+)(?:\((?P<options>[^()]*)\))?(?:@(?
 
 def split_spelling(text: str) -> tuple[str, dict[str, str], int | None]:
     """``name(key=value, …)@k`` taken apart, unchecked but for its form."""
-    match = _SPELLING.fullmatch(text.strip()) if isinstance(text, str) else None
+    # Markdown reports have a zero-width space behind @, which comes along when a name is copied.
+    match = _SPELLING.fullmatch(text.strip().replace("\u200b", "")) if isinstance(text, str) else None
     if match is None:
         found = f"cannot read the measure {shorten(text, quoted=True)}"
         raise UsageError(found, expected="a spelling like ndcg(gain=exp)@10")

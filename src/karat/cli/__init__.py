@@ -47,7 +47,6 @@ from karat.cli import (
 from karat.cli.environment import prepare_process
 from karat.errors import DataError, KaratError, shorten
 from karat.markup import visible
-from karat.masking import mask_url
 
 __all__ = ["app", "main", "run"]
 
@@ -182,6 +181,8 @@ def run() -> NoReturn:
 
 def _mask_urls(message: str) -> str:
     """Return a message without the secrets of addresses in it, such as ``s3://key:secret@bucket`` given as a path."""
+    from karat.masking import mask_url  # only a failed command needs it
+
     return _URL.sub(lambda match: mask_url(f"{match[1]}://{match[2]}"), message)
 
 

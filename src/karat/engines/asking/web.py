@@ -22,7 +22,7 @@ __all__ = ["Address", "Web", "read_address"]
 
 _PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 _OK, _PASSING = 200, (429, 502, 503, 504)
-_MOST_BYTES = 1 << 26
+_MOST_BYTES = 64_000_000
 """Of an answer with its headers."""
 _GZIP = b"\x1f\x8b"
 
