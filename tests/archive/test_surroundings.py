@@ -1,5 +1,6 @@
 """The commit of a folder: read without running what the repository's own files name."""
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from karat.archive.surroundings import commit_of
+from karat.archive.surroundings import commit_of, packages
 from karat.temporary import new_folder_name
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -195,3 +196,8 @@ def test_the_folder_for_git_has_an_owner(tree: Path, tmp_path: Path, monkeypatch
     living.mkdir()
     assert commit_of(tree)
     assert list(home.iterdir()) == [living]
+
+
+def test_packages_that_only_show_results_are_left_out() -> None:
+    importlib.import_module("rich")
+    assert not {"rich", "typer", "jinja2", "matplotlib"} & packages().keys()

@@ -20,6 +20,8 @@ __all__ = ["commit_of", "machine", "packages"]
 _ALWAYS = ("numpy", "polars", "faiss-cpu")
 _BESIDE = ("torch", "transformers", "scipy", "pyarrow", "scikit-learn")
 """Not asked for by karat itself, but by libraries that it uses."""
+_FOR_OUTPUT = frozenset(("rich", "typer", "jinja2", "matplotlib"))
+"""They change no value, and whether they are loaded depends on what is shown."""
 _IMPORTED_AS = {"faiss-cpu": "faiss", "scikit-learn": "sklearn"}
 _SECONDS_FOR_GIT = 2.0
 _NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", "protocol.allow=never")
@@ -44,7 +46,7 @@ _OF_A_REPOSITORY = frozenset(
 def packages() -> dict[str, str]:
     """Versions of karat, of what it always needs, and of the optional libraries that were loaded."""
     found = {"karat": __version__}
-    wanted = [name for name in dict.fromkeys((*_optional(), *_BESIDE)) if _is_loaded(name)]
+    wanted = [name for name in dict.fromkeys((*_optional(), *_BESIDE)) if _is_loaded(name) and name not in _FOR_OUTPUT]
     for name in dict.fromkeys((*_ALWAYS, *wanted)):
         with suppress(PackageNotFoundError):
             found[name] = _version(name)
