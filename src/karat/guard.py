@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from karat.errors import DataError, KaratError
+from karat.panics import NATIVE_STDERR
 
 __all__ = ["guard_reading", "parse_toml"]
 
@@ -35,7 +36,8 @@ def guard_reading(
     """
     place = where if line is None else f"{where}:{line}"
     try:
-        yield
+        with NATIVE_STDERR.held():
+            yield
     except (KaratError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except FileNotFoundError as error:
@@ -72,7 +74,12 @@ def parse_toml(text: str, where: str, *, fault: type[KaratError] = DataError) ->
 
 
 def _reason(error: BaseException) -> str:
-    """Return the first line of an error's message, cut where it is long; its type where it has none."""
+    """Return the first line of an error's message, cut where it is long; its type where it has none.
+
+    What Polars says of a panic is about its own code.
+    """
+    if type(error).__name__ == "PanicException":
+        return "its data is damaged"
     text = (getattr(error, "strerror", None) or str(error)).strip().partition("\n")[0].strip()
     if len(text) > _LONGEST_REASON:
         text = f"{text[:_LONGEST_REASON]}…"

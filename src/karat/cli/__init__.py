@@ -47,6 +47,7 @@ from karat.cli import (
 from karat.cli.environment import prepare_process
 from karat.errors import DataError, KaratError, shorten
 from karat.markup import visible
+from karat.panics import NATIVE_STDERR
 
 __all__ = ["app", "main", "run"]
 
@@ -159,6 +160,7 @@ def run() -> NoReturn:
     """
     try:
         prepare_process()
+        NATIVE_STDERR.enabled = "--debug" not in sys.argv[1:]
         main()
         code: Any = 0
     except SystemExit as exit_:

@@ -25,7 +25,8 @@ def prepare_process() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors=_ESCAPE)
     if isinstance(sys.stderr, io.TextIOWrapper):
-        raw = _ErrorStream(sys.stderr.fileno(), "w", closefd=False)
+        # A descriptor of its own: what libraries print to 2 is held back while they read a file.
+        raw = _ErrorStream(os.dup(sys.stderr.fileno()), "w", closefd=False)
         encoding = sys.stderr.encoding
         sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), encoding=encoding, errors=_ESCAPE, line_buffering=True)
     _drop_unusable_threads()
