@@ -206,10 +206,18 @@ def test_a_manifest_without_a_digest_has_keys_of_its_time_only(run: Run) -> None
 
 
 def test_a_hash_is_computed_once_for_each_state_of_a_file(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("karat.archive.files._SETTLED", -1)
     run.scores()
     monkeypatch.setattr("karat.archive.files.file_digest", None)
     run.scores()
     os.utime(run.path / "scores.parquet", ns=(1, 1))
+    with pytest.raises(TypeError):
+        run.scores()
+
+
+def test_a_file_that_changed_just_now_is_hashed_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.scores()
+    monkeypatch.setattr("karat.archive.files.file_digest", None)  # another change may have the same time
     with pytest.raises(TypeError):
         run.scores()
 

@@ -9,11 +9,12 @@ from functools import lru_cache
 from hashlib import file_digest, sha256
 from io import BufferedReader
 from pathlib import Path
+from time import time_ns
 from typing import Any
 
 from karat.errors import DamagedRun
 
-__all__ = ["check_file", "is_plain_name", "open_regular", "read_file", "read_small", "reason_of"]
+__all__ = ["check_file", "is_plain_name", "is_settled", "open_regular", "read_file", "read_small", "reason_of"]
 
 _FLAGS = (
     os.O_RDONLY
@@ -26,11 +27,18 @@ _FLAGS = (
 _MOST_BYTES = 1 << 30
 """Of a file that is read as a whole; tables are read by part."""
 _MOST_KNOWN = 100_000
+_SETTLED = 2_000_000_000
+"""Nanoseconds between the times that the coarsest file systems distinguish."""
 _known: dict[str, tuple[tuple[int, ...], str]] = {}
 """By path, the state and the SHA-256 of files whose content was checked in this process."""
 
 
 @lru_cache(maxsize=1024)
+def is_settled(changed: int) -> bool:
+    """Return whether a change after this time, in nanoseconds, is sure to have another time on any file system."""
+    return abs(time_ns() - changed) > _SETTLED
+
+
 def is_plain_name(name: str) -> bool:
     """Whether a file of this name is in the folder itself: no path, no hidden file."""
     return bool(name) and not name.startswith(".") and "\0" not in name and Path(name).name == name
@@ -98,6 +106,8 @@ def check_file(path: Path, about: Mapping[str, Any]) -> None:
             return
         if file_digest(file, "sha256").hexdigest() != about["sha256"]:
             raise DamagedRun(path, "its content has changed")
+    if not is_settled(found.st_ctime_ns):
+        return
     if len(_known) >= _MOST_KNOWN:
         _known.clear()
     _known[str(path)] = (state, about["sha256"])

@@ -5,16 +5,14 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from time import time_ns
 
+from karat.archive.files import is_settled
 from karat.archive.naming import order_of
 from karat.archive.run import Run
 from karat.errors import DamagedRun, DataError, KaratError
 
 __all__ = ["Damaged", "Listing"]
 
-_SETTLED = 2_000_000_000
-"""Nanoseconds after which another change of a folder is sure to give it another time, on any file system."""
 _RUN_NAME = re.compile(r"\d{8}T\d{6}Z-.+-[0-9a-f]{8}(-\d{1,9})?")
 
 
@@ -64,7 +62,7 @@ class Listing:
                 raise DataError(f"cannot read the archive: {error.strerror}", where=str(self._folder.parent)) from error
             state = (now.st_dev, now.st_ino, now.st_mtime_ns)
             if state != self._state:
-                settled = abs(time_ns() - now.st_mtime_ns) > _SETTLED
+                settled = is_settled(now.st_mtime_ns)
                 found = self._list()
                 if _identities(found) != _identities(self._found):
                     self.version += 1
