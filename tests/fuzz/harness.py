@@ -446,7 +446,7 @@ class Worker:
             first = max(int(self.shared[_NUMBER]), first)
             kind, place, message = broken
             self._stop_and_start()
-            case = self._ask((surface, seed, first, 1, 0.0, True))
+            case = self._make_again(surface, seed, first)
             outcome.cases += 1
             outcome.note(Finding(surface, seed, first, kind, place, message, case))
             first += 1
@@ -514,9 +514,15 @@ class Worker:
         shutil.rmtree(self.folder, ignore_errors=True)
         self._start()
 
-    def _ask(self, task: tuple[Any, ...]) -> Any:
-        self.connection.send(task)
-        return self.connection.recv()
+    def _make_again(self, surface: str, seed: int, number: int) -> Case:
+        """Return the case that ended the process; an empty one where making it is what ends the process."""
+        try:
+            self.connection.send((surface, seed, number, 1, 0.0, True))
+            found: Case = self.connection.recv()
+        except (EOFError, ConnectionError):
+            self._stop_and_start()
+            return Case({}, {})
+        return found
 
 
 def run(surface: str, seed: int, first: int, count: int, modules: Sequence[str] = MODULES) -> Outcome:
