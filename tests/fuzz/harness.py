@@ -415,7 +415,8 @@ class Worker:
         self.home = Path(tempfile.mkdtemp(prefix="karat-fuzz-", dir=shm if os.access(shm, os.W_OK) else None))
         self.folder = self.home / "case"
         self._start()
-        self.limits: dict[str, float] = self._ask((None, 0, 0, 0, 0.0, False))
+        self.connection.send((None, 0, 0, 0, 0.0, False))
+        self.limits: dict[str, float] = self.connection.recv()
 
     def __enter__(self) -> Worker:
         return self
