@@ -179,9 +179,9 @@ def _is_a(value: Any, kind: Any) -> bool:
     if kind is bool:
         return isinstance(value, bool | np.bool_)
     if kind is int:
-        return not isinstance(value, bool) and isinstance(value, Integral) and -_LARGEST < int(value) < _LARGEST
+        return not isinstance(value, bool) and isinstance(value, Integral) and -_LARGEST <= int(value) < _LARGEST
     if kind is float:
-        return isinstance(value, Real) and not (isinstance(value, Integral) and not -_LARGEST < int(value) < _LARGEST)
+        return isinstance(value, Real) and not (isinstance(value, Integral) and not -_LARGEST <= int(value) < _LARGEST)
     if getattr(kind, "_is_protocol", False):  # which cannot be asked
         return all(hasattr(value, name) for name in vars(kind) if name == "__call__" or not name.startswith("_"))
     return not isinstance(kind, type) or isinstance(value, kind)

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -23,7 +24,8 @@ from tests.fuzz import mutators
 from tests.fuzz.harness import Case, Surface, register
 from tests.fuzz.readers import npz
 
-setattr(reading, "plan_model", cache(plan_model))  # noqa: B010 - the model of all plans, which takes longer to make than a case
+_MODEL = cache(plan_model)
+"""The model of all plans, which takes longer to make than a case."""
 
 _PLAN = "plan.toml"
 _LARGEST = 500
@@ -224,14 +226,19 @@ def _reads(text: str) -> bool:
         return False
 
 
+def _read() -> reading.Checked:
+    with patch.object(reading, "plan_model", _MODEL):
+        return read_plan(_PLAN)
+
+
 def _check(case: Case) -> object:
-    checked = read_plan(_PLAN)
+    checked = _read()
     check_outputs(checked, Path("out"))
     return checked
 
 
 def _run(case: Case) -> object:
-    checked = read_plan(_PLAN)
+    checked = _read()
     check_outputs(checked, Path("out"))
     content = Path(_PLAN).read_text(encoding="utf-8-sig", errors="replace")
     if _NOT_RUN.search(content) or any(number > _LARGEST for number in _numbers(tomllib.loads(content))):
