@@ -13,6 +13,7 @@ from karat.errors import UsageError
 
 if TYPE_CHECKING:
     from karat.archive import Archive, Run
+    from karat.archive.listing import Damaged
 
 __all__ = ["add_to"]
 
@@ -57,9 +58,7 @@ def prune_command(
     broken = kept.prunable_damaged() if damaged else []
     left = kept.leftovers()
     if not as_json:
-        for one in broken:
-            print_line(f"{one.name}  damaged: {one.reason}")
-        _tell(kept, chosen, len(left), asked=keep is not None or age is not None or damaged)
+        _print_choice(kept, chosen, broken, len(left), asked=keep is not None or age is not None or damaged)
     gone = [*(run.name for run in chosen), *(one.name for one in broken)]
     if not dry_run:
         if gone and not yes and not _agreed(len(gone)):
@@ -80,31 +79,38 @@ def _age(text: str) -> timedelta:
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
-def _tell(archive: "Archive", chosen: "list[Run]", left: int, *, asked: bool) -> None:
-    """What goes, and what stays."""
+def _print_choice(
+    archive: "Archive", chosen: "list[Run]", broken: "list[Damaged]", left: int, *, asked: bool
+) -> None:  # fmt: skip
+    """Print how many runs would be removed, then which."""
     from karat.cli.show_tables import size_shown
     from karat.wording import count
 
     total = len(archive.runs())
-    for run in chosen[:_SHOWN]:
-        print_line(f"{run.name}  {size_shown(run.bytes)}")
-    if len(chosen) > _SHOWN:
-        print(f"… {len(chosen) - _SHOWN:,} more")
     size = size_shown(sum(run.bytes for run in chosen))
     if chosen:
         print(f"{count(len(chosen), 'run', 'runs')} of {total:,} would go: {size}")
-    elif asked:
+    if broken:
+        print(f"{count(len(broken), 'damaged run', 'damaged runs')} would go")
+    elif asked and not chosen:
         print(f"None of {count(total, 'run', 'runs')} would go")
-    else:
+    elif not asked:
         print(f"{count(total, 'run stays', 'runs stay')}: --keep N or --older-than 30d says which may go")
     if left:
         print(f"{count(left, 'folder', 'folders')} that killed writers left behind")
+    for run in chosen[:_SHOWN]:
+        print_line(f"  {run.name}  {size_shown(run.bytes)}")
+    if len(chosen) > _SHOWN:
+        print(f"  … {len(chosen) - _SHOWN:,} more")
+    for one in broken:
+        print_line(f"  {one.name}  damaged: {one.reason}")
 
 
 def _agreed(n: int) -> bool:
     """Ask a person; where there is none, the answer is no."""
     if not sys.stdin.isatty():
-        raise UsageError("nobody is there to be asked", expected="--yes, or --dry-run")
+        found = "cannot ask for confirmation: standard input is not a terminal"
+        raise UsageError(found, expected="--yes, or --dry-run")
     answer = input(f"Remove {'it' if n == 1 else f'these {n:,} runs'}? [y/N] ")
     return answer.strip().lower() in ("y", "yes")
 
