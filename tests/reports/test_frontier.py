@@ -17,6 +17,7 @@ from PIL import Image
 from karat.lab.comparison import PairedTimes
 from karat.lab.outcome import Sweep
 from karat.lab.points import Point
+from karat.reports.charts.labels import Box, place_labels
 from karat.reports.frontier import (
     SCHEMA,
     choice_lines,
@@ -28,7 +29,6 @@ from karat.reports.frontier import (
     sweeps_to_markdown,
 )
 from karat.reports.frontier_picture import sweeps_to_figure, sweeps_to_png
-from karat.reports.labelling import Box, place_labels
 
 
 def measured(build: dict[str, Any], search: dict[str, Any], recall: float, p95: float, **more: Any) -> Point:

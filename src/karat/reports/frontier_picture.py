@@ -5,9 +5,9 @@ from io import BytesIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from karat.reports.charts.labels import Box, place_labels
 from karat.reports.drawing import COLOURS, MARKERS, fitted, own_style
 from karat.reports.frontier_lines import MOST_LABELS, Line, caption_of, label_of, lines_of
-from karat.reports.labelling import Box, place_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

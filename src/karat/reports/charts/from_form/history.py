@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Protocol
 
+from karat.reports.charts.axes import upright_of
 from karat.reports.charts.model import Line, LineChart, Mark, Spacing
-from karat.reports.charts.scales import upright_of
 from karat.wording import bounds_shown, decimals_of, figure_shown
 
 __all__ = ["HistoryPoint", "HistorySeries", "history_chart"]

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from karat.reports.charts.axes import across_of
 from karat.reports.charts.model import Bars, Histogram
 from karat.reports.charts.pictures.lettering import lettered
 from karat.reports.charts.pictures.paper import DARK, PAPER_WIDTH, Paper, colour_of, dress, name_axis
-from karat.reports.charts.scales import across_of
 from karat.reports.drawing import POINTS, SMALL, TEXT, plain
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from karat.reports.charts.axes import across_of
 from karat.reports.charts.model import Dot, DotPlot, Row
 from karat.reports.charts.pictures.lettering import font_width, lettered
 from karat.reports.charts.pictures.paper import DARK, PAPER_WIDTH, SOFT, Paper, colour_of, dress, marker_of, name_axis
-from karat.reports.charts.scales import across_of
 from karat.reports.drawing import POINTS, SMALL, TEXT
 
 if TYPE_CHECKING:

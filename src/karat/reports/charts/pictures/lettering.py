@@ -4,7 +4,7 @@ from functools import lru_cache
 from math import ceil
 from typing import TYPE_CHECKING
 
-from karat.reports.charts.texts import UNSHOWN, clean
+from karat.reports.charts.labels import UNSHOWN, clean
 from karat.reports.drawing import POINTS
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from math import ceil, inf
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from karat.reports.charts.axes import Scale
+from karat.reports.charts.labels import clean
 from karat.reports.charts.model import Chart, place_of
 from karat.reports.charts.pictures.lettering import font_width, lettered
-from karat.reports.charts.scales import Scale
-from karat.reports.charts.texts import clean
 from karat.reports.drawing import COLOURS, HANDLE, MARGIN, POINTS, SMALL, TEXT, TITLE, plain, style_of
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 from math import nan
 from typing import TYPE_CHECKING, Any
 
-from karat.reports.charts.arranging import rows_for
+from karat.reports.charts.axes import across_of, upright_of
+from karat.reports.charts.labels import place_labels, rows_for
 from karat.reports.charts.model import Line, LineChart, Number, Scatter
 from karat.reports.charts.pictures.lettering import font_width, lettered
 from karat.reports.charts.pictures.paper import (
@@ -16,9 +17,7 @@ from karat.reports.charts.pictures.paper import (
     marker_of,
     name_axis,
 )
-from karat.reports.charts.scales import across_of, upright_of
 from karat.reports.drawing import POINTS, SMALL, TEXT
-from karat.reports.labelling import place_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

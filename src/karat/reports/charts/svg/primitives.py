@@ -1,12 +1,14 @@
-"""The strokes that all charts in SVG are made of. Colours come by class alone, so that the page's theme decides."""
+"""SVG primitives: a sheet with strokes and a legend, and a plane with two axes. Colours are CSS classes."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
+from karat.reports.charts.axes import Scale
+from karat.reports.charts.labels import clean, fit, width_of
 from karat.reports.charts.model import Chart, place_of
-from karat.reports.charts.texts import clean, fit, width_of
 
-__all__ = ["SMALL", "TEXT", "Sheet", "number"]
+__all__ = ["SMALL", "TEXT", "Plot", "Sheet", "height_for", "number"]
 
 TEXT, SMALL = 12.0, 11.0
 _SERIES = 8
@@ -24,6 +26,8 @@ _MARKERS = (
 )
 _LEGEND_LINE, _SWATCH, _BETWEEN = 18.0, 30.0, 16.0
 _LONGEST_TITLE = 300
+_UPRIGHT_TICK, _MOST_UPRIGHT, _MOST_ACROSS = 27.0, 8, 12
+_RIGHT = 14.0
 
 
 def number(value: float) -> str:
@@ -110,3 +114,66 @@ class Sheet:
 
 def _escaped(text: str, longest: int = _LONGEST_TITLE) -> str:
     return escape(clean(text, longest), quote=False)
+
+
+def height_for(width: float) -> float:
+    """Of the plane, as high as is pleasant."""
+    return max(150.0, min(260.0, 0.42 * width))
+
+
+def _most(high: float) -> int:
+    return min(_MOST_UPRIGHT, int(high / _UPRIGHT_TICK))
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Where figures stand on the sheet."""
+
+    sheet: Sheet
+    across: Scale
+    upright: Scale
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+    @classmethod
+    def laid_out(cls, sheet: Sheet, across: Scale, upright: Scale, top: float, high: float) -> "Plot":
+        """With room to the left for the figures of the upright axis."""
+        names = [name for _, name in upright.ticks(_most(high))]
+        left = max((width_of(name, SMALL) for name in names), default=0.0) + 8
+        return cls(sheet, across, upright, left, sheet.width - _RIGHT, top, top + high)
+
+    def x(self, value: float) -> float:
+        return self.left + self.across.part(value) * (self.right - self.left)
+
+    def y(self, value: float) -> float:
+        return self.bottom - self.upright.part(value) * (self.bottom - self.top)
+
+    def draw_ground(self, x_label: str, y_label: str, *, above: float = 0.0) -> None:
+        """``above``: how much stands between the plane and what its upright axis is about."""
+        sheet = self.sheet
+        for value, name in self.upright.ticks(_most(self.bottom - self.top)):
+            sheet.across(self.left, self.right, self.y(value), "grid")
+            sheet.text(self.left - 6, self.y(value) + 4, name, "tick", "end")
+        sheet.text(0.0, self.top - 9 - above, fit(y_label, self.right, SMALL), "note")
+        self.draw_across(x_label)
+
+    def draw_across(self, x_label: str) -> None:
+        """The axis at the bottom."""
+        sheet = self.sheet
+        for value, name in self._named():
+            sheet.upright(self.x(value), self.bottom, self.bottom + 4, "axis")
+            sheet.centred(self.x(value), self.bottom + 18, name, "tick")
+        sheet.across(self.left, self.right, self.bottom, "axis")
+        sheet.centred((self.left + self.right) / 2, self.bottom + 36, fit(x_label, sheet.width, SMALL))
+
+    def _named(self) -> list[tuple[float, str]]:
+        """As many ticks as there is room for their names; names that are too long for two are shortened."""
+        wide = self.right - self.left
+        for most in range(_MOST_ACROSS, 1, -1):
+            ticks = self.across.ticks(most)
+            room = wide / max(1, len(ticks)) - 12
+            if all(width_of(name, SMALL) <= room for _, name in ticks):
+                break
+        return [(value, fit(name, room, SMALL)) for value, name in ticks]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from karat.reports.charts.labels import clean, fit, width_of
 from karat.reports.charts.pictures.lettering import font_width, lettered
-from karat.reports.charts.texts import clean, fit, width_of
 
 ANY = st.text(st.characters(), max_size=80) | st.text(st.characters(categories=["Cc", "Cf", "Mn", "Cs"]), max_size=30)
 

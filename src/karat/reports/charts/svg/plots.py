@@ -1,0 +1,291 @@
+"""Charts in SVG: dot plots, lines with bands, histograms and scatter plots."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from karat.reports.charts.axes import Scale, across_of, upright_of
+from karat.reports.charts.labels import clean, fit, place_labels, rows_for, width_of
+from karat.reports.charts.model import Bars, DotPlot, Histogram, Line, LineChart, Point, Row, Scatter, place_of
+from karat.reports.charts.svg.primitives import SMALL, TEXT, Plot, Sheet, height_for, number
+
+__all__ = ["draw_bars", "draw_dots", "draw_lines", "draw_points"]
+
+_DOT, _ROW, _GAP = 15.0, 23.0, 10.0
+"""How high a dot's line is, the least a row is, and how far columns are apart."""
+_WIDEST_LABEL, _NARROWEST_PLOT = 0.36, 0.3
+"""As shares of the width."""
+_TICK_ROOM = 64.0
+_MOST_MARKERS = 60
+"""On one line; more would hide it."""
+_MARK_LINE, _MARK_GAP, _WIDEST_MARK = 14.0, 14.0, 0.4
+Spot = tuple[float, float]
+_STRIP, _NAME, _LONE = 62.0, 20.0, 130.0
+"""How high bars reach, what their name takes above them, and how high they reach where there is one strip."""
+_THINNEST = 4.0
+_AROUND = 6.0
+_WIDEST_NAME = 0.3
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Where columns begin and end."""
+
+    label: float
+    note: float
+    """Its right end."""
+    left: float
+    right: float
+    figures: bool
+
+
+def draw_dots(sheet: Sheet, chart: DotPlot) -> float:
+    """How high it became."""
+    columns = _columns(chart, sheet.width)
+    top = sheet.legend(chart.series, lines=False) if chart.keyed and len(chart.series) > 1 else 4.0
+    if chart.reference_label:
+        top += 16.0
+    bottom = top + sum(map(_height, chart.rows))
+    plot = Plot(sheet, across_of(chart), Scale(0.0, 1.0), columns.left, columns.right, top, bottom)
+    _draw_ground(plot, chart)
+    y = top
+    for row in chart.rows:
+        _draw_row(plot, chart, row, columns, y)
+        y += _height(row)
+    if not chart.rows:
+        sheet.text(columns.left, bottom + 4, "nothing to show", "note")
+    sheet.centred((columns.left + columns.right) / 2, bottom + 36, fit(chart.x_label, sheet.width, SMALL))
+    return bottom + 44.0
+
+
+def _height(row: Row) -> float:
+    return max(_ROW, 8.0 + _DOT * len(row.dots))
+
+
+def _columns(chart: DotPlot, width: float) -> _Columns:
+    """Figures are left out where they would leave too little for the dots."""
+    label = min(max((width_of(clean(row.label), TEXT) for row in chart.rows), default=0.0), _WIDEST_LABEL * width)
+    note = max((width_of(clean(row.note), SMALL) for row in chart.rows), default=0.0)
+    note = min(note, 0.2 * width)
+    shown = max((width_of(clean(dot.shown), SMALL) for dot in chart.dots), default=0.0)
+    left = label + (_GAP + note if note else 0.0) + 1.4 * _GAP
+    figures = shown > 0 and width - left - shown - 1.4 * _GAP >= _NARROWEST_PLOT * width
+    right = width - (shown + 1.4 * _GAP if figures else _GAP)
+    return _Columns(label, label + _GAP + note, left, right, figures)
+
+
+def _draw_ground(plot: Plot, chart: DotPlot) -> None:
+    """Draw what dots stand before: the allowed band, ticks, and the reference with its label."""
+    sheet, wide = plot.sheet, plot.right - plot.left
+    if chart.band is not None:
+        left, right = map(plot.x, chart.band)
+        high = number(plot.bottom - plot.top)
+        sheet.path(f"M{number(left)} {number(plot.top)}H{number(right)}v{high}H{number(left)}z", "allowed")
+    for value, name in plot.across.ticks(max(2, int(wide / _TICK_ROOM))):
+        sheet.upright(plot.x(value), plot.top, plot.bottom + 4, "grid")
+        sheet.text(plot.x(value), plot.bottom + 18, name, "tick", "middle")
+    sheet.across(plot.left, plot.right, plot.bottom, "axis")
+    if chart.reference is not None:
+        sheet.upright(plot.x(chart.reference), plot.top - 4, plot.bottom, "reference")
+    if chart.reference is not None and chart.reference_label:
+        shown = fit(chart.reference_label, wide, SMALL)
+        half = width_of(shown, SMALL) / 2
+        x = max(plot.left + half, min(plot.right - half, plot.x(chart.reference)))
+        sheet.text(x, plot.top - 8, shown, "note", "middle")
+
+
+def _draw_row(plot: Plot, chart: DotPlot, row: Row, columns: _Columns, y: float) -> None:
+    sheet, middle = plot.sheet, y + _height(row) / 2
+    if y > plot.top:
+        sheet.across(0.0, sheet.width, y, "grid")
+    sheet.open("row", row.label)
+    sheet.text(0.0, middle + 4, fit(row.label, columns.label, TEXT))
+    sheet.close()
+    if row.note:
+        sheet.text(columns.note, middle + 4, fit(row.note, 0.2 * sheet.width, SMALL), "note", "end")
+    y = middle - _DOT * (len(row.dots) - 1) / 2
+    for dot in row.dots:
+        kinds = (dot.tone or sheet.hue(dot.series), "muted" if dot.muted else "")
+        sheet.open(" ".join(filter(None, kinds)), dot.title)
+        if dot.low is not None and dot.high is not None:
+            sheet.across(plot.x(dot.low), plot.x(dot.high), y, "whisker")
+        if dot.value is not None:
+            sheet.marker(plot.x(dot.value), y, place_of(chart, dot.series))
+        if columns.figures:
+            sheet.text(sheet.width, y + 4, clean(dot.shown), "tick", "end")
+        sheet.close()
+        y += _DOT
+
+
+def draw_lines(sheet: Sheet, chart: LineChart) -> float:
+    """How high it became."""
+    top = sheet.legend(chart.series, lines=True) if len(chart.lines) > 1 else 2.0
+    marks = _placed_marks(chart, sheet.width)
+    rows = 1 + max((row for _, _, row in marks), default=-1)
+    high = height_for(sheet.width)
+    plot = Plot.laid_out(sheet, across_of(chart), upright_of(chart), top + 22 + _MARK_LINE * rows, high)
+    plot.draw_ground(chart.x_label, chart.y_label, above=_MARK_LINE * rows)
+    heights = [plot.top - _MARK_LINE * (rows - row - 1) - 5 for _, _, row in marks]
+    for (x, _, _), y in zip(marks, heights, strict=True):
+        sheet.upright(plot.x(x), y + 3, plot.bottom, "mark")
+    for (x, label, _), y in zip(marks, heights, strict=True):
+        half = width_of(label, SMALL) / 2
+        sheet.text(max(plot.left + half, min(plot.right - half, plot.x(x))), y, label, "note over", "middle")
+    for series, line in enumerate(chart.lines):
+        _draw_band(plot, line, sheet.hue(series))
+    for series, line in enumerate(chart.lines):
+        _draw_line(plot, line, series)
+    return plot.bottom + 44.0
+
+
+def _placed_marks(chart: LineChart, width: float) -> list[tuple[float, str, int]]:
+    """Marks with the row in which their word finds room, by a rough guess of where they stand."""
+    scale = across_of(chart)
+    labels = [fit(mark.label, _WIDEST_MARK * width, SMALL) for mark in chart.marks]
+    spans = []
+    for mark, label in zip(chart.marks, labels, strict=True):
+        middle, half = scale.part(mark.x) * 0.85 * width, width_of(label, SMALL) / 2
+        spans.append((middle - half, middle + half))
+    rows = rows_for(spans, _MARK_GAP)
+    return [(mark.x, label, row) for mark, label, row in zip(chart.marks, labels, rows, strict=True)]
+
+
+def _draw_band(plot: Plot, line: Line, hue: str) -> None:
+    """A band where neighbours have intervals; a bar where one stands alone."""
+    if not line.lows or not line.highs:
+        return
+    for run in _runs(list(zip(line.xs, line.lows, line.highs, strict=True))):
+        lows, highs = ([(plot.x(one[0]), plot.y(one[end])) for one in run] for end in (1, 2))
+        if len(run) > 1:
+            plot.sheet.path(f"{_through(highs)}L{_through(lows[::-1])[1:]}z", f"band {hue}")
+        else:
+            ((x, low),), ((_, high),) = lows, highs
+            plot.sheet.upright(x, high, low, f"whisker {hue}")
+
+
+def _draw_line(plot: Plot, line: Line, series: int) -> None:
+    sheet = plot.sheet
+    known = list(zip(line.xs, line.ys, strict=True))
+    sheet.open(sheet.hue(series))
+    for run in _runs(known):
+        spots = [(plot.x(x), plot.y(y)) for x, y in run]
+        if len(spots) > 1:
+            sheet.path(_through(spots), "line", f' fill="none"{sheet.dashes(series)}')
+    if len(line.xs) <= _MOST_MARKERS:
+        titles = line.titles or [""] * len(line.xs)
+        for (x, y), title in zip(known, titles, strict=True):
+            if y is not None and isfinite(y):
+                sheet.open("point", title)
+                sheet.marker(plot.x(x), plot.y(y), place_of(sheet.chart, series))
+                sheet.close()
+    sheet.close()
+
+
+def _runs(rows: Sequence[tuple[float | None, ...]]) -> Iterator[list[tuple[float, ...]]]:
+    """The stretches without a gap."""
+    run: list[tuple[float, ...]] = []
+    for row in rows:
+        known = [value for value in row if value is not None and isfinite(value)]
+        if len(known) == len(row):
+            run.append(tuple(known))
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _through(spots: Sequence[Spot]) -> str:
+    return "M" + "L".join([f"{x:.1f} {y:.1f}" for x, y in spots])
+
+
+def draw_bars(sheet: Sheet, chart: Histogram) -> float:
+    """How high it became."""
+    high = _STRIP if len(chart.strips) > 1 else _LONE
+    most = max((count for bars in chart.strips for count in bars.counts), default=1)
+    left = max(30.0, width_of(f"{most:,}", SMALL) + 8)
+    y = 20.0
+    sheet.text(0.0, 11.0, fit(chart.y_label, sheet.width, SMALL), "note")
+    plot = Plot(sheet, across_of(chart), Scale(0.0, 1.0), left, sheet.width - 14, y, y)
+    for series, bars in enumerate(chart.strips):
+        plot = Plot(sheet, plot.across, Scale(0.0, max(*bars.counts, 1)), left, plot.right, y + _NAME, y + _NAME + high)
+        _draw_strip(plot, bars, sheet.hue(series))
+        y = plot.bottom + 8
+    plot.draw_across(chart.x_label)
+    return plot.bottom + 44.0
+
+
+def _draw_strip(plot: Plot, bars: Bars, hue: str) -> None:
+    sheet, most = plot.sheet, max(*bars.counts, 1)
+    sheet.across(plot.left, plot.right, plot.top, "grid")
+    sheet.text(plot.left - 6, plot.top + 4, f"{most:,}", "tick", "end")
+    sheet.text(plot.left - 6, plot.bottom + 4, "0", "tick", "end")
+    note = fit(bars.note, 0.45 * sheet.width, SMALL)
+    room = plot.right - plot.left - width_of(note, SMALL) - 12
+    sheet.text(plot.left, plot.top - 5, fit(bars.name, room, TEXT))
+    sheet.text(plot.right, plot.top - 5, note, "note", "end")
+    sheet.open(f"bars {hue}", clean(f"{bars.name} {bars.note}"))
+    for left, right, count in zip(bars.edges, bars.edges[1:], bars.counts, strict=False):
+        if count:
+            _draw_bar(plot, left, right, count)
+    sheet.close()
+    sheet.across(plot.left, plot.right, plot.bottom, "axis")
+
+
+def _draw_bar(plot: Plot, left: float, right: float, count: int) -> None:
+    """A hair apart from the next, and never too thin to be seen."""
+    first, last = plot.x(left), plot.x(right)
+    wide = max(last - first - 1.0, _THINNEST)
+    middle = (first + last) / 2
+    top, base = number(plot.y(count)), number(plot.bottom)
+    plot.sheet.path(f"M{number(middle - wide / 2)} {base}V{top}h{number(wide)}V{base}z", "bar")
+
+
+def draw_points(sheet: Sheet, chart: Scatter) -> float:
+    """How high it became."""
+    top = sheet.legend(chart.series, lines=False) if len(chart.points) > 1 else 2.0
+    plot = Plot.laid_out(sheet, across_of(chart), upright_of(chart), top + 22.0, height_for(sheet.width) + 40)
+    plot.draw_ground(chart.x_label, chart.y_label)
+    if len(chart.frontier) > 1:
+        spots = "L".join(f"{number(plot.x(one.x))} {number(plot.y(one.y))}" for one in chart.frontier)
+        sheet.path(f"M{spots}", "frontier", ' fill="none"')
+    _draw_names(plot, chart)
+    for series, point in enumerate(chart.points):
+        _draw_point(plot, point, series)
+    return plot.bottom + 44.0
+
+
+def _draw_point(plot: Plot, point: Point, series: int) -> None:
+    """Hollow where another point is better."""
+    sheet, x, y = plot.sheet, plot.x(point.x), plot.y(point.y)
+    sheet.open(f"{sheet.hue(series)}{'' if point.on_frontier else ' muted'}", point.title)
+    if point.x_ends:
+        sheet.across(plot.x(point.x_ends[0]), plot.x(point.x_ends[1]), y, "whisker")
+    if point.y_ends:
+        sheet.upright(x, plot.y(point.y_ends[1]), plot.y(point.y_ends[0]), "whisker")
+    sheet.marker(x, y, place_of(sheet.chart, series))
+    sheet.close()
+
+
+def _draw_names(plot: Plot, chart: Scatter) -> None:
+    """Those on the frontier choose their place first; where there is no room, the name is left to who points at it."""
+    order = sorted(range(len(chart.points)), key=lambda one: not chart.points[one].on_frontier)
+    names = [fit(chart.points[one].name, _WIDEST_NAME * plot.sheet.width, TEXT) for one in order]
+    spots = [(plot.x(chart.points[one].x), plot.y(chart.points[one].y)) for one in order]
+    taken = [(x - _AROUND, y - _AROUND, x + _AROUND, y + _AROUND) for x, y in spots]
+    sizes = [(width_of(name, TEXT), SMALL + 2) for name in names]
+    within = plot.left, plot.top - 4, plot.right + 10, plot.bottom
+    places = place_labels(spots, sizes, within, taken, gap=8.0)
+    for name, spot, size, place in zip(names, spots, sizes, places, strict=True):
+        if place is not None:
+            _lead(plot, spot, place, size)
+            plot.sheet.text(place[0], place[1] + 4, name, "label", "middle")
+
+
+def _lead(plot: Plot, spot: tuple[float, float], place: tuple[float, float], size: tuple[float, float]) -> None:
+    """A fine line from a point to the nearest edge of its name: points may stand close together."""
+    ends = []
+    for at, middle, half in zip(spot, place, (size[0] / 2, size[1] / 2), strict=True):
+        ends.append(max(middle - half, min(middle + half, at)))
+    (x, y), (to_x, to_y) = spot, ends
+    plot.sheet.path(f"M{number(x)} {number(y)}L{number(to_x)} {number(to_y)}", "lead", ' fill="none"')
