@@ -12,7 +12,7 @@ import pytest
 import karat
 from karat.errors import UsageError
 from karat.report import Report
-from karat.reports import write
+from karat.reports.writers import Request, write_reports
 from karat.statistics.intervals import Resampling
 from karat.targets import Target
 
@@ -175,7 +175,7 @@ class TestGate:
 
     def test_a_saved_one_gives_the_same_verdicts(self, report: Report, tmp_path: Path) -> None:
         path = tmp_path / "r.json"
-        write(report, path)
+        write_reports(report, [Request(str(path))])
         shutil.copy(path, tmp_path / "copy.json")
         targets = ["ndcg@5 gain > 0", "ap drop <= 1 %", "ap >= 0.5"]
         fresh = karat.gate(report, *targets).verdicts

@@ -12,8 +12,8 @@ import karat
 from karat.errors import DataError, UnknownName, UsageError
 from karat.gates import Gate, Verdict, check_targets, measures_of
 from karat.report import Report
-from karat.reports import write
 from karat.reports.saved import looks_like_report, read_report
+from karat.reports.writers import Request, write_reports
 from karat.saved import Saved
 from karat.statistics.intervals import Resampling
 from karat.targets import Target, parse_target
@@ -250,7 +250,7 @@ def saved_alone(folder: Path, name: str, queries: slice = slice(None), *, keep: 
     how = more.get("how", QUICK)
     report = Report({name: scores}, {name: scores.estimates(how)}, how)
     path = folder / f"{name}.json"
-    write(report, path)
+    write_reports(report, [Request(str(path))])
     assert looks_like_report(str(path))
     found = read_report(str(path))
     return found if keep else Saved({key: found.form[key] for key in found.form if key != "queries"}, found.source)

@@ -8,8 +8,8 @@ import pytest
 import karat
 from karat.errors import UsageError
 from karat.gates import check_targets
-from karat.reports import write
 from karat.reports.saved import read_report
+from karat.reports.writers import Request, write_reports
 from karat.targets import parse_target
 
 QUICK = karat.Resampling(resamples=300)
@@ -51,7 +51,8 @@ def test_a_rise_may_be_limited() -> None:
 def test_figures_recorded_in_both_reports_are_compared(tmp_path: Path) -> None:
     made = report(["rr"], good=GOOD, bad=BAD)
     for name, latency in (("old", 10.0), ("new", 13.0)):
-        write(replace(made, figures={"bad": {"latency_ms": latency}}), tmp_path / f"{name}.json")
+        changed = replace(made, figures={"bad": {"latency_ms": latency}})
+        write_reports(changed, [Request(str(tmp_path / f"{name}.json"))])
     new, old = (read_report(str(tmp_path / f"{name}.json")) for name in ("new", "old"))
     limits = ["gain <= 2", "gain <= 40 %", "drop <= 0"]
     targets = [parse_target(f"latency_ms {limit}", {"system": "bad"}) for limit in limits]
@@ -61,7 +62,7 @@ def test_figures_recorded_in_both_reports_are_compared(tmp_path: Path) -> None:
 def test_a_slice_is_paired_with_a_report_that_has_no_slices(tmp_path: Path) -> None:
     halves = {"query_id": list(GOLD), "half": ["odd" if n % 2 else "even" for n in range(24)]}
     new = karat.compare(GOLD, {"good": GOOD, "bad": BAD}, ["rr"], slices=halves, by="half", how=QUICK)
-    write(report(["rr"], good=GOOD, bad=BAD), tmp_path / "old.json")
+    write_reports(report(["rr"], good=GOOD, bad=BAD), [Request(str(tmp_path / "old.json"))])
     target = parse_target("rr drop <= 0", {"slice": "half=odd", "system": "bad"})
     (found,) = karat.gate(new, target, baseline=tmp_path / "old.json").verdicts
     assert (found.outcome, found.value, found.ci, found.n) == ("pass", 0.0, (0.0, 0.0), 12)

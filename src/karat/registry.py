@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
+from pkgutil import iter_modules
 from typing import Generic, TypeVar
 
 from karat.errors import UnknownName, UsageError
@@ -15,9 +16,9 @@ Entry = TypeVar("Entry")
 class Registry(Generic[Entry]):
     """Named things of one kind.
 
-    ``home`` is the module whose import registers karat's own entries; it is imported on first use, so that
-    a registry costs nothing until it is asked. ``group`` names the entry points by which third parties add
-    theirs; they are loaded only when a name is not found otherwise.
+    ``home`` is the module whose import registers karat's own entries, or a package, each of whose modules does; it is
+    imported on first use, so that a registry costs nothing until it is asked. ``group`` names the entry points by which
+    third parties add theirs; they are loaded only when a name is not found otherwise.
     """
 
     def __init__(self, kind: str, *, home: str, group: str) -> None:
@@ -68,7 +69,9 @@ class Registry(Generic[Entry]):
         """Make karat's own entries known, plug-ins left aside."""
         if self._home is not None:
             home, self._home = self._home, None
-            import_module(home)
+            package = import_module(home)
+            for module in iter_modules(getattr(package, "__path__", ())):
+                import_module(f"{home}.{module.name}")
 
     def _load_plugins(self) -> None:
         if not self._plugins_loaded:

@@ -130,8 +130,10 @@ def check_journal() -> None:
 
 
 RUN = ["run", "plan.toml", "--archive", ".karat", "-q"]
-MODULES = ("karat.formats.atomic", "karat.reports.forms", "karat.api", "karat.cli.scoring", "karat.engines.folders",
-           "karat.reports.csv", "karat.reports.json", "karat.scale.files", "numpy.ma", "statistics")  # fmt: skip
+MODULES = ("karat.formats.atomic", "karat.reports.html", "karat.api", "karat.cli.scoring", "karat.engines.folders",
+           "karat.reports.writers.json", "karat.reports.writers.pages",
+           "karat.reports.writers.pictures", "karat.reports.writers.tables", "karat.scale.files", "numpy.ma",
+           "statistics")  # fmt: skip
 SWEPT = ("sweep.json", "frontier.csv", "frontier.md", "frontier.png")
 LOG_MODULES = ("karat.interactions.reading", "karat.interactions.saving", "karat.interactions.splitting")
 CASES = {

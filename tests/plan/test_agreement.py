@@ -292,7 +292,7 @@ class TestOutputs:
     def written(self, folder: Path, more: str, text: str = HEAD + GOLD + SYSTEMS + OTHER) -> list[Path]:
         plan = checked(folder, text + more)
         check_outputs(plan)
-        return write_outputs(plan, run_plan(plan).report)
+        return list(write_outputs(plan, run_plan(plan).report))
 
     def test_a_table_of_each_system(self, place: Path) -> None:
         paths = self.written(place, "[[output]]\nfile = 'by/{system}_results.csv'\nform = 'cutoffs'\n")

@@ -391,7 +391,7 @@ class TestOptional:
         check_outputs(plan)
         found = run_plan(plan)
         assert verdicts(found) == {(RECALL, "x"): "pass"} and plan.plan.sweep == {}
-        assert write_outputs(plan, found.report, None, found.gate) == []
+        assert not write_outputs(plan, found.report, None, found.gate)
 
     def test_what_is_made_from_it_goes_with_it(self, tmp_path: Path) -> None:
         fused = "[systems.fused]\nkind = 'fusion'\nof = ['x', 'gone']\n"
@@ -703,7 +703,7 @@ class TestOutputs:
         plan = checked(with_lab(folder), "".join(parts))
         check_outputs(plan)
         found = run_plan(plan)
-        return write_outputs(plan, found.report, None, found.gate)
+        return list(write_outputs(plan, found.report, None, found.gate))
 
     def test_one_an_index_with_date_and_model(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")

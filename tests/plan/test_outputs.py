@@ -24,7 +24,7 @@ def written(folder: Path, more: str, text: str = PLAN, place: Path | None = None
     """The plan run, and what it wrote."""
     plan = checked(folder, text + more)
     check_outputs(plan)
-    return write_outputs(plan, run_plan(plan).report, place)
+    return list(write_outputs(plan, run_plan(plan).report, place))
 
 
 def refused(folder: Path, more: str, text: str = PLAN) -> str:

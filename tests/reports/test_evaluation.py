@@ -12,10 +12,11 @@ import pytest
 from karat.drift import drift_between
 from karat.errors import UsageError
 from karat.plan.execution import Outcome, run_plan
-from karat.plan.outputs import write_outputs
+from karat.plan.outputs import file_parts, write_outputs
 from karat.report import Report
-from karat.reports.evaluation import check_evaluation, file_parts, to_evaluation
 from karat.reports.saved import looks_like_report, read_report
+from karat.reports.writers import Request
+from karat.reports.writers.evaluation import to_evaluation
 from tests.cli.conftest import Karat, folder, karat
 from tests.cli.support import check_failure, check_width
 from tests.plan import checked
@@ -248,7 +249,7 @@ class TestReadBack:
 
     def test_a_plan_writes_the_same(self, outcome: Outcome, tmp_path: Path) -> None:
         plan = checked(with_lab(tmp_path), PLAN)
-        paths = write_outputs(plan, outcome.report, tmp_path / "out", outcome.gate)
+        paths = list(write_outputs(plan, outcome.report, tmp_path / "out", outcome.gate))
         assert [path.name for path in paths] == ["exact.json", "ivf.json"]
         assert paths[1].read_text("utf-8") == to_evaluation(outcome.report, "ivf", outcome.gate)
 
@@ -288,11 +289,11 @@ class TestNames:
         assert parts == {"date": "2026-11-16", "model": model, "index": "ivf"}
 
     def test_an_index_that_is_there(self) -> None:
-        check_evaluation("a", {"a": 1})
+        Request("e.json", "evaluation", "a", indexes=["a"]).check()
         with pytest.raises(UsageError, match=r"no index is called 'b'; expected \{index\} in the name of the file"):
-            check_evaluation("b", {"a": 1})
+            Request("e.json", "evaluation", "b", indexes=["a"]).check()
         with pytest.raises(UsageError, match="which index is not said"):
-            check_evaluation(None, {"a": 1})
+            Request("e.json", "evaluation", indexes=["a"]).check()
 
 
 def test_a_measure_that_no_query_defines_is_null(report: Report) -> None:

@@ -18,7 +18,6 @@ from karat.breakdown import Gap, break_down
 from karat.changes import Change, Move
 from karat.errors import UsageError
 from karat.report import Report
-from karat.reports import form_of, write
 from karat.reports.comparison import (
     changes_table,
     comparison_table,
@@ -27,12 +26,13 @@ from karat.reports.comparison import (
     tally,
     verdict_of,
 )
-from karat.reports.csv import to_csv
 from karat.reports.gate import gate_to_markdown
 from karat.reports.html import Details
-from karat.reports.json import summary_to_json, to_json
 from karat.reports.markdown import markdown_table, to_markdown
 from karat.reports.saved import looks_like_report, read_report
+from karat.reports.writers import Request, write_reports
+from karat.reports.writers.json import summary_to_json, to_json
+from karat.reports.writers.tables import to_csv
 from karat.slices import Cuts
 from karat.statistics.intervals import Resampling
 from tests.reports.small import HOSTILE, gated, small
@@ -113,7 +113,7 @@ class TestCsv:
 
 class TestJson:
     def test_it_reads_back(self, report: Report, tmp_path: Path) -> None:
-        write(report, tmp_path / "r.json")
+        write_reports(report, [Request(str(tmp_path / "r.json"))])
         saved = read_report(str(tmp_path / "r.json"))
         assert looks_like_report(str(tmp_path / "r.json"))
         assert saved.form == report.as_json(queries=True) and saved.how == QUICK and saved.baseline == "old"
@@ -143,7 +143,7 @@ class TestJson:
     @pytest.mark.parametrize("name", ["r", "r.txt", "r.jsn"])
     def test_a_suffix_that_names_no_form(self, name: str) -> None:
         with pytest.raises(UsageError, match=rf"cannot tell the form of the report from '{name}'"):
-            form_of(Path(name))
+            Request(name).check()
 
     def test_what_does_not_look_like_a_report(self, tmp_path: Path) -> None:
         (tmp_path / "gold.json").write_text('{"q1": {"d1": 1}}')

@@ -10,7 +10,8 @@ import pytest
 from karat.errors import UnknownName
 from karat.report import Report
 from karat.reports.cutoffs import by_cutoff, display_names
-from karat.reports.per_cutoff import cutoff_tables, print_cutoffs, to_cutoff_csv
+from karat.reports.per_cutoff import cutoff_tables, print_cutoffs
+from karat.reports.writers.tables import to_cutoff_csv
 from karat.statistics.estimates import Estimate
 from tests.reports.test_cutoffs import PAPERS, at, example
 

@@ -9,8 +9,8 @@ import pytest
 
 import karat
 from karat.errors import DataError
-from karat.reports import write
 from karat.reports.saved import looks_like_report, read_report
+from karat.reports.writers import Request, write_reports
 
 GOLD = {f"q{n}": {"a": 1} for n in range(6)}
 RUNS = {"old": {query: ["a"] for query in GOLD}, "new": {query: ["b", "a"] for query in GOLD}}
@@ -21,7 +21,7 @@ Form = dict[str, Any]
 def form(tmp_path: Path) -> Form:
     kinds = {"query_id": list(GOLD), "kind": ["x", "y"] * 3}
     report = karat.compare(GOLD, RUNS, ["rr"], slices=kinds, by="kind", how=karat.Resampling(resamples=200))
-    write(report, tmp_path / "r.json")
+    write_reports(report, [Request(str(tmp_path / "r.json"))])
     made: Form = json.loads((tmp_path / "r.json").read_text())
     return made
 

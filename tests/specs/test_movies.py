@@ -125,7 +125,7 @@ def carried_out(plan: Path, folder: Path) -> dict[str, Any]:
     check_outputs(checked)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", slow.EPOCH)
-        written = write_outputs(checked, run_plan(checked).report, folder)
+        written = list(write_outputs(checked, run_plan(checked).report, folder))
     found: dict[str, Any] = json.loads(written[-1].read_text())
     return found
 

@@ -175,9 +175,9 @@ def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
     show_comparison(replace(report, names={}))
     warn(report.warnings, quiet=quiet)
     if keep is None:
-        from karat.reports.html import html_of
+        from karat.reports.html import to_html
 
-        _put_page(html_of(report, None), Sample.helpdesk, quiet=quiet)
+        _put_page(to_html(report), Sample.helpdesk, quiet=quiet)
     place = keep or Path("karat-demo")
     again = "" if keep else "karat demo --keep karat-demo, then "
     say(f"Next: {again}karat compare {place}/qrels.trec {place}/bm25.trec {place}/dense.trec", quiet=quiet)

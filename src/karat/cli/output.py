@@ -13,13 +13,13 @@ __all__ = ["check_form", "check_outputs", "deliver", "write_outputs"]
 
 
 def check_outputs(outputs: list[Path] | None, per_query: str | None = None, *, here: bool = True) -> None:
-    """Refuse a name that tells no form before anything is computed or written; ``per_query`` may not be here."""
+    """Refuse a file name that no writer knows before anything is computed; ``per_query`` may not be here."""
     check_apart([*(outputs or ()), *([per_query] if per_query else ())])
     if outputs:
-        from karat.reports import form_of
+        from karat.reports.writers import Request
 
-        for path in outputs or ():
-            form_of(path)
+        for path in outputs:
+            Request(str(path)).check()
             check_folder(path)
     if per_query and here:
         target = Path(per_query)
@@ -29,10 +29,10 @@ def check_outputs(outputs: list[Path] | None, per_query: str | None = None, *, h
 
 
 def check_form(path: Path) -> None:
-    """Refuse the name of a table that tells no form."""
-    from karat.formats import TABLE_FORMATS, form_to_write
+    """Refuse a file of the queries' scores that has no suffix of a table."""
+    from karat.reports.writers import Request
 
-    form_to_write(path, None, TABLE_FORMATS)
+    Request(str(path), "queries").check()
 
 
 def deliver(
@@ -47,7 +47,7 @@ def deliver(
 ) -> None:
     """Print the report as JSON or by ``show``, then warnings, and the files written or what to try next."""
     if as_json:
-        from karat.reports.json import summary_to_json
+        from karat.reports.writers.json import summary_to_json
 
         print_json(summary_to_json(report))
     else:
@@ -64,21 +64,10 @@ def deliver(
 
 def write_outputs(report: "Report", outputs: list[Path] | None, per_query: str | None = None) -> None:
     """Write the files asked for: all or none. The scores of a report without queries were written in blocks."""
-    scores = Path(per_query) if per_query and report.holds_queries else None
-    if scores is None and not outputs:
-        return
-    import polars as pl
+    if outputs or per_query:
+        from karat.reports.writers import Request, write_reports
 
-    from karat.formats import write_table
-    from karat.formats.atomic import together
-    from karat.reports import write
-
-    with together():
-        for path in outputs or ():
-            write(report, path)
-        if scores is not None:
-            frames = [
-                system.per_query.select(pl.lit(name).alias("system"), pl.all())
-                for name, system in report.systems.items()
-            ]
-            write_table(pl.concat(frames), scores)
+        requests = [Request(str(path)) for path in outputs or ()]
+        if per_query and report.holds_queries:
+            requests.append(Request(per_query, "queries"))
+        write_reports(report, requests)

@@ -127,7 +127,7 @@ def _carry_out(
     from karat.engines.folders import clear_left_over
     from karat.formats.atomic import together
     from karat.plan.execution import run_plan
-    from karat.plan.outputs import check_outputs, reports_among, write_outputs
+    from karat.plan.outputs import check_outputs, write_outputs
 
     check_outputs(checked, output)
     clear_left_over()
@@ -149,7 +149,8 @@ def _carry_out(
     code = 0 if keeping is None or stored is None else keeping.tell(stored, quiet=quiet)
     if next_step is not None:
         kept = stored is not None and not isinstance(stored, DataError)
-        step = next_step or _next_step(checked.where, reports_among(checked, written), kept=kept)
+        reports = [path for path, writer in written.items() if writer.is_report]
+        step = next_step or _next_step(checked.where, reports, kept=kept)
         say(step, quiet=quiet or as_json)
     if (gate is not None and gate.exit_code) or code:
         raise typer.Exit((gate.exit_code if gate is not None else 0) or code)
@@ -159,8 +160,9 @@ def _print(checked: "Checked", report: "Report", gate: "Gate | None", *, as_json
     if not as_json:
         show(report, checked.headline, gate, checked.plan.name, by_cutoff=_is_by_cutoff(checked))
         return
-    form = report.as_json() | ({"gate": gate.as_json()} if gate is not None else {})
-    print_json(form)
+    from karat.reports.writers.json import json_with_verdicts
+
+    print_json(json_with_verdicts(report, gate))
 
 
 def _is_by_cutoff(checked: "Checked") -> bool:

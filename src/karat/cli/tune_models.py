@@ -184,10 +184,10 @@ def _write(
     from karat.formats.atomic import make_folder, together, write_text
     from karat.plan.outputs import write_outputs
 
-    written = []
+    written: list[Path] = []
     with together():
         if outcome is not None and final is not None:
-            written = write_outputs(final, outcome.report, output, outcome.gate)
+            written += write_outputs(final, outcome.report, output, outcome.gate)
         if output is not None:
             if final_wanted:
                 make_folder(output)

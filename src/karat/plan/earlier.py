@@ -13,8 +13,8 @@ from typing import Any
 from karat.errors import DataError
 from karat.formats.source import Source
 from karat.report import SCHEMA
-from karat.reports.evaluation import as_file_name
 from karat.reports.saved import read_report
+from karat.reports.writers import as_file_name
 from karat.saved import Saved
 from karat.targets import ABOUT_DRIFT
 from karat.wording import count

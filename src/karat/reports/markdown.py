@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from karat.markup import markdown_text
 from karat.report import Report
-from karat.reports import FORMS
 from karat.reports.comparison import changes_table, comparison_table, losses_of, p_told, power_lines, slices_table
 from karat.reports.partial import missed_table, notes_of, quality_table, shown_queries
 from karat.reports.quantiles import quantiles_note, quantiles_table
@@ -25,7 +24,6 @@ from karat.wording import ITEM_SLICES
 __all__ = ["markdown_table", "to_markdown"]
 
 
-@FORMS.register("md")
 def to_markdown(report: Report) -> str:
     lines = [*(_log(report) if report.interactions else ()), *markdown_table(*by_measure(report))]
     if caption(report):

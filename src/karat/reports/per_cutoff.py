@@ -1,11 +1,8 @@
-"""A row for each cut-off: tables of mean±std for the console, and a CSV for each system."""
+"""A row for each cut-off: tables of mean±std for the console."""
 
-import io
 from collections.abc import Iterator, Sequence
-from csv import writer
 from math import isnan
 
-from karat.errors import UnknownName
 from karat.report import Report
 from karat.reports.console import console, print_table
 from karat.reports.cutoffs import ByCutoff, by_cutoff
@@ -13,12 +10,11 @@ from karat.reports.table import Table, legend
 from karat.statistics.estimates import Estimate
 from karat.wording import NOTHING, figure_shown
 
-__all__ = ["cutoff_tables", "print_cutoffs", "to_cutoff_csv"]
+__all__ = ["cutoff_tables", "print_cutoffs"]
 
 _DECIMALS = 3
 _GAP = 2
 _INDENT = "  "
-_FIGURES = ("mean", "std", "ci_low", "ci_high")
 
 
 def cutoff_tables(report: Report) -> list[tuple[str, Table]]:
@@ -70,36 +66,3 @@ def _blocks(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) ->
             block = []
         block.append(place)
     yield block
-
-
-def to_cutoff_csv(report: Report, system: str) -> str:
-    """One row per cut-off with all digits: ``k,recall_mean,recall_std,recall_ci_low,recall_ci_high,…,n``.
-
-    What is unknown is an empty cell. ``n`` is the number of queries averaged; where measures differ in it, it is empty
-    and each has its own (``recall_n``). A measure that is usually called otherwise says so (``recall_usual_name``).
-    """
-    grid = by_cutoff(report)
-    if system not in grid.systems:
-        raise UnknownName("system", system, grid.systems)
-    found = {k: [grid.at(system, measure, k) for measure in grid.measures] for k in grid.ks}
-    counts = {k: {one.n for one in estimates if one is not None} for k, estimates in found.items()}
-    apart = any(len(of_row) > 1 for of_row in counts.values())
-    names = (*_FIGURES, "n") if apart else _FIGURES
-    text = io.StringIO()
-    lines = writer(text, lineterminator="\n")
-    usual = [f"{measure.short}_usual_name" for measure in grid.measures if measure.usual]
-    lines.writerow(["k", *(f"{measure.short}_{name}" for measure in grid.measures for name in names), "n", *usual])
-    for k, estimates in found.items():
-        figures = [figure for one in estimates for figure in _figures(one)[: len(names)]]
-        called = [f"{measure.usual}@{k}" for measure in grid.measures if measure.usual]
-        lines.writerow([k, *figures, counts[k].pop() if len(counts[k]) == 1 else "", *called])
-    return text.getvalue()
-
-
-def _figures(estimate: Estimate | None) -> list[str]:
-    """Mean, spread, both ends of the interval and n."""
-    if estimate is None:
-        return [""] * (len(_FIGURES) + 1)
-    low, high = estimate.ci or (None, None)
-    known = [None if figure is None or isnan(figure) else figure for figure in (estimate.mean, estimate.std, low, high)]
-    return [*("" if figure is None else repr(float(figure)) for figure in known), str(estimate.n)]

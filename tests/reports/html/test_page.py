@@ -14,7 +14,7 @@ from karat.measure import Measure
 from karat.plan.execution import Outcome, run_plan
 from karat.plan.reading import read_plan
 from karat.report import Report
-from karat.reports.html import Details, html_of, page_of, to_html
+from karat.reports.html import Details, page_of, to_html
 from karat.reports.html.cases import cases_of
 from karat.reports.html.rendering import embedded, script, shown, style
 from karat.reports.html.sections import headline_of, verdicts_of
@@ -35,10 +35,6 @@ def movies() -> Outcome:
 @pytest.fixture(scope="module")
 def driving() -> Outcome:
     return run_plan(read_plan(f"{SAMPLES}/driving/karat.toml"))
-
-
-def gate_of(outcome: Outcome) -> dict[str, object] | None:
-    return None if outcome.gate is None else outcome.gate.as_json()
 
 
 class Elements(HTMLParser):
@@ -74,7 +70,7 @@ def numbers_in(text: str) -> Iterator[float]:
 
 class TestPage:
     def test_sections_stand_in_the_order_of_the_questions(self, movies: Outcome) -> None:
-        found = Elements(html_of(movies.report, gate_of(movies))).sections()
+        found = Elements(to_html(movies.report, movies.gate)).sections()
         wanted = ["verdicts", "headline", "slices", "queries", "examples", "curves", "distributions"]
         assert found == [*wanted, "provenance", "warnings", "query"]
 
@@ -83,7 +79,7 @@ class TestPage:
             assert len(page_of(outcome.report.as_json(), None).encode()) < 150_000
 
     def test_it_asks_nothing_of_the_network(self, driving: Outcome) -> None:
-        page = html_of(driving.report, gate_of(driving))
+        page = to_html(driving.report, driving.gate)
         for _, attributes in Elements(page).found:
             for name in ("src", "href", "action", "srcset", "poster", "data", "xlink:href"):
                 value = attributes.get(name) or ""

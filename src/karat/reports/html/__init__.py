@@ -4,23 +4,15 @@
 page; ``to_html`` is the form of output ``.html``.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
+from karat.gates import Gate
 from karat.report import Report
-from karat.reports import FORMS
 from karat.reports.html.details import Details
 from karat.reports.html.page import context_of, page_of
+from karat.reports.writers.json import json_with_verdicts
 
-__all__ = ["Details", "context_of", "html_of", "page_of", "to_html"]
-
-
-def html_of(report: Report, gate: Mapping[str, Any] | None) -> str:
-    """``gate``: the verdicts in their JSON form, where targets were held against the report."""
-    form = report.as_json() | ({"gate": gate} if gate is not None else {})
-    return page_of(form, Details.of(report))
+__all__ = ["Details", "context_of", "page_of", "to_html"]
 
 
-@FORMS.register("html")
-def to_html(report: Report) -> str:
-    return html_of(report, None)
+def to_html(report: Report, gate: Gate | None = None) -> str:
+    """Return the page, with the verdicts on the report's targets where there are any."""
+    return page_of(json_with_verdicts(report, gate), Details.of(report))

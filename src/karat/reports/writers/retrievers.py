@@ -8,16 +8,18 @@ from typing import Any
 from karat.dialects import resolve
 from karat.errors import UsageError
 from karat.report import Report
+from karat.reports.writers import Request, writer
 from karat.types import Floats
 
-__all__ = ["check_retrievers", "to_retrievers"]
+__all__ = ["to_retrievers"]
 
 _MEASURES = {"hits": "recall", "rr": "rr", "ndcg": "ndcg(gain=exp)"}
+_DEFAULT_K = 5
 _KEYS = ("K", "weights", "c", "timestamp", "model_tag", "per_query")
 _MEANS = {"hits": "mean_hits", "rr": "mean_mrr", "ndcg": "mean_ndcg"}
 
 
-def check_retrievers(names: Sequence[str], conventions: Sequence[str], k: int) -> None:
+def _check(names: Sequence[str], conventions: Sequence[str], k: int) -> None:
     """Refuse what cannot be told in this form: it needs rankings, three measures, and its keys for itself."""
     if not names:
         raise UsageError("the form retrievers needs a system that ranks")
@@ -31,10 +33,19 @@ def check_retrievers(names: Sequence[str], conventions: Sequence[str], k: int) -
             raise UsageError(f"the form retrievers needs {wanted}", expected=f"the measures {needed}")
 
 
+def _check_request(request: Request) -> None:
+    _check(request.rankings or (), request.measures or (), request.k or _DEFAULT_K)
+
+
+@writer("retrievers", ".json", by_suffix=False, check=_check_request)
+def _write(report: Report, request: Request) -> str:
+    return to_retrievers(report, request.k or _DEFAULT_K)
+
+
 def to_retrievers(report: Report, k: int) -> str:
     """As JSON. A fused system is called NAME_weighted_METHOD among the means, and NAME among the queries."""
     names = [name for name in report.systems if name in report.top]
-    check_retrievers(names, [one for scores in report.systems.values() for one in scores.conventions], k)
+    _check(names, [one for scores in report.systems.values() for one in scores.conventions], k)
     columns = {
         name: {short: _column(report, name, measure, k) for short, measure in _MEASURES.items()} for name in names
     }

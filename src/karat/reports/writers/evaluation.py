@@ -1,6 +1,5 @@
 """One index in one file: the report's versioned form, and in front of it what a reader looks for first."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from json import dumps
@@ -9,20 +8,27 @@ from typing import Any
 from karat.errors import UsageError
 from karat.gates import Gate
 from karat.report import Report
+from karat.reports.writers import Request, writer
 from karat.statistics.estimates import Estimate
 
-__all__ = ["as_file_name", "check_evaluation", "file_parts", "to_evaluation"]
+__all__ = ["to_evaluation"]
 
 _META = ("dataset_version", "model_version", "index_params", "chunking_config", "query_set_version")
 
 
-def check_evaluation(name: str | None, indexes: Mapping[str, object]) -> None:
+def _check(request: Request) -> None:
     """Refuse a file of an index that is not there."""
-    if name not in indexes:
+    name = request.system
+    if name not in (request.indexes or ()):
         raise UsageError(
             f"no index is called {name!r}" if name else "which index is not said",
             expected="{index} in the name of the file, or system = one of the kind index",
         )
+
+
+@writer("evaluation", ".json", by_suffix=False, each="{index}", is_report=True, check=_check)
+def _write(report: Report, request: Request) -> str:
+    return to_evaluation(report, request.system or "", request.gate)
 
 
 def to_evaluation(report: Report, system: str, gate: Gate | None = None) -> str:
@@ -101,15 +107,3 @@ def _alone(report: Report, system: str) -> Report:
         warnings=tuple(one for one in report.warnings if one.partition(": ")[0] not in {*report.systems} - {system}),
         hints=tuple(hint for hint in report.hints if getattr(hint, "system", system) in (system, None)),
     )
-
-
-def as_file_name(system: str) -> str:
-    """Return a name without the characters that a path cannot hold."""
-    return re.sub(r"[^\w.+-]", "_", system).lstrip("._") or "system"
-
-
-def file_parts(report: Report, system: str) -> dict[str, str]:
-    """What {date}, {model} and {index} stand for in the name of a file."""
-    meta: Mapping[str, Any] = report.provenance.get("meta") or {}
-    model = meta.get("model_version") or meta.get("model") or (report.facts.get(system) or {}).get("model") or "model"
-    return {"date": str(report.provenance.get("made", ""))[:10], "model": str(model), "index": system}

@@ -1,0 +1,30 @@
+"""The report as versioned JSON, with all digits."""
+
+from json import dumps
+from typing import Any
+
+from karat.gates import Gate
+from karat.report import Report
+from karat.reports.writers import Request, writer
+
+__all__ = ["json_with_verdicts", "summary_to_json", "to_json"]
+
+
+def to_json(report: Report) -> str:
+    """With every query's scores, so that a later report can be compared with it."""
+    return dumps(report.as_json(queries=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def summary_to_json(report: Report) -> str:
+    """Without the queries' scores, for a pipe."""
+    return dumps(report.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def json_with_verdicts(report: Report, gate: Gate | None) -> dict[str, Any]:
+    """Return the report JSON with the gate's verdicts in it, without the queries' scores."""
+    return report.as_json() | ({"gate": gate.as_json()} if gate is not None else {})
+
+
+@writer("json", ".json", is_report=True)
+def _write(report: Report, request: Request) -> str:
+    return to_json(report)

@@ -1,0 +1,45 @@
+"""Writers of pictures: measures by cut-off, every chart of a report, and a page of figures of recommenders."""
+
+from pathlib import Path
+from typing import Literal
+
+from karat.errors import UsageError
+from karat.report import Report
+from karat.reports.writers import Request, writer
+from karat.reports.writers.json import json_with_verdicts
+
+_CHART = "{chart}"
+
+
+@writer("curves", ".png", ".svg", check=Request.check_cutoffs)
+def _curves(report: Report, request: Request) -> bytes:
+    from karat.reports.curves import to_png, to_svg
+
+    return to_png(report) if request.path.suffix.lower() == ".png" else to_svg(report)
+
+
+def _check_charts(request: Request) -> None:
+    if _CHART not in request.path.name:
+        raise UsageError("the form charts is a picture each", expected="a name such as figures/{chart}.png or .svg")
+
+
+@writer("charts", ".png", ".svg", by_suffix=False, check=_check_charts)
+def _charts(report: Report, request: Request) -> dict[Path, bytes]:
+    """Return every chart that the report has something for."""
+    from karat.reports.charts import all_charts, to_picture
+
+    kind: Literal["png", "svg"] = "svg" if request.path.suffix.lower() == ".svg" else "png"
+    charts = all_charts(json_with_verdicts(report, request.gate))
+    return {Path(request.file.replace(_CHART, name)): to_picture(chart, kind) for name, chart in charts.items()}
+
+
+def _check_recommenders(request: Request) -> None:
+    if request.gold != "interactions":
+        raise UsageError("the form recommenders is of a log", expected="a gold of the kind interactions")
+
+
+@writer("recommenders", ".png", by_suffix=False, check=_check_recommenders)
+def _recommenders(report: Report, request: Request) -> bytes:
+    from karat.reports.recommendations_picture import to_recommenders_png
+
+    return to_recommenders_png(report)

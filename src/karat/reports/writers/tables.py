@@ -1,0 +1,138 @@
+"""Tables with all digits: the report and the cut-offs of a system as CSV, and the scores of every query."""
+
+import io
+from collections.abc import Iterator, Sequence
+from csv import writer as csv_writer
+from math import isnan
+from typing import Any
+
+import polars as pl
+
+from karat.breakdown import Gap
+from karat.errors import UnknownName, UsageError
+from karat.formats import TABLE_FORMATS, form_to_write
+from karat.markup import spreadsheet_text
+from karat.report import Report
+from karat.reports.cutoffs import by_cutoff
+from karat.reports.writers import Request, writer
+from karat.statistics.differences import Comparison
+from karat.statistics.estimates import Estimate
+
+__all__ = ["to_csv", "to_cutoff_csv"]
+
+_ESTIMATE = ("mean", "ci_low", "ci_high", "std", "se", "n", "undefined")
+_DIFFERENCE = ("difference", "difference_low", "difference_high", "p", "p_holm", "p_bh")
+_PAIRED = (
+    *("compared", "left_out", "compared_mean", "baseline_mean", "p_method", "p_t", "p_wilcoxon"),
+    *("effect_size", "better", "equal", "worse", "detectable", "queries_needed"),
+)
+_FIGURES = ("mean", "std", "ci_low", "ci_high")
+
+
+@writer("csv", ".csv")
+def _write_report(report: Report, request: Request) -> str:
+    return to_csv(report)
+
+
+def to_csv(report: Report) -> str:
+    """Return one row per slice, system and measure."""
+    header = ["system", "measure", *_ESTIMATE, "convention"]
+    header += ["usual_name"] if report.usual_names else []
+    header += ["baseline"] if report.baseline else []
+    header += _DIFFERENCE if report.baseline or report.slices else ()
+    header += _PAIRED if report.baseline else ()
+    header = ["slice", *header] if report.slices else header
+    text = io.StringIO()
+    rows = csv_writer(text, lineterminator="\n")
+    rows.writerow(header)
+    rows.writerows([_cell(row.get(name)) for name in header] for row in _rows(report))
+    return text.getvalue()
+
+
+def _rows(report: Report) -> Iterator[dict[str, Any]]:
+    yield from _of("", report.estimates, report.comparisons, report)
+    for part in report.slices:
+        yield from _of(part.name, part.estimates, part.beside, report)
+
+
+def _of(
+    name: str, estimates: dict[str, dict[str, Estimate]], beside: Sequence[Comparison | Gap], report: Report
+) -> Iterator[dict[str, Any]]:
+    found = {(one.system, one.measure): one.as_json() for one in beside}
+    for system, scores in report.systems.items():
+        for label, convention in zip(scores.labels, scores.conventions, strict=True):
+            if label not in estimates[system]:
+                continue
+            row: dict[str, Any] = {"slice": name, "system": system, "measure": label, "convention": convention}
+            row |= {"usual_name": scores.usual_names.get(label)}
+            estimate = estimates[system][label].as_json()
+            ends = estimate.pop("ci") or (None, None)
+            row |= estimate | dict(zip(("ci_low", "ci_high"), ends, strict=True))
+            compared = dict(found.get((system, label), {}))
+            compared |= {"compared": compared.get("n"), "compared_mean": compared.get("mean")}
+            ends = compared.pop("ci", None) or (None, None)
+            compared |= dict(zip(("difference_low", "difference_high"), ends, strict=True))
+            yield {**compared, **row}
+
+
+def _cell(value: object) -> object:
+    """Return a number with all its digits, and a text as one that no spreadsheet runs."""
+    if isinstance(value, str):
+        return spreadsheet_text(value)
+    return "" if value is None else repr(value) if isinstance(value, float) else value
+
+
+def _check_queries(request: Request) -> None:
+    form_to_write(request.path, None, TABLE_FORMATS)
+
+
+@writer("queries", check=_check_queries)
+def _write_queries(report: Report, request: Request) -> pl.DataFrame:
+    """Return one row per system and query."""
+    frames = [one.per_query.select(pl.lit(name).alias("system"), pl.all()) for name, one in report.systems.items()]
+    return pl.concat(frames)
+
+
+def _check_cutoffs(request: Request) -> None:
+    if request.system not in (request.systems or ()):
+        found = f"no system is called {request.system!r}" if request.system else "which system is not said"
+        raise UsageError(found, expected="{system} in the name of the file, or system = one of the plan's")
+    request.check_cutoffs()
+
+
+@writer("cutoffs", ".csv", by_suffix=False, each="{system}", check=_check_cutoffs)
+def _write_cutoffs(report: Report, request: Request) -> str:
+    return to_cutoff_csv(report, request.system or "")
+
+
+def to_cutoff_csv(report: Report, system: str) -> str:
+    """One row per cut-off with all digits: ``k,recall_mean,recall_std,recall_ci_low,recall_ci_high,…,n``.
+
+    What is unknown is an empty cell. ``n`` is the number of queries averaged; where measures differ in it, it is empty
+    and each has its own (``recall_n``). A measure that is usually called otherwise says so (``recall_usual_name``).
+    """
+    grid = by_cutoff(report)
+    if system not in grid.systems:
+        raise UnknownName("system", system, grid.systems)
+    found = {k: [grid.at(system, measure, k) for measure in grid.measures] for k in grid.ks}
+    counts = {k: {one.n for one in estimates if one is not None} for k, estimates in found.items()}
+    apart = any(len(of_row) > 1 for of_row in counts.values())
+    names = (*_FIGURES, "n") if apart else _FIGURES
+    text = io.StringIO()
+    lines = csv_writer(text, lineterminator="\n")
+    usual = [f"{measure.short}_usual_name" for measure in grid.measures if measure.usual]
+    lines.writerow(["k", *(f"{measure.short}_{name}" for measure in grid.measures for name in names), "n", *usual])
+    for k, estimates in found.items():
+        figures = [figure for one in estimates for figure in _figures(one)[: len(names)]]
+        called = [f"{measure.usual}@{k}" for measure in grid.measures if measure.usual]
+        lines.writerow([k, *figures, counts[k].pop() if len(counts[k]) == 1 else "", *called])
+    return text.getvalue()
+
+
+def _figures(estimate: Estimate | None) -> list[str]:
+    """Mean, spread, both ends of the interval and n."""
+    if estimate is None:
+        return [""] * (len(_FIGURES) + 1)
+    low, high = estimate.ci or (None, None)
+    known = [None if figure is None or isnan(figure) else figure for figure in (estimate.mean, estimate.std, low, high)]
+    return [*("" if figure is None else repr(float(figure)) for figure in known), str(estimate.n)]
