@@ -2,6 +2,7 @@
 # make test   set up, then the whole suite
 # make fuzz   mutated inputs for every reader, plan, target, archive, function and command: MINUTES=10, or CASES of each
 #             surface; SEED (default: new cases each time), SURFACE=run-csv,gold-json; exits 1 where anything was found
+# make golden write the golden outputs of tests/golden again and list what changed; review it as a git diff
 # make check  lint, format, types, import directions
 # make bench  karat beside its peers, as ratios (their own environment, several minutes)
 
@@ -9,7 +10,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 BENCH := .venv-bench/bin
 
-.PHONY: demo test fuzz check bench format tables clean
+.PHONY: demo test fuzz golden check bench format tables clean
 
 demo: .venv/.core
 	$(BIN)/karat demo movies
@@ -23,6 +24,9 @@ test: .venv/.dev
 fuzz: .venv/.dev
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),10) $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(SURFACE),--surface $(SURFACE))
+
+golden: .venv/.dev
+	$(BIN)/python -m tests.golden $(CASE)
 
 check: .venv/.dev
 	$(BIN)/ruff check .

@@ -1,0 +1,29 @@
+"""Commands print and write what is stored in ``expected``; ``python -m tests.golden`` stores it again."""
+
+from difflib import unified_diff
+
+import pytest
+
+from .cases import CASES
+from .recording import EXPECTED, read_expected, record
+
+_MOST_LINES = 60
+"""Of each file's difference."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_outputs_are_as_stored(name: str) -> None:
+    expected, found = read_expected(name), record(name, CASES[name])
+    changes = []
+    for path in sorted(expected.keys() | found.keys()):
+        old, new = (outputs.get(path, "").splitlines() for outputs in (expected, found))
+        if expected.get(path) != found.get(path):
+            lines = list(unified_diff(old, new, f"expected/{name}/{path}", "found", n=1, lineterm=""))
+            more = [f"… {len(lines) - _MOST_LINES:,} more lines"] if len(lines) > _MOST_LINES else []
+            changes += [*lines[:_MOST_LINES], *more]
+    if changes:
+        pytest.fail("\n".join([*changes, "If this is meant: python -m tests.golden, and review the git diff"]), False)
+
+
+def test_no_stored_outputs_are_left_over() -> None:
+    assert {path.name for path in EXPECTED.iterdir()} == set(CASES)
