@@ -13,7 +13,7 @@ ROOT = Path(karat.__file__).parent
 # Each room may import from its own layer's exceptions below, and from any layer further down.
 LAYERS = [
     {"errors", "_version", "panics"},
-    {"guard", "json_types", "arguments", "masking", "temporary", "signals", "memory"},
+    {"guard", "json_types", "arguments", "masking", "temporary", "signals", "memory", "progress"},
     {"matrices"},
     {"types", "registry", "columns", "functions", "vocabulary", "settings"},
     {"blocks", "variants", "annotations", "lists", "leaving", "codes", "markup", "shared_ids"},

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from karat import neighbours, similarity
 from karat.errors import DataError, UnknownName
 from karat.neighbours import NOBODY, Neighbours, nearest, score_listed
+from karat.progress import Progress
 
 METRICS = ["cosine", "ip", "l2"]
 DTYPES = [np.float16, np.float32, np.float64]
@@ -275,7 +276,7 @@ def test_listed_pairs_are_scored_as_neighbours_are() -> None:
 def test_progress_counts_steps() -> None:
     calls: list[tuple[int, int]] = []
     vectors = np.random.default_rng(0).normal(size=(300, 4))
-    nearest(vectors, vectors, 3, tile_bytes=1 << 12, progress=lambda done, of: calls.append((done, of)))
+    nearest(vectors, vectors, 3, tile_bytes=1 << 12, progress=Progress(lambda what, done, of: calls.append((done, of))))
     assert [done for done, _ in calls] == list(range(len(calls)))
     assert {of for _, of in calls} == {len(calls)}
 

@@ -16,6 +16,7 @@ from karat.errors import DataError, UnknownName, UsageError
 from karat.evaluation import Evaluation, against_part, too_short
 from karat.judging import DuplicateRule
 from karat.lists import Background
+from karat.progress import NO_PROGRESS, Progress
 from karat.report import Report
 from karat.results import Scores
 from karat.slices import Cuts, Group, ItemGroups
@@ -34,7 +35,6 @@ __all__ = ["Rankings", "assess", "cautions", "check_slice_names"]
 Rankings = Mapping[str, Callable[[], Ranking | Chance]]
 """Systems by name, each loaded when its turn comes."""
 
-Progress = Callable[[str, int, int], None]
 _CHANGES_KEPT = 10
 _FEW_DIFFERENCES = 10
 
@@ -70,7 +70,7 @@ def assess(
     keep_top: int = 0,
     relative: bool = False,
     background: Background | None = None,
-    progress: Progress = lambda what, done, of: None,
+    progress: Progress = NO_PROGRESS,
 ) -> Report:
     """Score every ranking; with ``how``, say how far to trust it; with ``baseline``, compare with that system.
 
@@ -104,7 +104,7 @@ def assess(
         systems[name] = _score(
             golds[name], load(), asked, within, duplicates, baseline is not None, background, (keep_top, judged)
         )
-    progress("Resampling", 0, 1)
+    progress.update("Resampling", 0, 1)
     scores = {name: system.scores for name, system in systems.items()}
     estimates = estimates_of(scores, how)
     for name, system in systems.items():

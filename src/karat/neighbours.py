@@ -5,7 +5,7 @@ the products leave open who is the last of the k, all who may be are scored. So 
 whatever the size of a tile and the number of threads, and no more is held than a tile.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from karat.blocks import cut_rows, in_threads, threads
 from karat.leaving import LeftOut
 from karat.placing import levels_of, placed
+from karat.progress import NO_PROGRESS, Progress
 from karat.selection import NOBODY, PARTS, Best, Tile, buffer_of, taken
 from karat.similarity import Similarity, Singles, similarity_of
 from karat.types import Floats, Ints, Matrix
 
 __all__ = ["NOBODY", "Neighbours", "nearest", "score_listed"]
 
-Progress = Callable[[int, int], None]
-"""Called with how many steps are done, of how many."""
 
 TILE_BYTES = 1 << 26
 _ITEMS_IN_A_TILE = 1 << 15
@@ -67,7 +66,7 @@ def nearest(
     left_out: LeftOut | None = None,
     scored: bool = True,
     tile_bytes: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> Neighbours:
     """The k items most alike to each query, or all of them where there are fewer.
 
@@ -78,7 +77,7 @@ def nearest(
     similarity = similarity_of(metric, queries, items)
     if own is not None and (own != NOBODY).any():
         left_out = LeftOut.own(own, len(items))
-    search = _Search(similarity, k, places, left_out, tile_bytes or TILE_BYTES, progress or (lambda done, of: None))
+    search = _Search(similarity, k, places, left_out, tile_bytes or TILE_BYTES, progress)
     return search.run(scored)
 
 
@@ -162,7 +161,7 @@ class _Search:
         for number, (low, high) in enumerate(across):
             right = self.similarity.item_tile(low, high)
             for row, (first, last) in enumerate(down):
-                self.progress(number * len(down) + row, len(across) * len(down))
+                self.progress.update("Searching", number * len(down) + row, len(across) * len(down))
                 yield Tile.product(self.similarity.query_tile(first, last), right, buffer, first, low)
 
     def _triangle(self) -> Iterator[Tile]:
@@ -175,7 +174,7 @@ class _Search:
         for number, (low, high) in enumerate(blocks):
             right = self.similarity.item_tile(low, high)
             for row, (first, last) in enumerate(blocks[: number + 1]):
-                self.progress(number * (number + 1) // 2 + row, steps)
+                self.progress.update("Searching", number * (number + 1) // 2 + row, steps)
                 left = right if row == number else self.similarity.item_tile(first, last)
                 yield Tile.product(left, right, buffer, first, low)
 
@@ -266,7 +265,7 @@ class _Search:
             ordered, values = self._in_order(columns, found)
             items[rows] = np.where(np.isneginf(values), NOBODY, ordered)
             scores[rows] = values
-            self.progress(last, chosen.size)
+            self.progress.update("Scoring neighbours", last, chosen.size)
 
         _all_done(in_threads(of_rows, blocks))
 

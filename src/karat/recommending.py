@@ -1,6 +1,6 @@
 """What a script calls to hold recommenders against a log: read, split, recommend; then evaluate or compare."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
@@ -19,7 +19,8 @@ from karat.interactions.split import Split, Window
 from karat.interactions.splitting import fold_option, split_log
 from karat.interactions.task import Sampled, Task
 from karat.measure import Measure
-from karat.recommenders import Progress, Recommender, make_recommender
+from karat.progress import NO_PROGRESS, Progress
+from karat.recommenders import Recommender, make_recommender
 from karat.recommenders.called import recommender_of
 from karat.recommenders.ranking import recommend as recommended
 from karat.settings import Params, is_whole
@@ -119,7 +120,7 @@ def recommend(
     measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
     params: Params | None = None,
     cold_users: str = "popularity",
-    progress: Progress | None = None,
+    progress: Progress | Callable[[int, int], None] = NO_PROGRESS,
 ) -> Ranking:
     """Fit a model on the task's training window, and rank the first k candidates for each of its users.
 
@@ -155,9 +156,10 @@ def recommend(
         raise UsageError("params, where the model is made already", expected="params with the name of a model")
     made = make_recommender(model, params) if isinstance(model, str) else model
     made = made if isinstance(made, Recommender) else recommender_of(made)
-    made.fit(task.train, task.facts, progress)
+    shown = Progress.of(progress)
+    made.fit(task.train, task.facts, shown)
     name = model if isinstance(model, str) else getattr(model, "__name__", type(model).__name__)
     few = min(k, max(len(task.log.items), 1))  # deeper lists would be padding
-    found = recommended(made, task, few, cold=cold_users, source=name, progress=progress)
+    found = recommended(made, task, few, cold=cold_users, source=name, progress=shown)
     depth = k if k < int(task.in_catalogue.sum()) else WHOLE
     return replace(found.ranking(task, name), depth=depth, notes=(*task.notes(), *made.notes(), *found.notes()))

@@ -6,13 +6,14 @@ the whole ranking. Crossed with a group of queries it is that slice over these q
 activity=low*item.popularity=tail.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from karat.breakdown import Slice, break_down, estimates_of, signs_for, slice_of_items
+from karat.progress import Progress
 from karat.results import Scores
 from karat.slices import Group
 from karat.statistics.intervals import Resampling
@@ -21,7 +22,6 @@ __all__ = ["Crossings", "Sliced"]
 
 Crossings = Sequence[tuple[str, str]]
 """Attributes of queries and of items, by the names that slices begin with: (activity, item.popularity)."""
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class Sliced:
             for part in break_down(self.scores, self._groups, how, baseline, signs, compared, expected):
                 yield part
                 done += 1
-                progress("Breaking down", done, steps)
+                progress.update("Breaking down", done, steps)
         for group, parts in restricted:
             beside = {
                 name: parts[name].only([label for label in one.labels if label in parts[name].labels])
@@ -82,7 +82,7 @@ class Sliced:
             }
             yield slice_of_items(group, parts, how, baseline if baseline in beside else None, signs, beside)
             done += 1
-            progress("Breaking down", done, steps)
+            progress.update("Breaking down", done, steps)
 
     def _restricted(self) -> Iterator[tuple[Group, dict[str, Scores]]]:
         """The slices of items, then those of both crossed that any query falls in."""

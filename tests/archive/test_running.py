@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from karat.archive import Archive, Run, telling
+from karat.progress import NO_PROGRESS, Progress
 
 
 def files_of(archive: Archive) -> list[str]:
@@ -17,8 +18,8 @@ def files_of(archive: Archive) -> list[str]:
 
 def test_told_while_it_runs_and_gone_afterwards(archive: Archive, run: Run) -> None:
     told: list[tuple[str, int, int]] = []
-    with telling(archive.path, "small", "plan.toml", lambda *step: told.append(step)) as tell:
-        tell("Ranking new", 3, 7)
+    with telling(archive.path, "small", "plan.toml", Progress(lambda *step: told.append(step))) as progress:
+        progress.update("Ranking new", 3, 7)
         (form,) = archive.running()
         assert form["schema"] == "karat.running/1" and form["pid"] == os.getpid()
         assert (form["name"], form["plan"]) == ("small", "plan.toml") and form["started"] <= form["updated"]
@@ -30,9 +31,9 @@ def test_written_at_most_four_times_a_second(archive: Archive, run: Run, monkeyp
     clock = [100.0]
     monkeypatch.setattr("karat.archive.running.monotonic", lambda: clock[0])
     seen = []
-    with telling(archive.path, "small", None, lambda *step: None) as tell:
+    with telling(archive.path, "small", None, NO_PROGRESS) as progress:
         for step in range(20):
-            tell("Ranking", step, 20)
+            progress.update("Ranking", step, 20)
             seen.append(archive.running()[0]["done"])
             clock[0] += 0.1
     assert seen == [0, 0, 0, 3, 3, 3, 6, 6, 6, 9, 9, 9, 12, 12, 12, 15, 15, 15, 18, 18]
@@ -40,15 +41,15 @@ def test_written_at_most_four_times_a_second(archive: Archive, run: Run, monkeyp
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_gone_after_an_error(archive: Archive, run: Run, error: type[BaseException]) -> None:
-    with pytest.raises(error), telling(archive.path, "small", None, lambda *step: None):
+    with pytest.raises(error), telling(archive.path, "small", None, NO_PROGRESS):
         assert len(archive.running()) == 1
         raise error
     assert files_of(archive) == []
 
 
 def test_where_there_is_no_archive_none_is_made(archive: Archive) -> None:
-    with telling(archive.path, "small", None, lambda *step: None) as tell:
-        tell("x", 0, 1)
+    with telling(archive.path, "small", None, NO_PROGRESS) as progress:
+        progress.update("x", 0, 1)
     assert not archive.path.exists() and archive.running() == []
 
 
@@ -64,7 +65,7 @@ def test_what_the_dead_left_is_not_told_and_goes(archive: Archive, run: Run) -> 
     (folder / "2-ab.json").write_text("not json")
     (folder / "mine.txt").write_text("")
     assert archive.running() == []
-    with telling(archive.path, "small", None, lambda *step: None):
+    with telling(archive.path, "small", None, NO_PROGRESS):
         assert len(archive.running()) == 1
     assert files_of(archive) == ["mine.txt"]
 
@@ -72,17 +73,16 @@ def test_what_the_dead_left_is_not_told_and_goes(archive: Archive, run: Run) -> 
 def test_a_file_that_cannot_be_written_stops_nobody(archive: Archive, run: Run) -> None:
     (archive.path / "running").write_text("a file")
     told = []
-    with telling(archive.path, "small", None, lambda *step: told.append(step)) as tell:
-        tell("x", 1, 2)
+    with telling(archive.path, "small", None, Progress(lambda *step: told.append(step))) as progress:
+        progress.update("x", 1, 2)
     assert told == [("x", 1, 2)] and archive.running() == []
 
 
 def test_two_at_once(archive: Archive, run: Run) -> None:
-    nothing = lambda *step: None  # noqa: E731
-    with telling(archive.path, "a", None, nothing), telling(archive.path, "b", None, nothing):
+    with telling(archive.path, "a", None, NO_PROGRESS), telling(archive.path, "b", None, NO_PROGRESS):
         assert sorted(form["name"] for form in archive.running()) == ["a", "b"]
 
 
 def test_paths_are_those_of_the_archive(archive: Archive, run: Run) -> None:
-    with telling(archive.path, "../../x", "y", lambda *step: None):
+    with telling(archive.path, "../../x", "y", NO_PROGRESS):
         assert {path.parent for path in Path(archive.path, "running").iterdir()} == {archive.path / "running"}

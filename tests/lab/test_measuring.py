@@ -12,6 +12,7 @@ from karat.indexed import Filtered, Indexed, figure_names
 from karat.lab.bench import Bench
 from karat.lab.measuring import Clock, Measured, _shown, equivalence_of, measure, ranking_of
 from karat.neighbours import NOBODY, Neighbours
+from karat.progress import Progress
 from karat.types import Ranking, Vectors
 from karat.variants import normalised
 from tests.engines.support import engine_of
@@ -93,14 +94,14 @@ class TestWhole:
 
     def test_steps_are_told(self) -> None:
         told: list[str] = []
-        measure(bench_of("faiss-hnsw"), clock=QUICK, steps=lambda what, done, of: told.append(what))
+        measure(bench_of("faiss-hnsw"), clock=QUICK, progress=Progress(lambda what, done, of: told.append(what)))
         assert list(dict.fromkeys(told))[:4] == ["Building", "Searching", "Timing the index", "Timing end to end"]
 
     @pytest.mark.parametrize("given", [{"build": {"nlits": 3}}, {"search": {"nprob": 3}}])
     def test_an_unknown_parameter_is_refused_before_the_build(self, given: dict[str, Any]) -> None:
         told: list[str] = []
         with pytest.raises(UnknownName, match="parameter"):
-            measure(bench_of("faiss-ivf"), steps=lambda what, done, of: told.append(what), **given)
+            measure(bench_of("faiss-ivf"), progress=Progress(lambda what, done, of: told.append(what)), **given)
         assert told == []
 
     def test_it_is_closed_when_it_was_measured(self, watched: type[Watched]) -> None:
@@ -122,7 +123,7 @@ class TestWhole:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            measure(bench_of("watched"), clock=QUICK, steps=interrupted)
+            measure(bench_of("watched"), clock=QUICK, progress=Progress(interrupted))
         assert watched.opened > 0 and watched.open_now == 0
 
     def test_secrets_are_not_shown(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from karat.lab.outcome import Sweep
 from karat.lab.points import Point
 from karat.lab.pruning import needless
 from karat.lab.sweep import sweep
+from karat.progress import Progress
 
 from .support import ITEMS, Glance, bench, journal_in, lines_of, point
 
@@ -72,7 +73,7 @@ class TestMeasuring:
 
     def test_progress_tells_builds_and_points_and_ends_with_all(self) -> None:
         told: list[tuple[str, int, int]] = []
-        swept(progress=lambda *step: told.append(step))
+        swept(progress=Progress(lambda *step: told.append(step)))
         assert {of for _, _, of in told} == {10}
         done = [step for _, step, _ in told]
         assert done == sorted(done) and done[0] == 0 and done[-1] == 10
@@ -307,7 +308,7 @@ class TestFailures:
         assert statuses(found.points) == [*4 * ["failed"], *3 * ["measured"], "pruned"]
         assert found.points[0].because == "could not be built: no room for m=4"
         told: list[tuple[str, int, int]] = []
-        swept(progress=lambda *step: told.append(step))
+        swept(progress=Progress(lambda *step: told.append(step)))
         assert told[-1][1:] == (10, 10)
 
     def test_an_index_that_cannot_be_closed_costs_nothing_but_a_note(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,7 +323,7 @@ class TestFailures:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            swept(folder=tmp_path, progress=interrupt)
+            swept(folder=tmp_path, progress=Progress(interrupt))
         assert len(lines_of(tmp_path / "journal.jsonl")) == 2
         assert swept(folder=tmp_path).resumed == 2
 
@@ -368,7 +369,7 @@ class TestComparing:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            swept(self.GRID, tmp_path, progress=interrupt, **self.AIMED)
+            swept(self.GRID, tmp_path, progress=Progress(interrupt), **self.AIMED)
         Glance.built.clear()
         Glance.searched.clear()
         found = swept(self.GRID, tmp_path, **self.AIMED)
@@ -381,7 +382,7 @@ class TestComparing:
             if what.endswith("round 3 of 16"):
                 Glance.lost_when_timed.add((8, 100))
 
-        found = swept(Grid({"m": [4, 8]}, {"reach": [100]}), progress=lose, **self.AIMED)
+        found = swept(Grid({"m": [4, 8]}, {"reach": [100]}), progress=Progress(lose), **self.AIMED)
         assert statuses(found.points) == ["measured", "measured"]
         assert found.times is None
         assert "could not be compared: 2 of 2 timed queries failed: RuntimeError: server closed" in found.notes[0]
@@ -397,7 +398,7 @@ class TestComparing:
 
     def test_progress_ends_with_all(self) -> None:
         told: list[tuple[str, int, int]] = []
-        swept(self.GRID, progress=lambda *step: told.append(step), **self.AIMED)
+        swept(self.GRID, progress=Progress(lambda *step: told.append(step)), **self.AIMED)
         assert {of for _, _, of in told} == {7}
         assert told[-1][1] == 7 and ("glance: comparing 4 settings, round 1 of 16", 6, 7) in told
 
@@ -408,6 +409,7 @@ import sys, time
 from pathlib import Path
 from karat.lab.journal import Journal
 from karat.lab.sweep import sweep
+from karat.progress import Progress
 from tests.lab.support import bench
 from tests.lab.test_sweep import QUICK, REAL
 
@@ -417,7 +419,7 @@ def wait(what, done, of):
         time.sleep(60)
 
 with Journal(Path(sys.argv[1])) as journal:
-    sweep(bench("faiss-hnsw"), REAL, name="hnsw", journal=journal, prune=False, progress=wait, **QUICK)
+    sweep(bench("faiss-hnsw"), REAL, name="hnsw", journal=journal, prune=False, progress=Progress(wait), **QUICK)
 """
 
 
@@ -436,7 +438,7 @@ class TestRealEngines:
         with Journal(path) as journal:
             found = sweep(
                 bench("faiss-hnsw"), REAL, name="hnsw", journal=journal, prune=False, **QUICK,
-                progress=lambda what, done, of: told.append(what),
+                progress=Progress(lambda what, done, of: told.append(what)),
             )  # fmt: skip
         assert lines_of(path)[:5] == kept
         assert [json.loads(line)["point"]["search"]["ef_search"] for line in lines_of(path)[5:]] == [16, 32, 300]

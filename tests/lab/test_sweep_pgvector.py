@@ -11,6 +11,7 @@ import pytest
 from karat.lab.grid import Grid
 from karat.lab.outcome import Sweep
 from karat.lab.sweep import sweep
+from karat.progress import Progress
 
 from .support import bench, journal_in, lines_of
 
@@ -66,7 +67,7 @@ def swept(folder: Path, settings: dict[str, str | int], server: Server | None = 
     with journal_in(folder) as journal:
         return sweep(
             bench("pgvector", settings=settings), GRID, name="pg", journal=journal, rounds=1, warm_up=0, prune=False,
-            progress=tell,
+            progress=Progress(tell),
         )  # fmt: skip
 
 

@@ -20,7 +20,8 @@ from karat.interactions.task import Facts
 from karat.plan.execution import Outcome
 from karat.plan.reading import read_plan
 from karat.plan.tuning import subjects_of
-from karat.recommenders import RECOMMENDERS, Progress, Recommender
+from karat.progress import NO_PROGRESS, Progress
+from karat.recommenders import RECOMMENDERS, Recommender
 from karat.tuning.models import tune_model
 from karat.types import Ints, Matrix
 from tests.specs import slow_movielens as slow
@@ -204,7 +205,7 @@ class NotThere(Recommender):
     extra = "recsys"
     libraries: ClassVar[tuple[str, ...]] = ("a_library_that_is_nowhere",)
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None: ...
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None: ...
 
     def score(self, users: Ints, items: Ints) -> Matrix:
         raise NotImplementedError
@@ -360,9 +361,7 @@ def test_a_tuned_hybrid_is_never_worse_than_its_model_on_validation(folder: Path
     tune = "tune.h = { params = { trust = [0.5, 1.0], ease_regularization = [5.0, 50.0] } }\n"
     tune += "tune.e = { params = { regularization = [5.0, 50.0] } }\n"
     (folder / "plan.toml").write_text(MEASURES + gold(items='"movies.csv"') + systems + tune)
-    hybrid, ease = (
-        tune_model(one) for one in subjects_of(read_plan(folder / "plan.toml"), ["h", "e"], lambda *_: None)
-    )
+    hybrid, ease = (tune_model(one) for one in subjects_of(read_plan(folder / "plan.toml"), ["h", "e"], NO_PROGRESS))
     assert hybrid.best is not None and ease.best is not None
     without = {
         trial.params.get("ease_regularization"): trial.values

@@ -22,6 +22,7 @@ from karat.interactions.tiers import Tiers, describe, item_tiers, user_tiers
 from karat.plan.execution import run_plan
 from karat.plan.reading import Checked, read_plan
 from karat.plan.tuning import subjects_of
+from karat.progress import NO_PROGRESS
 from karat.recommenders import RECOMMENDERS
 from karat.recommenders.ranking import recommend
 from karat.tuning.models import tune_model
@@ -280,7 +281,7 @@ class TestValidation:
             Path(plan.where).write_text(text.replace('window = "validation"', 'window = "test"'))
             checked = read_plan(plan.where)
             outcome = []
-            for subject in subjects_of(checked, names, lambda what, done, of: None):
+            for subject in subjects_of(checked, names, NO_PROGRESS):
                 tuned = tune_model(subject)
                 outcome.append([(trial.params, trial.error, _digits(trial.values)) for trial in tuned.trials])
                 assert all(trial.error is None for trial in tuned.trials)

@@ -8,6 +8,7 @@ import pytest
 
 from karat.errors import DataError, MissingExtra, UnknownName, UsageError
 from karat.interactions.log import Log, log_from_frame
+from karat.progress import Progress
 from karat.recommenders import RECOMMENDERS, make_recommender
 from karat.recommenders.ranking import recommend
 from karat.types import places_in
@@ -185,6 +186,6 @@ def test_progress_is_told_and_nothing_is_printed(name: str, capfd: pytest.Captur
     log = made_log()
     told: list[tuple[int, int]] = []
     model = make_recommender(name, {"iterations": 4})
-    model.fit(log, made_facts(log), lambda done, of: told.append((done, of)))
+    model.fit(log, made_facts(log), Progress(lambda what, done, of: told.append((done, of))))
     assert told[-1] == (4, 4) and {of for _, of in told} == {4}
     assert capfd.readouterr() == ("", "")

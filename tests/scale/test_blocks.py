@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from karat.errors import DataError
+from karat.progress import Progress
 from karat.scale.blocks import Block, blocks_of
 from karat.scale.memory import Budget
 from karat.scale.tables import Table, open_table
@@ -93,7 +94,9 @@ def test_sorted_tables_need_no_disk(tmp_path: Path) -> None:
     told: list[str] = []
     nowhere = tmp_path / "nowhere"
     blocks = list(
-        blocks_of([gold, run], Budget(GIGABYTE, 8), temp=nowhere, progress=lambda what, done, of: told.append(what))
+        blocks_of(
+            [gold, run], Budget(GIGABYTE, 8), temp=nowhere, progress=Progress(lambda what, done, of: told.append(what))
+        )
     )
     check([gold, run], blocks)
     assert len(blocks) > 4 and set(told) == {"Reading"}
@@ -104,7 +107,7 @@ def test_a_late_row_out_of_order_is_seen_before_any_block(tmp_path: Path) -> Non
     gold = put(tmp_path / "gold", "gold", [list(range(100))], text=False)
     run = put(tmp_path / "run", "run", [list(range(100)), [99, 98]], text=False)
     told: list[tuple[str, int, int]] = []
-    blocks = list(blocks_of([gold, run], Budget(GIGABYTE, 50), progress=lambda *now: told.append(now)))
+    blocks = list(blocks_of([gold, run], Budget(GIGABYTE, 50), progress=Progress(lambda *now: told.append(now))))
     check([gold, run], blocks)
     assert told[-1][0] == "Partitioning" and told[-1][2] == 202
     assert [done for what, done, _ in told if what == "Partitioning"] == sorted(

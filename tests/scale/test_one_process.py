@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from karat.errors import DataError, UsageError
+from karat.progress import Progress
 from karat.report import Report
 from karat.statistics.intervals import Resampling
 from tests.scale.made import QUICK, WAYS, Study, form_of
@@ -159,7 +160,7 @@ def test_a_small_table_of_attributes_keeps_others_in_order(tmp_path: Path, kind:
     types.write_csv(path) if path.suffix == ".csv" else types.write_parquet(path)
     study = study.asking(slices=[(path, "type")])
     told: set[str] = set()
-    found = study.in_blocks(100, progress=lambda what, done, of: told.add(what))
+    found = study.in_blocks(100, progress=Progress(lambda what, done, of: told.add(what)))
     assert "Partitioning" not in told and "Scoring" in told
     assert form_of(found) == form_of(study.at_once())
 

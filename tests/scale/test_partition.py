@@ -139,6 +139,7 @@ INTERRUPTED = """
 import signal, sys
 from pathlib import Path
 import polars as pl
+from karat.progress import Progress
 from karat.scale.blocks import blocks_of
 from karat.scale.memory import Budget
 from karat.scale.tables import open_table
@@ -151,7 +152,8 @@ def tell(what, done, of):
         sys.stdin.read()
 
 folder = Path(sys.argv[1])
-list(blocks_of([open_table(folder / "run.parquet", "run")], Budget(10**9, 400), temp=folder / "temp", progress=tell))
+run = open_table(folder / "run.parquet", "run")
+list(blocks_of([run], Budget(10**9, 400), temp=folder / "temp", progress=Progress(tell)))
 """
 
 

@@ -72,6 +72,7 @@ def test_a_folder_that_fills_up_meanwhile_is_not_overwritten(tmp_path: Path) -> 
 INTERRUPTED = """
 import signal, sys
 from pathlib import Path
+from karat.progress import Progress
 from karat.scale import evaluate
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -83,7 +84,7 @@ def tell(what, done, of):
         sys.stdin.read()
 
 evaluate(folder / "gold", folder / "a", slices=folder / "types.parquet", per_query=folder / "out" / "scores",
-         temp=folder / "temp", progress=tell)
+         temp=folder / "temp", progress=Progress(tell))
 """
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from karat.errors import DataError, UsageError
 from karat.formats.vectors import read_vectors
+from karat.progress import Progress
 from karat.text.embed import embed
 from karat.text.kept import keeping
 
@@ -20,7 +21,9 @@ from .support import EXPECTED, Plain, corpus, into
 @pytest.mark.parametrize("batch_size", [1, 3, 5, 10, 64])
 def test_batches_make_no_difference(batch_size: int) -> None:
     model, told = Plain(), list[tuple[int, int]]()
-    found = embed(corpus(), model, batch_size=batch_size, progress=lambda done, of: told.append((done, of)))
+    found = embed(
+        corpus(), model, batch_size=batch_size, progress=Progress(lambda what, done, of: told.append((done, of)))
+    )
     assert found.values.tolist() == EXPECTED and found.ids.to_list() == corpus().ids.to_list()
     assert found.values.dtype == np.float32
     assert [len(texts) for texts in model.calls][:-1] == [batch_size] * (len(model.calls) - 1)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from karat.errors import UsageError
+from karat.progress import Progress
 from karat.timing.loops import closed_loop
 from karat.timing.summary import summarise
 
@@ -214,7 +215,10 @@ def test_giving_up_before_anything_was_asked() -> None:
 def test_progress_is_told(workers: int) -> None:
     told: list[tuple[int, int]] = []
     closed_loop(
-        [lambda query: time.sleep(0.02)] * workers, 20, warm_up=0, progress=lambda done, of: told.append((done, of))
+        [lambda query: time.sleep(0.02)] * workers,
+        20,
+        warm_up=0,
+        progress=Progress(lambda what, done, of: told.append((done, of))),
     )
     assert len(told) >= 2
     assert told == sorted(told)
@@ -222,7 +226,9 @@ def test_progress_is_told(workers: int) -> None:
 
 
 def test_telling_of_progress_is_no_time_of_queries() -> None:
-    found = closed_loop([lambda query: time.sleep(0.03)], 10, warm_up=0, progress=lambda done, of: time.sleep(0.2))
+    found = closed_loop(
+        [lambda query: time.sleep(0.03)], 10, warm_up=0, progress=Progress(lambda what, done, of: time.sleep(0.2))
+    )
     assert found.wall < found.seconds.sum() + 0.2
 
 

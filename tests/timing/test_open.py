@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from karat.errors import UnknownName, UsageError
+from karat.progress import Progress
 from karat.timing.loops import open_loop
 from karat.timing.schedule import arrival_times, asking_order
 from karat.timing.summary import summarise
@@ -124,9 +125,8 @@ def test_an_interrupt_passes_through_though_others_wait(workers: int) -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_progress_is_told(workers: int) -> None:
     told: list[tuple[int, int]] = []
-    open_loop(
-        [lambda query: None] * workers, 30, rate=100.0, progress=lambda done, of: told.append((done, of))
-    )  # fmt: skip
+    progress = Progress(lambda what, done, of: told.append((done, of)))
+    open_loop([lambda query: None] * workers, 30, rate=100.0, progress=progress)
     assert len(told) >= 2
     assert told == sorted(told)
     assert told[-1] == (30, 30)

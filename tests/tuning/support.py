@@ -10,7 +10,8 @@ import pytest
 from karat.interactions.log import Log, log_from_frame
 from karat.interactions.split import Split
 from karat.interactions.task import Facts, Task
-from karat.recommenders import RECOMMENDERS, Progress, Recommender
+from karat.progress import NO_PROGRESS, Progress
+from karat.recommenders import RECOMMENDERS, Recommender
 from karat.settings import Param
 from karat.types import Ints, Matrix
 
@@ -68,7 +69,7 @@ class Pointer(Recommender):
     breaks: ClassVar[set[int]] = set()
     """Where it does not fit this time."""
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         at = int(self.settings["at"])
         if at in self.stops:
             raise KeyboardInterrupt

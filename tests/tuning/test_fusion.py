@@ -12,6 +12,7 @@ import pytest
 import karat
 from karat.errors import UnknownName, UsageError
 from karat.evaluation import resolve_all
+from karat.progress import Progress
 from karat.rankers.fusion import METHODS, Fusion
 from karat.statistics.intervals import Resampling
 from karat.tuning import CONSTANTS, TUNING_SCHEMA, Tuning, settings_of, tune
@@ -269,7 +270,7 @@ def test_the_seed_deals_the_folds_and_nothing_else() -> None:
 def test_json_and_progress() -> None:
     steps: list[tuple[int, int]] = []
     gold, runs = made(6, 10)
-    found = tuned(gold, runs, method="combsum", progress=lambda done, of: steps.append((done, of)))
+    found = tuned(gold, runs, method="combsum", progress=Progress(lambda what, done, of: steps.append((done, of))))
     form = json.loads(json.dumps(found.as_json(), allow_nan=False))
     assert (form["schema"], form["method"], form["tried"], form["folds"]) == (TUNING_SCHEMA, "combsum", 21, 5)
     assert "c" not in form["best"] and set(form["best"]["weights"]) == {"s0", "s1"}

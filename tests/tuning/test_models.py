@@ -12,6 +12,7 @@ from karat.errors import DataError, UsageError
 from karat.evaluation import evaluate, resolve_all
 from karat.interactions.task import Facts, Task
 from karat.lab.journal import Journal
+from karat.progress import NO_PROGRESS, Progress
 from karat.recommenders import make_recommender
 from karat.recommenders.ranking import recommend
 from karat.statistics.intervals import Resampling
@@ -35,7 +36,7 @@ def subject(places: list[int], task: Task | None = None, measure: str = "ndcg@10
 
 
 def tuned(places: list[int], task: Task | None = None, folder: Path | None = None, **more: Any) -> ModelTuning:
-    fresh, progress = more.pop("fresh", False), more.pop("progress", None)
+    fresh, progress = more.pop("fresh", False), more.pop("progress", NO_PROGRESS)
     one = subject(places, task, **more)
     if folder is None:
         return tune_model(one, how=QUICK, progress=progress)
@@ -109,7 +110,7 @@ class TestTheBest:
 
     def test_progress_counts_trials(self) -> None:
         told: list[tuple[str, int, int]] = []
-        tuned([0, 5], progress=lambda *step: told.append(step))
+        tuned([0, 5], progress=Progress(lambda *step: told.append(step)))
         assert told == [("points: trial 1 of 2", 0, 2), ("points: trial 2 of 2", 1, 2), ("points", 2, 2)]
 
     def test_a_threshold_and_cold_users_count(self) -> None:

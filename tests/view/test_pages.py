@@ -13,6 +13,7 @@ import pytest
 from karat.archive import Archive, telling
 from karat.archive.history import series_of, steps_in
 from karat.archive.opening import manifest_bytes
+from karat.progress import NO_PROGRESS
 from karat.view import Server, Shelf
 from karat.view.listing import PAGE
 from tests.archive.made import START, carried_out, put_small
@@ -131,7 +132,7 @@ def test_what_is_at_work_and_that_the_list_is_another_by_now(
 ) -> None:
     own = Archive(tmp_path / ".karat")
     own.path.mkdir()
-    with served(Shelf(own)) as server, telling(own.path, "a <plan>", "plan.toml", lambda *_: None) as tell:
+    with served(Shelf(own)) as server, telling(own.path, "a <plan>", "plan.toml", NO_PROGRESS) as progress:
         before = get(server, "/api/running").json
         (one,) = before["running"]
         assert one["name"] == "a <plan>" and one["of"] == 0 and "pid" not in one
@@ -139,7 +140,7 @@ def test_what_is_at_work_and_that_the_list_is_another_by_now(
         after = get(server, "/api/running").json
         assert after["runs"] != before["runs"]
         assert f'data-runs="{after["runs"]}"' in get(server, "/").text
-        tell("Ranking", 3, 7)
+        progress.update("Ranking", 3, 7)
 
 
 def test_history_with_steps_and_what_changed_there(server: Server, archive: Archive, names: list[str]) -> None:

@@ -1,7 +1,7 @@
 """What is being run right now: a small file a process, for whoever looks at the archive meanwhile."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from os.path import isdir
@@ -15,6 +15,7 @@ from karat.archive.files import read_small
 from karat.archive.naming import to_text
 from karat.errors import DataError
 from karat.json_types import parse_json
+from karat.progress import Progress
 from karat.temporary import is_alive, started_at
 
 __all__ = ["RUNNING", "running_in", "telling"]
@@ -23,18 +24,17 @@ RUNNING = "running"
 SCHEMA = "karat.running/1"
 _SECONDS_BETWEEN = 0.25
 _MOST_BYTES = 1_000_000
-Steps = Callable[[str, int, int], None]
 
 
 @contextmanager
-def telling(archive: Path, name: str, plan: str | None, steps: Steps) -> Iterator[Steps]:
-    """Tell ``steps`` and the archive what is being done, the latter at most four times a second.
+def telling(archive: Path, name: str, plan: str | None, progress: Progress) -> Iterator[Progress]:
+    """Report to ``progress`` and to the archive what is being done, the latter at most four times a second.
 
     That the file cannot be written is no reason to stop, nor to be told. Where there is no archive yet nobody looks at
     it, and none is made: a run that fails leaves nothing behind.
     """
     if not isdir(archive):
-        yield steps
+        yield progress
         return
     path = archive / RUNNING / f"{os.getpid()}-{token_hex(4)}.json"
     form: dict[str, Any] = {
@@ -47,9 +47,9 @@ def telling(archive: Path, name: str, plan: str | None, steps: Steps) -> Iterato
     }
     last = -_SECONDS_BETWEEN
 
-    def tell(what: str, done: int, of: int) -> None:
+    def show(what: str, done: int, of: int) -> None:
         nonlocal last
-        steps(what, done, of)
+        progress.update(what, done, of)
         if monotonic() - last >= _SECONDS_BETWEEN:
             last = monotonic()
             _write(path, form | {"updated": to_text(datetime.now(UTC)), "what": what, "done": done, "of": of})
@@ -59,7 +59,7 @@ def telling(archive: Path, name: str, plan: str | None, steps: Steps) -> Iterato
             path.parent.mkdir(exist_ok=True)
             remove_stale(archive)
         _write(path, form | {"updated": form["started"], "what": "", "done": 0, "of": 0})
-        yield tell
+        yield Progress(show)
     finally:
         with suppress(OSError):
             path.unlink(missing_ok=True)

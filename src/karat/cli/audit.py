@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import QuietOption, check_standard_input, print_json, progress, say, warn
+from karat.cli.common import QuietOption, check_standard_input, print_json, say, show_progress, warn
 from karat.cli.logs import FormatOption, ItemColumn, ScaleOption, TimeColumn, UserColumn, ValueColumn, read_scale
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def audit_command(
     """Look a log of interactions over: counts, times, ties, skew, cold starts, and what would leak or mislead."""
     bounds = read_scale(scale)
     check_standard_input([one for one in (path, items) if one])
-    with progress(f"Reading {path}", quiet=quiet):
+    with show_progress(f"Reading {path}", quiet=quiet):
         from karat.interactions.audit import audit
         from karat.interactions.folders import find_companions
         from karat.interactions.reading import read_log

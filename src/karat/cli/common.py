@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +14,7 @@ import typer
 
 from karat.errors import DataError, UsageError
 from karat.markup import visible
+from karat.progress import NO_PROGRESS, Progress
 
 __all__ = [
     "Duplicates",
@@ -28,11 +29,10 @@ __all__ = [
     "name_systems",
     "print_json",
     "print_line",
-    "progress",
     "say",
     "say_own_item",
+    "show_progress",
     "split_measures",
-    "steps",
     "unless_unread",
     "warn",
 ]
@@ -184,35 +184,24 @@ def unless_unread() -> Iterator[None]:
 
 
 @contextmanager
-def progress(what: str, *, quiet: bool = False) -> Iterator[None]:
-    """A sign of life on standard error while something takes more than two seconds."""
-    with steps(quiet=quiet) as tell:
-        tell(what, 0, 0)
-        yield
-
-
-@contextmanager
-def steps(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
-    """Tell what is being done, how much of it is done, and of how much (0: not known); with the time left.
-
-    It is shown on standard error, on a terminal, from the third second on.
-    """
+def show_progress(what: str = "", *, quiet: bool = False) -> Iterator[Progress]:
+    """Show what is being done, how much of it is done, and the time left, on a terminal from the third second on."""
     if quiet or not sys.stderr.isatty():
-        yield lambda what, done, of: None
+        yield NO_PROGRESS
         return
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich import progress as rich
 
     from karat.reports.console import console
 
-    known = (BarColumn(bar_width=20), TimeRemainingColumn())
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), *known)
-    bar = Progress(*columns, console=console(stderr=True), transient=True)
-    task = bar.add_task("", total=None)
+    known = (rich.BarColumn(bar_width=20), rich.TimeRemainingColumn())
+    columns = (rich.SpinnerColumn(), rich.TextColumn("{task.description}"), rich.TimeElapsedColumn(), *known)
+    bar = rich.Progress(*columns, console=console(stderr=True), transient=True)
+    task = bar.add_task(what, total=None)
     timer = Timer(_SECONDS_BEFORE_PROGRESS, bar.start)
     timer.daemon = True
     timer.start()
     try:
-        yield lambda what, done, of: bar.update(task, description=what, completed=done, total=of or None)
+        yield Progress(lambda what, done, of: bar.update(task, description=what, completed=done, total=of or None))
     finally:
         timer.cancel()
         timer.join()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from karat.cli.common import FormatOption, QuietOption, progress, say, warn
+from karat.cli.common import FormatOption, QuietOption, say, show_progress, warn
 from karat.errors import UsageError
 
 __all__ = ["add_to"]
@@ -44,7 +44,7 @@ def convert_command(
 
     if str(target) == "-":
         raise UsageError("cannot convert to standard output", expected="the name of a file")
-    with progress(f"Converting {source}", quiet=quiet):
+    with show_progress(f"Converting {source}", quiet=quiet):
         opened = Source.open(source)
         chosen = kind.value if kind else kind_of(opened, form)
         frame = read(opened, chosen, form)

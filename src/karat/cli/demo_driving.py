@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from karat.cli.common import steps, warn
+from karat.cli.common import show_progress, warn
 from karat.cli.grouping import Table
 from karat.errors import MissingExtra
 
@@ -81,9 +81,7 @@ def _embedded(table: Table, path: Path, *, quiet: bool) -> str:
 
     model = find_model("wordllama")
     annotations = read_annotations(table.path, table.groups, id_column=table.id_column, separator=table.separator)
-    with steps(quiet=quiet) as tell:
-        vectors = embed(
-            rendered(annotations), model, progress=lambda done, of: tell("Embedding the annotations", done, of)
-        )
+    with show_progress(quiet=quiet) as progress:
+        vectors = embed(rendered(annotations), model, progress=progress.step("Embedding the annotations"))
     write_vectors(path, vectors, {"model": model.name}, dtype="float32")
     return str(path)

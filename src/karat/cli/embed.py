@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import QuietOption, check_folder, print_json, progress, say, steps, warn
+from karat.cli.common import QuietOption, check_folder, print_json, say, show_progress, warn
 from karat.errors import KaratError, UsageError
+from karat.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,7 +150,7 @@ def _variant(source: str, ids: str | None, output: Path, choices: "Choices", *, 
     from karat.formats.vectors.metadata import read_metadata
     from karat.text.files import vary_into
 
-    with progress(f"Reading {source}", quiet=quiet):
+    with show_progress(f"Reading {source}", quiet=quiet):
         vectors = read_vectors(source, ids=ids)
         return vary_into(output, vectors, choices, source=read_metadata(split_off_key(source)[0]))
 
@@ -170,7 +171,7 @@ def _embedded(
     from karat.text.models import find_model
 
     found = find_model(model)
-    with progress("Reading the corpus", quiet=quiet):
+    with show_progress("Reading the corpus", quiet=quiet):
         corpus = read() if chunks is None else in_chunks(read(), chunks, tokens_of(found))
     if corpus.skipped:
         rows, were = ("row", "was") if len(corpus.skipped) == 1 else ("rows", "were")
@@ -180,18 +181,18 @@ def _embedded(
     journal = folder_beside(output)
     interrupted = isdir(journal)
 
-    def report(done: int, of: int) -> None:
+    def report(what: str, done: int, of: int) -> None:
         if done and not finished:
             say(f"Going on from {done:,} of {of:,} texts", quiet=quiet)
         elif interrupted and not finished:
             why = "another model, another version of its code, another corpus, or less than a batch"
             say(f"Starting anew: the vectors kept in {journal} are of {why}", quiet=quiet)
         finished.append(done)
-        tell("Embedding", done, of)
+        progress.update(what, done, of)
 
     try:
-        with steps(quiet=quiet) as tell:
-            return embed_into(output, corpus, found, choices, batch_size=batch_size, progress=report)
+        with show_progress(quiet=quiet) as progress:
+            return embed_into(output, corpus, found, choices, batch_size=batch_size, progress=Progress(report))
     except (KeyboardInterrupt, KaratError):
         if finished and finished[-1]:
             say(f"{finished[-1]:,} of {len(corpus):,} texts are kept: the same command goes on from there", quiet=quiet)

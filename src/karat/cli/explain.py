@@ -12,8 +12,8 @@ from karat.cli.common import (
     QuietOption,
     check_standard_input,
     print_json,
-    progress,
     say,
+    show_progress,
     split_measures,
 )
 from karat.errors import UsageError
@@ -52,7 +52,7 @@ def explain_command(
     from karat.gold.labels import read_gold
     from karat.rankers.runs import read_run
 
-    with progress(f"Explaining {run}", quiet=quiet):
+    with show_progress(f"Explaining {run}", quiet=quiet):
         rows = explain(read_gold(gold, form), read_run(run, form), measure, duplicates=duplicates.value)
     if as_json:
         shown = {"schema": "karat.explain/1", "measure": measure, "rows": [_as_json(row) for row in rows]}

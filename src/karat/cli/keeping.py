@@ -1,6 +1,6 @@
 """How karat run keeps what it found: live while it works, and whole in the archive when it is done."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from karat.gates import Gate
     from karat.plan.archiving import Begun
     from karat.plan.reading import Checked
+    from karat.progress import Progress
     from karat.report import Report
 
 __all__ = ["Keeping", "shown_live"]
 
-Steps = Callable[[str, int, int], None]
 _HISTORY = 50
 """How many earlier runs of a plan its page shows."""
 
@@ -82,7 +82,7 @@ class Keeping:
 
 
 @contextmanager
-def shown_live(keeping: Keeping | None, shown: Steps) -> Iterator[Steps]:
+def shown_live(keeping: Keeping | None, shown: "Progress") -> "Iterator[Progress]":
     """Tell whoever looks at the archive what is being done, besides the person who waits."""
     if keeping is None:
         yield shown

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from karat.cli.common import QuietOption, check_standard_input, print_json, say, steps, warn
+from karat.cli.common import QuietOption, check_standard_input, print_json, say, show_progress, warn
 from karat.cli.grouping import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, groups_of
 from karat.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from karat.text.keywords import Extraction, Mapper, Settings
     from karat.text.keywords.measuring import Mistake, Quality
@@ -155,18 +155,14 @@ def _mapped(
     from karat.text.keywords import make_mapper, map_texts
 
     found = {}
-    with steps(quiet=quiet) as tell:
+    with show_progress(quiet=quiet) as progress:
         for one in settings:
             mapper = make_mapper(vocabulary, one)
-            told = _telling(tell, one.method)
-            found[one.method] = mapper, map_texts(texts, vocabulary, one, told, groups=select, mapper=mapper)
+            step = progress.step(f"Mapping by {one.method}")
+            found[one.method] = mapper, map_texts(texts, vocabulary, one, step, groups=select, mapper=mapper)
     notes = dict.fromkeys(note for mapper, _ in found.values() for note in mapper.notes)
     warn(notes, quiet=quiet)
     return found
-
-
-def _telling(tell: "Callable[[str, int, int], None]", method: str) -> "Callable[[int, int], None]":
-    return lambda done, of: tell(f"Mapping by {method}", done, of)
 
 
 def _map(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from karat.cli.common import QuietOption, check_folder, check_standard_input, print_json, progress, say, warn
+from karat.cli.common import QuietOption, check_folder, check_standard_input, print_json, say, show_progress, warn
 
 if TYPE_CHECKING:
     from karat.text.human import LabelAgreement
@@ -81,7 +81,7 @@ def label_command(
     from karat.text.queryset import read_pinned
     from karat.text.synonyms import read_synonyms
 
-    with progress(f"Labelling {catalogue}", quiet=quiet):
+    with show_progress(f"Labelling {catalogue}", quiet=quiet):
         asked = read_pinned(queries)
         items = read_catalogue(catalogue, id_field=id_field)
         labels = label(items, asked, synonyms=read_synonyms(synonyms), own_category=query_category)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import QuietOption, check_folder, print_json, progress, say, say_own_item, steps, warn
+from karat.cli.common import QuietOption, check_folder, print_json, say, say_own_item, show_progress, warn
 from karat.cli.options import ExcludeSelfOption, MasterOption, OnOption, Place
 from karat.cli.spark import check_place, spark_session
 from karat.errors import UsageError
@@ -87,7 +87,7 @@ def neighbours_command(
     from karat.formats.vectors import ids_beside, read_vectors, same_file
     from karat.rankers.vectors import rank_listed, rank_vectors
 
-    with progress(f"Reading {vectors}", quiet=quiet):
+    with show_progress(f"Reading {vectors}", quiet=quiet):
         corpus = read_vectors(vectors, ids=ids)
         same = queries is not None and same_file(queries, vectors) and queries_ids in (None, ids)
         asked = None
@@ -106,7 +106,7 @@ def neighbours_command(
             from karat.scale.spark.neighbours import nearest_on_spark
 
             search = partial(nearest_on_spark, stack.enter_context(spark_session(master, quiet=quiet)))
-        tell = stack.enter_context(steps(quiet=quiet))
+        progress = stack.enter_context(show_progress(quiet=quiet))
         if isinstance(pool, pl.DataFrame):
             space, ranking = (
                 None,
@@ -121,7 +121,7 @@ def neighbours_command(
                 candidates=pool,
                 exclude_self=exclude_self,
                 cuts=[k] if k else [],
-                progress=lambda done, of: tell("Searching", done, of),
+                progress=progress,
                 search=search,
             )
             ranking = space.ranking
@@ -132,7 +132,7 @@ def neighbours_command(
         frame = ranking.frame()
         if form_to_write(output, None, FORMATS)[0] == "trec":
             frame = frame.with_columns(ranking.items.alias(ITEM))  # its ranks settle ties of row numbers by number
-        with progress(f"Writing {output}", quiet=quiet):
+        with show_progress(f"Writing {output}", quiet=quiet):
             write(frame, output, "run")
     _tell(space, ranking, as_json=as_json)
     if asked is None:

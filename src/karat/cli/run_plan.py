@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from karat.cli.archived import ArchiveOption, archive_at
-from karat.cli.common import QuietOption, exists, print_json, print_line, say, say_own_item, steps, unless_unread, warn
+from karat.cli.common import (
+    QuietOption,
+    exists,
+    print_json,
+    print_line,
+    say,
+    say_own_item,
+    show_progress,
+    unless_unread,
+    warn,
+)
 from karat.cli.keeping import Keeping, shown_live
 from karat.cli.options import DsnOption, JsonOption
 from karat.errors import DataError
@@ -132,8 +142,8 @@ def _carry_out(
     check_outputs(checked, output)
     clear_left_over()
     keeping = None if archive is None else Keeping.begin(archive, checked)
-    with steps(quiet=quiet) as shown, shown_live(keeping, shown) as tell:
-        outcome = run_plan(checked, tell, output)
+    with show_progress(quiet=quiet) as shown, shown_live(keeping, shown) as progress:
+        outcome = run_plan(checked, progress, output)
     gate = None if outcome.gate is None else replace(outcome.gate, strict=strict)
     with together():
         written = write_outputs(checked, outcome.report, output, gate, lambda text: say(text, quiet=quiet))

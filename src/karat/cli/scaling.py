@@ -6,7 +6,7 @@ from os.path import isdir, isfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from karat.cli.common import exists, say, steps
+from karat.cli.common import exists, say, show_progress
 from karat.cli.options import Place, Scoring
 from karat.cli.slices import parted
 from karat.cli.spark import check_place, spark_session
@@ -123,9 +123,11 @@ def _here(request: "Request", budget: "Budget", scoring: Scoring, per_query: str
     from karat.scale.one_process import evaluate_files
 
     slices, item_slices = _slices(scoring.slices), _slices(scoring.item_slices)
-    with steps(quiet=scoring.quiet) as tell:
+    with show_progress(quiet=scoring.quiet) as progress:
         target = None if per_query is None else Path(per_query)
-        return evaluate_files(request, slices, item_slices, budget, per_query=target, temp=scoring.temp, progress=tell)
+        return evaluate_files(
+            request, slices, item_slices, budget, per_query=target, temp=scoring.temp, progress=progress
+        )
 
 
 def _by_spark(request: "Request", budget: "Budget", scoring: Scoring, per_query: str | None) -> "Report":
@@ -134,8 +136,8 @@ def _by_spark(request: "Request", budget: "Budget", scoring: Scoring, per_query:
     slices, item_slices = _slices(scoring.slices), _slices(scoring.item_slices)
     with (
         spark_session(scoring.master, quiet=scoring.quiet, temp=scoring.temp) as spark,
-        steps(quiet=scoring.quiet) as tell,
+        show_progress(quiet=scoring.quiet) as progress,
     ):
         return evaluate_files(
-            spark, request, slices, item_slices, budget, per_query=per_query, temp=scoring.temp, progress=tell
+            spark, request, slices, item_slices, budget, per_query=per_query, temp=scoring.temp, progress=progress
         )

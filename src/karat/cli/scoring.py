@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from karat.cli.common import check_standard_input, exists, looks_like_path, name_systems, progress
+from karat.cli.common import check_standard_input, exists, looks_like_path, name_systems, show_progress
 from karat.cli.options import Scoring
 from karat.cli.output import check_form
 from karat.cli.scaling import Wanted, assess_in_blocks, is_for_blocks
@@ -84,14 +84,14 @@ def _assess_at_once(wanted: Wanted, scoring: Scoring) -> "Report":
 
         asked = wanted.asked(scoring)
         slices, item_slices = read_cuts(scoring.slices, "queries"), read_cuts(scoring.item_slices, "items")
-        with progress(f"Reading {gold}", quiet=scoring.quiet):
+        with show_progress(f"Reading {gold}", quiet=scoring.quiet):
             truth = read_gold(gold, scoring.gold_form or scoring.form)
 
         def load(name: str) -> "Ranking":
             frame, source = first.result() if name == first_name else _read(runs[name], scoring.form)
             return ranking_from_frame(frame, source=source)
 
-        with progress(f"Scoring {', '.join(runs)}", quiet=scoring.quiet):
+        with show_progress(f"Scoring {', '.join(runs)}", quiet=scoring.quiet):
             return assess(
                 truth,
                 {name: partial(load, name) for name in runs},

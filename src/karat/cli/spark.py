@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from karat.cli.common import progress
+from karat.cli.common import show_progress
 from karat.cli.options import Place
 from karat.errors import UsageError
 
@@ -25,6 +25,6 @@ def spark_session(master: str | None, *, quiet: bool, temp: Path | None = None) 
     from karat.scale.spark.session import open_session
 
     with ExitStack() as stack:
-        with progress("Starting Spark", quiet=quiet):
+        with show_progress("Starting Spark", quiet=quiet):
             spark = stack.enter_context(open_session(master, temp=temp))
         yield spark

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from karat.cli.common import QuietOption, print_json, say, steps, warn
+from karat.cli.common import QuietOption, print_json, say, show_progress, warn
 from karat.cli.logs import FormatOption, ItemColumn, ScaleOption, TimeColumn, UserColumn, ValueColumn, read_scale
 from karat.errors import UsageError
 
@@ -158,10 +158,10 @@ def _make(
     from karat.interactions.saving import check_target
 
     check_target(output, folds=_number(kind, options), force=force)
-    with steps(quiet=quiet) as tell:
-        tell(f"Reading {path}", 0, 0)
+    with show_progress(quiet=quiet) as progress:
+        progress.update(f"Reading {path}", 0, 0)
         log = read_log(path, **reading)
-        tell(f"Splitting {len(log):,} rows", 0, 0)
+        progress.update(f"Splitting {len(log):,} rows", 0, 0)
         return _split_and_write(log, output, kind, options, force=force)
 
 

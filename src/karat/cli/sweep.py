@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import QuietOption, exists, print_json, say, steps, unless_unread, warn
+from karat.cli.common import QuietOption, exists, print_json, say, show_progress, unless_unread, warn
 from karat.cli.options import DsnOption
 from karat.cli.run_plan import PLAN_FILE
 from karat.errors import DataError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from karat.engines import Params
     from karat.lab.outcome import Choice, Cost, Sweep
     from karat.plan.reading import Checked
-    from karat.plan.work import Steps
+    from karat.progress import Progress
 
 __all__ = ["FOLDER", "add_to"]
 
@@ -67,8 +67,8 @@ def sweep_command(
     if exists(folder) and not isdir(folder):
         raise DataError("cannot make this folder: a file is there", where=str(folder))
     clear_left_over()
-    with steps(quiet=quiet) as tell:
-        sweeps, costs = _carry_out(checked, folder, tell, fresh=fresh, prune=not no_prune, quiet=quiet)
+    with show_progress(quiet=quiet) as progress:
+        sweeps, costs = _carry_out(checked, folder, progress, fresh=fresh, prune=not no_prune, quiet=quiet)
     form = sweeps_to_json(sweeps, timestamp())
     written = _write(sweeps, costs, form, folder)
     with unless_unread():
@@ -82,13 +82,13 @@ def sweep_command(
 
 
 def _carry_out(
-    checked: "Checked", folder: Path, tell: "Steps", *, fresh: bool, prune: bool, quiet: bool
+    checked: "Checked", folder: Path, progress: "Progress", *, fresh: bool, prune: bool, quiet: bool
 ) -> "tuple[list[Sweep], list[Cost]]":
     from karat.formats.atomic import make_folder
     from karat.lab.journal import Journal
     from karat.plan.sweeping import sweeps_of
 
-    asked = sweeps_of(checked, tell, folder)
+    asked = sweeps_of(checked, progress, folder)
     total = sum(one.steps for one in asked)
     make_folder(folder)
     found: list[Sweep] = []
@@ -98,17 +98,12 @@ def _carry_out(
         try:
             for number, one in enumerate(asked):
                 before = sum(other.steps for other in asked[:number])
-                found.append(one.carry_out(journal, prune=prune, progress=_shifted(tell, before, total)))
+                found.append(one.carry_out(journal, prune=prune, progress=progress.part(before, total)))
         except KeyboardInterrupt:
             kept = sum(entry.point.get("status") == "measured" for entry in journal)
             say(f"{kept:,} measured settings are kept in {journal.path}: karat sweep goes on from there")
             raise
     return found, [one.cheapest for one in asked]
-
-
-def _shifted(tell: "Steps", before: int, total: int) -> "Steps":
-    """One bar for all sweeps."""
-    return lambda what, done, of: tell(what, before + done, total)
 
 
 def _write(sweeps: "list[Sweep]", costs: "list[Cost]", form: str, folder: Path) -> list[Path]:

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from karat.cli.common import check_folder, name_systems, print_json, say, split_measures, steps, warn
+from karat.cli.common import check_folder, name_systems, print_json, say, show_progress, split_measures, warn
 from karat.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
     from karat.dialects import Asked
     from karat.plan.reading import Checked
-    from karat.plan.work import Steps
+    from karat.progress import Progress
     from karat.rankers.fusion import Fusion
     from karat.tuning import Tuning
     from karat.types import Gold, Ranking
@@ -52,9 +52,9 @@ def tune_fusion(
     how = Resampling(**statistics)
     tried = CONSTANTS if options.constants is None else _numbers(options.constants)
     own = options.method is None and options.depth is None and options.normalise is None
-    with steps(quiet=quiet) as tell:
+    with show_progress(quiet=quiet) as progress:
         if checked is not None:
-            task = _from_plan(checked, system, measure, tell, quiet=quiet)
+            task = _from_plan(checked, system, measure, progress, quiet=quiet)
         else:
             task = _from_files(files, system, measure)
         how = Resampling(**(task.statistics | statistics))
@@ -70,7 +70,7 @@ def tune_fusion(
             whole=task.whole,
             folds=options.folds,
             how=how,
-            progress=lambda done, of: tell("Trying weights", done, of),
+            progress=progress,
         )
     _tell(found, output, as_json=as_json, quiet=quiet)
 
@@ -122,7 +122,9 @@ def _from_files(files: list[str], system: str | None, measure: str | None) -> _T
     return _Task(read_gold(gold), rankings, asked, Fusion(), in_use=False)
 
 
-def _from_plan(checked: "Checked", system: str | None, measure: str | None, tell: "Steps", *, quiet: bool) -> _Task:
+def _from_plan(
+    checked: "Checked", system: str | None, measure: str | None, progress: "Progress", *, quiet: bool
+) -> _Task:
     """On validation, where the gold is held out of a log: the test window is not there to choose on."""
     from karat.evaluation import resolve_all
     from karat.plan.execution import rankings_of
@@ -147,7 +149,7 @@ def _from_plan(checked: "Checked", system: str | None, measure: str | None, tell
     chosen_on = on_validation(checked)
     if chosen_on.plan.gold != checked.plan.gold:
         warn(["weights are chosen on the validation window, not on the window of the plan"], quiet=quiet)
-    gold, rankings, closed = rankings_of(chosen_on, name, tell)
+    gold, rankings, closed = rankings_of(chosen_on, name, progress)
     return _Task(gold, rankings, asked, fused[name].fusion(), True, closed, checked.plan.statistics.model_dump())
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from karat.cli.common import check_folder, print_json, say, steps, unless_unread, warn
+from karat.cli.common import check_folder, print_json, say, show_progress, unless_unread, warn
 from karat.cli.tune_fusion import one_measure
 from karat.cli.tune_trials import as_toml, form_of, print_trials
 from karat.errors import DataError, UnknownName, UsageError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from karat.gates import Gate
     from karat.plan.execution import Outcome
     from karat.plan.reading import Checked
-    from karat.plan.work import Steps
+    from karat.progress import Progress
     from karat.tuning.outcome import ModelTuning
 
 __all__ = ["FOLDER", "ModelOptions", "tune_models"]
@@ -64,8 +64,8 @@ def tune_models(
     how = Resampling(**(checked.plan.statistics.model_dump() | statistics))
     names = _names(checked, system, options)
     _check(checked, options, output)
-    with steps(quiet=quiet) as tell:
-        found = _tried(checked, names, options, how, tell, quiet=quiet)
+    with show_progress(quiet=quiet) as progress:
+        found = _tried(checked, names, options, how, progress, quiet=quiet)
     outcome, final = None, None
     if options.final and all(one.best is not None for one in found):
         outcome, final = _opened(checked, found, options, output, quiet=quiet)
@@ -125,14 +125,14 @@ def _check(checked: "Checked", options: ModelOptions, output: Path | None) -> No
 
 
 def _tried(
-    checked: "Checked", names: list[str], options: ModelOptions, how: Any, tell: "Steps", *, quiet: bool
+    checked: "Checked", names: list[str], options: ModelOptions, how: Any, progress: "Progress", *, quiet: bool
 ) -> "list[ModelTuning]":
     from karat.formats.atomic import make_folder
     from karat.lab.journal import Journal
     from karat.plan.tuning import subjects_of
     from karat.tuning.models import tune_model
 
-    subjects = subjects_of(checked, names, tell, options.changed)
+    subjects = subjects_of(checked, names, progress, options.changed)
     folder = checked.folder / FOLDER
     if exists(folder) and not isdir(folder):
         raise DataError("cannot make this folder: a file is there", where=str(folder))
@@ -145,7 +145,7 @@ def _tried(
             warn([f"{journal.path}: {journal.dropped} unfinished or unreadable lines were passed over"], quiet=quiet)
         try:
             for subject in subjects:
-                told = _shifted(tell, done, total)
+                told = progress.part(done, total)
                 extend = options.extend and subject.search["kind"] == "grid"
                 found.append(
                     tune_model(subject, how=how, journal=journal, fresh=options.fresh, extend=extend, progress=told)
@@ -159,11 +159,6 @@ def _tried(
     return found
 
 
-def _shifted(tell: "Steps", before: int, total: int) -> "Steps":
-    """Return one progress bar for all systems; it grows where a grid is extended."""
-    return lambda what, done, of: tell(what, before + done, max(total, before + of))
-
-
 def _opened(
     checked: "Checked", found: "list[ModelTuning]", options: ModelOptions, output: Path | None, *, quiet: bool
 ) -> "tuple[Outcome, Checked]":
@@ -174,8 +169,8 @@ def _opened(
     chosen = {one.system: one.best.params for one in found if one.best is not None}
     tuned = ", ".join(f"{one.system} ({len(one.trials):,} trials, {one.measure} on {one.window})" for one in found)
     final = with_chosen(checked, chosen, tuned, options.refit)
-    with steps(quiet=quiet) as tell:
-        return run_plan(final, tell, output), final
+    with show_progress(quiet=quiet) as progress:
+        return run_plan(final, progress, output), final
 
 
 def _write(

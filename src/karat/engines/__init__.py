@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from karat.errors import UnknownName, UsageError
-from karat.neighbours import NOBODY, Neighbours, Progress
+from karat.neighbours import NOBODY, Neighbours
+from karat.progress import NO_PROGRESS, Progress
 from karat.registry import Registry
 from karat.settings import Param, Params, Setting, settled
 from karat.types import Bools, Floats, Ints, Matrix, Vectors
@@ -29,7 +30,6 @@ __all__ = [
     "Setting",
     "aligned_rows",
     "keep_passing",
-    "no_progress",
     "passing",
     "settled",
 ]
@@ -107,7 +107,7 @@ class Engine(ABC):
         params: Params | None = None,
         *,
         attributes: pl.DataFrame | None = None,
-        progress: Progress | None = None,
+        progress: Progress = NO_PROGRESS,
     ) -> None:
         """Hold these vectors, one an id. ``attributes``: a column a name, a row an item, for filters."""
 
@@ -186,7 +186,3 @@ def keep_passing(search: Callable[[int], Neighbours], passes: Bools, k: int) -> 
             scores = [values[mask] for values, mask in zip(found.scores, held, strict=True)]
             return aligned_rows(rows, scores, k)
         deep = min(n, deep * 4)
-
-
-def no_progress(done: int, of: int) -> None:
-    """Nobody to tell."""

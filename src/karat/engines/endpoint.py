@@ -24,7 +24,8 @@ from karat.engines.asking.functions import Function, find_function
 from karat.engines.asking.templates import json_template, url_template
 from karat.errors import DataError, UsageError
 from karat.masking import Masker, forms_of, mask_settings, read_variable
-from karat.neighbours import Neighbours, Progress
+from karat.neighbours import Neighbours
+from karat.progress import NO_PROGRESS, Progress
 from karat.types import Floats, Ints, Matrix
 
 __all__ = ["Endpoint"]
@@ -87,7 +88,7 @@ class Endpoint(Engine):
         params: Params | None = None,
         *,
         attributes: pl.DataFrame | None = None,
-        progress: Progress | None = None,
+        progress: Progress = NO_PROGRESS,
     ) -> None:
         settled(self.builds, params, "build parameter")
         self._rows = {name: row for row, name in enumerate(ids.cast(pl.String).to_list())}

@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 
 from karat.engines import ENGINES, Engine, Filter, Params, passing, settled
-from karat.neighbours import NOBODY, Neighbours, Progress, nearest
+from karat.neighbours import NOBODY, Neighbours, nearest
+from karat.progress import NO_PROGRESS, Progress
 from karat.similarity import METRICS
 from karat.types import Ints, Matrix, sort_key
 
@@ -28,7 +29,7 @@ class Exact(Engine):
         params: Params | None = None,
         *,
         attributes: pl.DataFrame | None = None,
-        progress: Progress | None = None,
+        progress: Progress = NO_PROGRESS,
     ) -> None:
         settled(self.builds, params, "build parameter")
         self._vectors = vectors

@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 
 from karat.blocks import cut_rows
-from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, no_progress, passing, settled
+from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, passing, settled
 from karat.engines.arrays import made_ready, neighbours_of, singles
 from karat.engines.fitting import bits_for, lists_for, parts_for
-from karat.neighbours import Neighbours, Progress
+from karat.neighbours import Neighbours
+from karat.progress import NO_PROGRESS, Progress
 from karat.similarity import Singles
 from karat.types import Matrix
 
@@ -53,9 +54,9 @@ class _Faiss(Engine):
         params: Params | None = None,
         *,
         attributes: pl.DataFrame | None = None,
-        progress: Progress | None = None,
+        progress: Progress = NO_PROGRESS,
     ) -> None:
-        held, tell = singles(vectors, self.metric), progress or no_progress
+        held = singles(vectors, self.metric)
         self._built = self._fitting(settled(self.builds, params, "build parameter"), *held.shape)
         self._asked, self._attributes = {}, attributes
         self._shape, self._index = held.shape, self._made(held.shape[1])
@@ -63,9 +64,9 @@ class _Faiss(Engine):
             if not self._index.is_trained:
                 self._train(held)
             for first, last in cut_rows(len(held), _ROWS_AT_ONCE):
-                tell(first, len(held))
+                progress.update("Building", first, len(held))
                 self._index.add(held[first:last])
-        tell(len(held), len(held))
+        progress.update("Building", len(held), len(held))
 
     @contextmanager
     def _threads_for(self, rows: int) -> Iterator[None]:

@@ -15,13 +15,13 @@ from karat.engines import (
     Params,
     Setting,
     aligned_rows,
-    no_progress,
     passing,
     settled,
 )
 from karat.engines.arrays import Turns, made_ready, neighbours_of, singles
 from karat.errors import MissingExtra
-from karat.neighbours import Neighbours, Progress
+from karat.neighbours import Neighbours
+from karat.progress import NO_PROGRESS, Progress
 from karat.similarity import Singles
 from karat.types import Floats, Ints, Matrix
 
@@ -67,19 +67,19 @@ class Hnswlib(Engine):
         params: Params | None = None,
         *,
         attributes: pl.DataFrame | None = None,
-        progress: Progress | None = None,
+        progress: Progress = NO_PROGRESS,
     ) -> None:
         self._built = settled(self.builds, params, "build parameter")
-        held, tell = singles(vectors, self.metric), progress or no_progress
+        held = singles(vectors, self.metric)
         self._turns, self._passing, self._attributes = Turns(), {}, attributes
         self._index = self._library.Index(space="l2" if self.metric == "l2" else "ip", dim=held.shape[1])
         self._index.init_index(
             max_elements=max(1, len(held)), M=self._built["m"], ef_construction=self._built["ef_construction"]
         )
         for first, last in cut_rows(len(held), _ROWS_AT_ONCE):
-            tell(first, len(held))
+            progress.update("Building", first, len(held))
             self._index.add_items(held[first:last], np.arange(first, last))
-        tell(len(held), len(held))
+        progress.update("Building", len(held), len(held))
 
     def ready(self, queries: Matrix) -> Matrix:
         return made_ready(queries, self.metric, self._index.dim)

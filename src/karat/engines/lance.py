@@ -8,12 +8,13 @@ import numpy as np
 import polars as pl
 
 from karat.blocks import cut_rows
-from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, no_progress, settled
+from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, settled
 from karat.engines.arrays import column_of, columns_of, made_ready, neighbours_of, singles
 from karat.engines.fitting import lists_for, parts_for
 from karat.engines.folders import FOLDER, Folder, bytes_in, folder_in
 from karat.errors import MissingExtra
-from karat.neighbours import NOBODY, Neighbours, Progress
+from karat.neighbours import NOBODY, Neighbours
+from karat.progress import NO_PROGRESS, Progress
 from karat.similarity import Singles
 from karat.types import Floats, Matrix
 
@@ -76,31 +77,31 @@ class LanceDB(Engine):
         params: Params | None = None,
         *,
         attributes: pl.DataFrame | None = None,
-        progress: Progress | None = None,
+        progress: Progress = NO_PROGRESS,
     ) -> None:
-        held, tell = singles(vectors, self.metric), progress or no_progress
+        held = singles(vectors, self.metric)
         self.close()
         self._shape, self._attributes = held.shape, attributes
         self._built = _fitting(settled(self.builds, params, "build parameter"), *held.shape)
         self._folder = folder_in(str(self.settings["folder"]), "lancedb")
         schema = self._schema(held.shape[1])
         self._table = self._lancedb.connect(self._folder.name).create_table(
-            _TABLE, data=self._batches(held, schema, tell), schema=schema
+            _TABLE, data=self._batches(held, schema, progress), schema=schema
         )
         config = self._config()
         if config is not None:
             self._table.create_index(_COLUMN, config=config)
-        tell(len(held), len(held))
+        progress.update("Building", len(held), len(held))
 
     def _schema(self, dimensions: int) -> Any:
         arrow = self._arrow
         fields = [("row", arrow.int64()), (_COLUMN, arrow.list_(arrow.float32(), dimensions))]
         return arrow.schema([*fields, *((name, arrow.string()) for name in columns_of(self._attributes))])
 
-    def _batches(self, held: Singles, schema: Any, tell: Progress) -> Iterator[Any]:
+    def _batches(self, held: Singles, schema: Any, progress: Progress) -> Iterator[Any]:
         arrow = self._arrow
         for first, last in cut_rows(len(held), _ROWS_AT_ONCE):
-            tell(first, len(held))
+            progress.update("Building", first, len(held))
             numbers = arrow.array(held[first:last].ravel())
             columns = [
                 arrow.array(np.arange(first, last)),

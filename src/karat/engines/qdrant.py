@@ -13,11 +13,12 @@ import numpy as np
 import polars as pl
 
 from karat.blocks import cut_rows
-from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, aligned_rows, no_progress, settled
+from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, aligned_rows, settled
 from karat.engines.arrays import column_of, columns_of, made_ready, singles
 from karat.errors import DataError, MissingExtra, UsageError
 from karat.masking import Masker, forms_of, redact
-from karat.neighbours import Neighbours, Progress
+from karat.neighbours import Neighbours
+from karat.progress import NO_PROGRESS, Progress
 from karat.similarity import Singles
 from karat.types import Matrix
 
@@ -128,10 +129,10 @@ class Qdrant(Engine):
         params: Params | None = None,
         *,
         attributes: pl.DataFrame | None = None,
-        progress: Progress | None = None,
+        progress: Progress = NO_PROGRESS,
     ) -> None:
         values = settled(self.builds, params, "build parameter")
-        held, tell = singles(vectors, self.metric), progress or no_progress
+        held = singles(vectors, self.metric)
         self._shape, self._attributes = held.shape, attributes
         self._built = {} if self._is_local else values
         with self._asking():
@@ -139,10 +140,10 @@ class Qdrant(Engine):
             if not self._is_local:
                 self._server = self._connection.info().version
             self._create(held.shape[1], values)
-            self._fill(held, tell)
+            self._fill(held, progress)
             if not self._is_local:
                 self._wait_for_index()
-        tell(len(held), len(held))
+        progress.update("Building", len(held), len(held))
 
     def _create(self, dimensions: int, values: dict[str, Setting]) -> None:
         models = self._models
@@ -160,9 +161,9 @@ class Qdrant(Engine):
             for column in columns_of(self._attributes):
                 self._connection.create_payload_index(name, column, models.PayloadSchemaType.KEYWORD, wait=True)
 
-    def _fill(self, held: Singles, tell: Progress) -> None:
+    def _fill(self, held: Singles, progress: Progress) -> None:
         for first, last in cut_rows(len(held), max(1, _NUMBERS_AT_ONCE // held.shape[1])):
-            tell(first, len(held))
+            progress.update("Building", first, len(held))
             batch = self._models.Batch(
                 ids=list(range(first, last)), vectors=held[first:last].tolist(), payloads=self._payloads(first, last)
             )

@@ -8,11 +8,12 @@ import numpy as np
 import polars as pl
 
 from karat.blocks import cut_rows
-from karat.engines import ENGINES, Engine, Filter, Params, aligned_rows, no_progress, settled
+from karat.engines import ENGINES, Engine, Filter, Params, aligned_rows, settled
 from karat.engines.arrays import column_of, columns_of, made_ready, singles
 from karat.engines.folders import FOLDER, Folder, bytes_in, folder_in
 from karat.errors import MissingExtra, UsageError
-from karat.neighbours import Neighbours, Progress
+from karat.neighbours import Neighbours
+from karat.progress import NO_PROGRESS, Progress
 from karat.similarity import Singles
 from karat.types import Matrix
 
@@ -79,10 +80,10 @@ class SqliteVec(Engine):
         params: Params | None = None,
         *,
         attributes: pl.DataFrame | None = None,
-        progress: Progress | None = None,
+        progress: Progress = NO_PROGRESS,
     ) -> None:
         settled(self.builds, params, "build parameter")
-        held, tell = singles(vectors, self.metric), progress or no_progress
+        held = singles(vectors, self.metric)
         self.close()
         self._folder = folder_in(str(self.settings["folder"]), "sqlite-vec")
         self._file = Path(self._folder.name) / "items.db"
@@ -90,9 +91,9 @@ class SqliteVec(Engine):
         self._connection = self._connected()
         self._connection.execute("PRAGMA journal_mode = OFF")
         self._connection.execute("PRAGMA synchronous = OFF")
-        self._fill(held, tell)
+        self._fill(held, progress)
         self._connection.commit()
-        tell(len(held), len(held))
+        progress.update("Building", len(held), len(held))
 
     def _connected(self) -> Any:
         # By turns threads may use a connection: the lab makes them in one thread and asks in another.
@@ -102,14 +103,14 @@ class SqliteVec(Engine):
         connection.enable_load_extension(False)
         return connection
 
-    def _fill(self, held: Singles, tell: Progress) -> None:
+    def _fill(self, held: Singles, progress: Progress) -> None:
         run, by = self._connection, "cosine" if self.metric == "cosine" else "L2"
         run.execute(f"CREATE VIRTUAL TABLE items USING vec0(vector float[{held.shape[1]}] distance_metric={by})")
         names = columns_of(self._attributes)
         run.execute(f"CREATE TABLE attributes (row INTEGER PRIMARY KEY{''.join(f', {name} TEXT' for name in names)})")
         marks = ", ".join("?" * (1 + len(names)))
         for first, last in cut_rows(len(held), _ROWS_AT_ONCE):
-            tell(first, len(held))
+            progress.update("Building", first, len(held))
             rows = zip(range(first, last), map(bytes, held[first:last]), strict=True)
             run.executemany("INSERT INTO items (rowid, vector) VALUES (?, ?)", rows)
             if self._attributes is not None:

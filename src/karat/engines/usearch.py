@@ -6,10 +6,11 @@ import numpy as np
 import polars as pl
 
 from karat.blocks import cut_rows
-from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, keep_passing, no_progress, passing, settled
+from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, keep_passing, passing, settled
 from karat.engines.arrays import Turns, made_ready, neighbours_of, singles
 from karat.errors import MissingExtra
-from karat.neighbours import NOBODY, Neighbours, Progress
+from karat.neighbours import NOBODY, Neighbours
+from karat.progress import NO_PROGRESS, Progress
 from karat.similarity import Singles
 from karat.types import Floats, Matrix
 
@@ -57,15 +58,15 @@ class USearch(Engine):
         params: Params | None = None,
         *,
         attributes: pl.DataFrame | None = None,
-        progress: Progress | None = None,
+        progress: Progress = NO_PROGRESS,
     ) -> None:
         self._built = settled(self.builds, params, "build parameter")
-        held, tell = singles(vectors, self.metric), progress or no_progress
+        held = singles(vectors, self.metric)
         self._index, self._turns, self._attributes = self._made(held.shape[1]), Turns(), attributes
         for first, last in cut_rows(len(held), _ROWS_AT_ONCE):
-            tell(first, len(held))
+            progress.update("Building", first, len(held))
             self._index.add(np.arange(first, last), held[first:last], threads=0 if first else 1)
-        tell(len(held), len(held))
+        progress.update("Building", len(held), len(held))
 
     def _made(self, dimensions: int) -> Any:
         return self._maker(ndim=dimensions, metric=_KINDS[self.metric], **self._built)

@@ -13,7 +13,8 @@ from karat.ann import AnnRecall, recall_of, share_found
 from karat.engines import ENGINES, Engine, Filter, Params, passing
 from karat.errors import KaratError, UsageError
 from karat.lab.asking import Ask, Embed, Questions, asks_of, check_embedding
-from karat.neighbours import NOBODY, Neighbours, Progress, nearest
+from karat.neighbours import NOBODY, Neighbours, nearest
+from karat.progress import NO_PROGRESS, Progress
 from karat.statistics.intervals import Resampling
 from karat.timing.loops import Timed, closed_loop, open_loop
 from karat.timing.summary import Latency, summarise
@@ -104,7 +105,7 @@ class Bench:
         """The share of the corpus that passes a filter."""
         return 1.0 if only is None else float(passing(self.attributes, only).mean())
 
-    def build(self, params: Params | None = None, progress: Progress | None = None) -> "Built":
+    def build(self, params: Params | None = None, progress: Progress = NO_PROGRESS) -> "Built":
         """Make the engine, and let it hold the corpus."""
         engine = self.kind(self.metric, self.settings)
         try:
@@ -209,7 +210,7 @@ class Built:
         concurrency: int = 1,
         embed: Embed | None = None,
         to_ids: bool = False,
-        progress: Progress | None = None,
+        progress: Progress = NO_PROGRESS,
     ) -> Latency:
         """Each query alone, the next when the last was answered; see ``timed``."""
         return summarise(
@@ -230,7 +231,7 @@ class Built:
         concurrency: int = 1,
         embed: Embed | None = None,
         to_ids: bool = False,
-        progress: Progress | None = None,
+        progress: Progress = NO_PROGRESS,
     ) -> Timed:
         """With ``embed`` from the query's text on, with ``to_ids`` to the ids of what was found; else the search alone.
 

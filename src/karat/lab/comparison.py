@@ -17,9 +17,9 @@ from karat.engines import Params
 from karat.errors import DataError
 from karat.lab.bench import Built
 from karat.lab.points import Point
+from karat.progress import Progress
 from karat.statistics.paired import SignedRanks
 from karat.timing.summary import summarise
-from karat.timing.workers import Progress
 
 __all__ = ["PAIRED_ROUNDS", "SINGLE_FACTOR", "PairedTimes", "measure_paired", "setting_key", "surely_less"]
 
@@ -108,7 +108,7 @@ def measure_paired(
     asked: int,
     warm_up: int,
     concurrency: int,
-    progress: Callable[[int], None],
+    progress: Progress,
     watch: Callable[[Built, Params], Progress],
     rounds: int = PAIRED_ROUNDS,
 ) -> PairedTimes:
@@ -119,7 +119,7 @@ def measure_paired(
         asked: Queries per candidate and round.
         warm_up: Queries that every worker asks before each turn without measuring.
         concurrency: Callers at a time.
-        progress: Called with the number of finished rounds.
+        progress: Receives each round.
         watch: Returns what ends the loop where an engine is lost.
         rounds: How often each candidate takes its turn.
 
@@ -128,7 +128,7 @@ def measure_paired(
     """
     found = np.empty((len(candidates), rounds))
     for number in range(rounds):
-        progress(number)
+        progress.update(f"round {number + 1} of {rounds}", number, rounds)
         for place in np.random.default_rng((number, len(candidates))).permutation(len(candidates)).tolist():
             built, point = candidates[place]
             timed = built.timed(

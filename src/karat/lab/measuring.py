@@ -1,6 +1,6 @@
 """An index measured whole: recall, its own exact mode, latency, filters → ``Indexed``, and the ranking it made."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from karat.indexed import Equivalence, Filtered, Indexed, Timings
 from karat.lab.bench import ROUNDS, WARM_UP, Bench, Built, Embed
 from karat.masking import mask_settings
 from karat.neighbours import NOBODY, Neighbours, nearest, score_listed
+from karat.progress import NO_PROGRESS, Progress
 from karat.similarity import norms_of
 from karat.timing.loops import Timed
 from karat.timing.summary import summarise
@@ -21,7 +22,6 @@ from karat.types import Floats, Ints, Ranking, Vectors
 
 __all__ = ["Clock", "Measured", "equivalence_of", "measure", "ranking_of"]
 
-Steps = Callable[[str, int, int], None]
 _OFF_ONE = 1e-5
 """How far from one the lengths of normalised vectors may be; those of 16-bit numbers are further."""
 
@@ -58,23 +58,24 @@ def measure(
     search: Params | None = None,
     clock: Clock | None = None,
     depth: int | None = None,
-    steps: Steps | None = None,
+    progress: Progress = NO_PROGRESS,
     source: str = "index",
 ) -> Measured:
     """Build, search ``depth`` deep for the ranking, and measure at the bench's k."""
-    tell = steps or (lambda what, done, of: None)
     kind = bench.kind
     chosen = settled(kind.builds, build, "build parameter"), settled(kind.searches, search, "search parameter")
     deep = max(bench.k, depth or 0)
-    tell("Building", 0, 1)
-    with bench.build(chosen[0], lambda done, of: tell("Building", done, of)) as built:
-        tell("Searching", 0, 1)
+    progress.update("Building", 0, 1)
+    with bench.build(chosen[0], progress) as built:
+        progress.update("Searching", 0, 1)
         found = built.search(search, k=deep)
         failed = len(built.failures)
         # A graph that is asked for more looks further: recall at k is that of a search for k.
         recall = built.recall(search, found=found if deep == bench.k else None)
         own = _own_exact(built, search)
-        timings, timed = _timings(built, search, clock, tell) if clock is not None and clock.rounds else (None, None)
+        timings, timed = (
+            _timings(built, search, clock, progress) if clock is not None and clock.rounds else (None, None)
+        )
         engine = built.engine
         indexed = Indexed(
             bench.engine, bench.metric, chosen[0], chosen[1], _shown(engine), len(bench.corpus),
@@ -120,22 +121,20 @@ def _facts(engine: Engine, built: Built) -> dict[str, Any]:
     return facts
 
 
-def _timings(built: Built, params: Params | None, clock: Clock, tell: Steps) -> tuple[Timings, Timed]:
+def _timings(built: Built, params: Params | None, clock: Clock, progress: Progress) -> tuple[Timings, Timed]:
     """And the times of the search alone, or of all where that cannot be told."""
     beside: dict[str, Any] = {"rounds": clock.rounds, "warm_up": clock.warm_up}
     alone: Timed | None = None
     if not built.engine.takes_texts:
-        alone = built.timed(params, **beside, progress=lambda done, of: tell("Timing the index", done, of))
+        alone = built.timed(params, **beside, progress=progress.step("Timing the index"))
     embed = clock.embed if built.bench.texts is not None and not built.engine.takes_texts else None
-    whole = built.timed(
-        params, **beside, embed=embed, to_ids=True, progress=lambda done, of: tell("Timing end to end", done, of)
-    )
+    whole = built.timed(params, **beside, embed=embed, to_ids=True, progress=progress.step("Timing end to end"))
     closed = []
     for callers in clock.concurrency:
-        tell(f"Timing {callers} callers at a time", 0, 1)
+        progress.update(f"Timing {callers} callers at a time", 0, 1)
         once = alone if callers == 1 else None
         closed.append(summarise(once or built.timed(params, **beside, concurrency=callers)))
-    tell("Timing the open loop", 0, 1)
+    progress.update("Timing the open loop", 0, 1)
     at_rate = None if clock.rate is None else summarise(built.timed_at(clock.rate, params, **beside))
     timings = Timings(
         None if alone is None else summarise(alone), summarise(whole), tuple(_includes(built, embed)), tuple(closed),

@@ -7,7 +7,7 @@ there, builds only what still has something to measure, and tries anew what fail
 impossible is kept as skipped, and not tried again.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from json import dumps, loads
@@ -24,11 +24,11 @@ from karat.lab.memory import Memory
 from karat.lab.outcome import COSTS, SCHEMA, Choice, Cost, Sweep
 from karat.lab.points import Point
 from karat.lab.pruning import needless
+from karat.progress import NO_PROGRESS, Progress
 from karat.wording import count
 
-__all__ = ["SCHEMA", "Choice", "Cost", "Point", "Progress", "Sweep", "sweep"]
+__all__ = ["SCHEMA", "Choice", "Cost", "Point", "Sweep", "sweep"]
 
-Progress = Callable[[str, int, int], None]
 """Told what is being done, how many points and builds are done, and of how many."""
 _LONGEST_MESSAGE = 500
 _SILENT = 5.0
@@ -48,7 +48,7 @@ def sweep(
     rounds: int = ROUNDS,
     warm_up: int = WARM_UP,
     concurrency: int = 1,
-    progress: Progress | None = None,
+    progress: Progress = NO_PROGRESS,
     prune: bool = True,
     cheapest: Cost = "p95",
 ) -> Sweep:
@@ -70,9 +70,7 @@ def sweep(
         (), target, limit_p95_ms, bench.how.level if bench.how else None, timed, about,
     )  # fmt: skip
     compares = whole.aims and cheapest == "p95"
-    run = _Run(
-        bench, grid, whole, Memory(journal, name, about), progress or (lambda what, done, of: None), prune, compares
-    )
+    run = _Run(bench, grid, whole, Memory(journal, name, about), progress, prune, compares)
     try:
         whole = replace(whole, points=tuple(run.points()))
         whole = replace(whole, times=run.times(whole)) if compares else whole
@@ -112,14 +110,14 @@ class _Run:
         """All, in the order of the grid; what an earlier call measured counts as done from the beginning."""
         parts = [self._part(build) for build in self.grid.builds()]
         self.done = sum(len(part.found) for part in parts)
-        self.progress(self.name, self.done, self.of)
+        self.progress.update(self.name, self.done, self.of)
         if any(next(self._left(part), None) for part in parts):
             self.bench.truth()  # what is wrong with the data is no fault of an engine
         points: list[Point] = []
         for part in parts:
             points += self._of_build(part)
             self._close_all_but(self._compared(points))
-        self.progress(self.name, self.done, self.of)
+        self.progress.update(self.name, self.done, self.of)
         return points
 
     def _part(self, build: dict[str, Setting]) -> _Part:
@@ -238,22 +236,22 @@ class _Run:
             except Exception as error:
                 self.notes.append(f"the settings that meet the target could not be compared: {_told(error)}")
         self.done += 1
-        self.progress(self.name, self.done, self.of)
+        self.progress.update(self.name, self.done, self.of)
         return found
 
     def _measure_times(self, candidates: Sequence[Point]) -> PairedTimes:
         for point in candidates:
             key = self._key(point.build)
             if key not in self.open:
-                self.progress(f"{self.name} {point.build_title}: building, to be compared", self.done, self.of)
+                self.progress.update(f"{self.name} {point.build_title}: building, to be compared", self.done, self.of)
                 self.open[key] = self.bench.build(point.build), point.build
                 self.notes.append(f"{point.build_title} was built again to be compared")
-        what = f"{self.name}: comparing {len(candidates)} settings, round"
+        about = f"{self.name}: comparing {len(candidates)} settings"
         return measure_paired(
             [(self.open[self._key(point.build)][0], point) for point in candidates],
             asked=-(-self.rounds * len(self.bench.queries) // PAIRED_ROUNDS), warm_up=self.warm_up,
             concurrency=self.concurrency, watch=_watch,
-            progress=lambda number: self.progress(f"{what} {number + 1} of {PAIRED_ROUNDS}", self.done, self.of),
+            progress=Progress(lambda what, done, of: self.progress.update(f"{about}, {what}", self.done, self.of)),
         )  # fmt: skip
 
     def _compared(self, points: Sequence[Point]) -> list[str]:
@@ -284,14 +282,14 @@ class _Run:
         self._close_all_but(())
 
     def _tell(self, part: _Part, what: str) -> None:
-        self.progress(f"{self.name} {spelled(part.build)}: {what}", self.done, self.of)
+        self.progress.update(f"{self.name} {spelled(part.build)}: {what}", self.done, self.of)
 
 
 def _failed(part: _Part, setting: str, why: str) -> Point:
     return Point(part.build, part.searches[setting], "failed", because=why)
 
 
-def _watch(built: Built, search: Params) -> Callable[[int, int], None]:
+def _watch(built: Built, search: Params) -> Progress:
     """End the loop where an engine is lost: it would wait for every single query in vain.
 
     When nothing was heard for long, the engine is asked once more; what it raises ends the loop. Engines of which every
@@ -299,13 +297,13 @@ def _watch(built: Built, search: Params) -> Callable[[int, int], None]:
     """
     heard = perf_counter()
 
-    def told(done: int, of: int) -> None:
+    def check(what: str, done: int, of: int) -> None:
         nonlocal heard
         if perf_counter() - heard > _SILENT and done < of and not built.engine.answers_singly:
             built.search(search)
         heard = perf_counter()
 
-    return told
+    return Progress(check)
 
 
 def _told(error: Exception) -> str:

@@ -18,7 +18,8 @@ from karat.indexed import drifting, figure_names
 from karat.masking import Masker
 from karat.plan.opening import opened
 from karat.plan.reading import Checked
-from karat.plan.work import TOP, Steps, Work
+from karat.plan.work import TOP, Work
+from karat.progress import NO_PROGRESS, Progress
 from karat.report import Report
 from karat.reports.recommendations import below_chance
 from karat.saved import Saved
@@ -39,10 +40,10 @@ class Outcome:
     """None where the plan has no targets."""
 
 
-def run_plan(checked: Checked, steps: Steps | None = None, output: Path | None = None) -> Outcome:
+def run_plan(checked: Checked, progress: Progress = NO_PROGRESS, output: Path | None = None) -> Outcome:
     """Load, rank, score, compare, and hold against the targets. ``output``: where its files will go."""
     plan = checked.plan
-    work = Work(checked, steps or (lambda what, done, of: None), output)
+    work = Work(checked, progress, output)
     with work.named_at("lab", "earlier"):
         work.check_earlier()
     with work.named_at("lab", "queries"):
@@ -92,7 +93,7 @@ def _assessed(work: Work) -> Report:
         keep_top=max([*checked.cuts, TOP]) if checked.cuts else TOP,
         relative=work.loaded.reference is not None,
         background=side.task.background if side is not None else None,
-        progress=work.steps,
+        progress=work.progress,
     )
 
 
@@ -147,9 +148,11 @@ def _unused_aspects(work: Work, used: Collection[str]) -> Iterator[str]:
         yield f"{are} used by no system: {named(unused)} (a system's key gold names its aspect)"
 
 
-def rankings_of(checked: Checked, system: str, steps: Steps | None = None) -> tuple[Gold, dict[str, Ranking], bool]:
+def rankings_of(
+    checked: Checked, system: str, progress: Progress = NO_PROGRESS
+) -> tuple[Gold, dict[str, Ranking], bool]:
     """The gold of a system, the rankings that it is made from, and whether its queries are the candidates."""
-    work = Work(checked, steps or (lambda what, done, of: None))
+    work = Work(checked, progress)
     needed = checked.plan.systems[system].needs()
     return work.gold_of(system), {name: work.ranking(name) for name in needed}, work.loaded.closed
 

@@ -102,7 +102,7 @@ class ReferenceGold(VectorFiles, GoldTable):
                 cuts=folder.cuts,
                 scored=False,
                 exclude_self=self.exclude_self,
-                progress=folder.progress,
+                progress=folder.progress.step("Searching for the gold"),
             )
             spaces.append(space)
             return space.ranking

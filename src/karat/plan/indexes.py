@@ -101,7 +101,7 @@ class IndexSystem(VectorFiles, SystemTable):
             search=self.search,
             clock=shop.lab.clock(len(asked)),
             depth=self.depth or max([*shop.cuts, bench.k]),
-            steps=shop.tell,
+            progress=shop.progress,
             source=f"{self.engine} over {corpus.source}",
         )
         same = None

@@ -62,12 +62,12 @@ class RecommenderSystem(SystemTable):
                 "the gold is no log that a recommender could learn from", expected='a gold of the kind "interactions"'
             )
         model = make_recommender(self.model, self.settings(shop.path, side))
-        model.fit(side.task.train, side.task.facts, lambda done, of: shop.tell("Fitting", done, of))
+        model.fit(side.task.train, side.task.facts, shop.progress)
         catalogue = int(side.task.in_catalogue.sum())
         depth = self.depth or self._depth(shop, catalogue)
         found = recommend(
             model, side.task, depth, cold=self.cold_users, source=self.model,
-            progress=lambda done, of: shop.tell("Recommending", done, of),
+            progress=shop.progress.step("Recommending"),
         )  # fmt: skip
         looked_at = max(shop.cuts, default=0)
         for note in (*model.notes(), *found.notes(min(depth, looked_at))):

@@ -16,13 +16,14 @@ from karat.lab.journal import Journal
 from karat.lab.outcome import Cost, Sweep
 from karat.lab.sweep import sweep
 from karat.plan.tables import Table
+from karat.progress import NO_PROGRESS, Progress
 from karat.targets import Target
 
 if TYPE_CHECKING:
     from karat.plan.indexes import IndexSystem
     from karat.plan.model import Plan
     from karat.plan.reading import Checked
-    from karat.plan.work import Steps, Work
+    from karat.plan.work import Work
 
 __all__ = ["SweepTable", "Swept", "sweep_faults", "sweeps_of"]
 
@@ -71,7 +72,7 @@ class Swept:
         aims = self.target is not None or self.limit_p95_ms is not None
         return len(self.grid) + self.grid.number_of_builds + (aims and self.cheapest == "p95")
 
-    def carry_out(self, journal: Journal | None, *, prune: bool = True, progress: "Steps | None" = None) -> Sweep:
+    def carry_out(self, journal: Journal | None, *, prune: bool = True, progress: Progress = NO_PROGRESS) -> Sweep:
         return sweep(
             self.bench, self.grid, name=self.name, target=self.target, limit_p95_ms=self.limit_p95_ms, journal=journal,
             rounds=self.rounds, warm_up=self.warm_up, concurrency=self.concurrency, progress=progress, prune=prune,
@@ -105,7 +106,7 @@ def grid_of(system: "IndexSystem", table: SweepTable) -> Grid:
     return Grid(merged(system.build, table.build), merged(system.search, table.search))
 
 
-def sweeps_of(checked: "Checked", steps: "Steps | None" = None, output: Path | None = None) -> list[Swept]:
+def sweeps_of(checked: "Checked", progress: Progress = NO_PROGRESS, output: Path | None = None) -> list[Swept]:
     """What a plan asks to sweep, with its vectors read; queries are those of the gold, as when the plan is run."""
     from karat.plan.work import Work
 
@@ -115,7 +116,7 @@ def sweeps_of(checked: "Checked", steps: "Steps | None" = None, output: Path | N
         raise UsageError(message, where=checked.at(*path))
     if checked.plan.lab.rounds == 0:
         raise UsageError("found 0 rounds, but a sweep takes times", where=checked.at("lab", "rounds"))
-    work = Work(checked, steps or (lambda what, done, of: None), output)
+    work = Work(checked, progress, output)
     return [_swept(name, table, checked, work) for name, table in checked.plan.sweep.items()]
 
 

@@ -16,6 +16,7 @@ from karat.lab.measuring import Measured
 from karat.pairing import ReferenceSide
 from karat.plan.keyword_side import KeywordSide
 from karat.plan.recommendation_side import RecommendationSide
+from karat.progress import Progress
 from karat.similarities import Similarities
 from karat.statistics.intervals import Resampling
 from karat.types import Floats, Gold, Ranking, Vectors
@@ -74,11 +75,10 @@ class Folder(Protocol):
     """A folder for what is kept only while the plan runs; empty: among temporary files."""
     is_lab: bool
     """Whether what vectors are made of is to be kept."""
+    progress: Progress
 
     def path(self, text: str) -> str:
         """A path of the plan, which is relative to the plan's folder."""
-
-    def progress(self, done: int, of: int) -> None: ...
 
     def note(self, text: str) -> None:
         """Something to be warned of."""
@@ -102,9 +102,6 @@ class Shop(Folder, Protocol):
 
     def ranking(self, name: str) -> Ranking:
         """Another system's."""
-
-    def tell(self, what: str, done: int, of: int) -> None:
-        """What is being done to the system, for people who wait."""
 
     def keep_space(self, hygiene: Hygiene) -> None:
         """What is to be known of the system's vectors."""

@@ -14,7 +14,6 @@ from karat.errors import DataError, KaratError, UnknownName
 from karat.formats.attributes import read_attributes
 from karat.formats.vectors.checks import listed
 from karat.hygiene import HUB_K
-from karat.neighbours import Progress
 from karat.plan import SYSTEM_KINDS
 from karat.plan.lab import LabWork
 from karat.plan.tables import Shop, SystemTable
@@ -170,12 +169,10 @@ class _Kept:
         if key not in self.vectors:
             while len(self.vectors) >= _MOST_KEPT:
                 del self.vectors[next(iter(self.vectors))]
-            self.vectors[key] = embed(corpus, model, progress=_told(shop, corpus.source)).values
+            self.vectors[key] = embed(
+                corpus, model, progress=shop.progress.step(f"Embedding {Path(corpus.source).name}")
+            ).values
         return Vectors(corpus.ids, self.vectors[key], f"{corpus.source} ({model.name})")
-
-
-def _told(shop: Shop, source: str) -> Progress:
-    return lambda done, of: shop.tell(f"Embedding {Path(source).name}", done, of)
 
 
 _KEPT: WeakKeyDictionary[LabWork, _Kept] = WeakKeyDictionary()

@@ -12,6 +12,7 @@ from karat.evaluation import resolve_all
 from karat.plan.contents import contents_of
 from karat.plan.recommendation_side import COLD_ITEMS
 from karat.plan.tables import Table
+from karat.progress import Progress
 from karat.recommenders import RECOMMENDERS, make_recommender
 from karat.settings import Params, Setting
 from karat.tuning.models import Subject, without_test
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from karat.plan.model import Conventions, Plan
     from karat.plan.reading import Checked
     from karat.plan.recommenders import RecommenderSystem
-    from karat.plan.work import Steps, Work
+    from karat.plan.work import Work
 
 __all__ = ["RangeTable", "TuneTable", "on_validation", "recommenders_of", "subjects_of", "tune_faults", "with_chosen"]
 
@@ -125,14 +126,14 @@ def _on(checked: "Checked", **gold: str) -> "Checked":
 
 
 def subjects_of(
-    checked: "Checked", names: list[str], steps: "Steps", changed: Mapping[str, Any] | None = None
+    checked: "Checked", names: list[str], progress: Progress, changed: Mapping[str, Any] | None = None
 ) -> list[Subject]:
     """What to tune, with the log read; ``changed`` are keys of the tables that the caller sets otherwise."""
     from karat.plan.work import Work
 
     tables = {name: _table(checked, name, changed or {}) for name in names}
     asked = {name: _measure(table.measure, checked.plan.conventions) for name, table in tables.items()}
-    work = Work(on_validation(checked), steps)
+    work = Work(on_validation(checked), progress)
     if work.loaded.recommendations is None:
         raise UsageError(
             "the gold is no log that a recommender could learn from", where=checked.at("gold"),

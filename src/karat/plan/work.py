@@ -1,7 +1,7 @@
 """A plan at work: what is loaded while it runs, each once, and what its parts may use."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os.path import exists
 from pathlib import Path
@@ -22,6 +22,7 @@ from karat.plan.lab import LabWork
 from karat.plan.reading import Checked
 from karat.plan.tables import Loaded
 from karat.plan.trials import Trials
+from karat.progress import NO_PROGRESS, Progress
 from karat.rankers.others import without_own
 from karat.rankers.threshold import shown_from
 from karat.similarities import Similarities
@@ -29,10 +30,8 @@ from karat.statistics.intervals import Resampling
 from karat.types import Floats, Gold, Ranking, Vectors
 from karat.wording import count, named
 
-__all__ = ["TOP", "Steps", "Work"]
+__all__ = ["TOP", "Work"]
 
-Steps = Callable[[str, int, int], None]
-"""Told what is being done, how many steps of it are done, and of how many."""
 TOP = 10
 """How many of each query are kept where no measure says how deep it looks."""
 _UNKNOWN = "of no annotated item"
@@ -43,12 +42,12 @@ _MOST_LOOKED_AT = 50
 class Work:
     """What is loaded while a plan runs, each once."""
 
-    def __init__(self, checked: Checked, steps: Steps, output: Path | None = None) -> None:
+    def __init__(self, checked: Checked, progress: Progress = NO_PROGRESS, output: Path | None = None) -> None:
         self.checked = checked
         place = checked.folder if output is None else output
         writable = os.access(place if exists(place) else place.parent, os.W_OK)
         self.scratch = str(place.absolute()) if writable else ""
-        self.steps = steps
+        self.progress = progress
         self.spaces: dict[str, Hygiene] = {}
         self.fusions: dict[str, dict[str, object]] = {}
         self.facts: dict[str, dict[str, object]] = {}
@@ -57,7 +56,6 @@ class Work:
         self.notes: list[str] = []
         self._made: dict[str, Ranking | Chance] = {}
         self._used = {name for table in checked.plan.systems.values() for name in table.needs()}
-        self._doing = "Reading the gold"
         self.how = Resampling(**checked.plan.statistics.model_dump())
         self.is_lab = checked.plan.is_lab
         self.lab = LabWork(checked.plan.lab, self, alone=len(checked.plan.systems) == 1, plan=checked.plan.name)
@@ -102,9 +100,6 @@ class Work:
 
     def path(self, text: str) -> str:
         return text if text == "-" or Path(text).is_absolute() else str(self.checked.folder / text)
-
-    def progress(self, done: int, of: int) -> None:
-        self.steps(self._doing, done, of)
 
     def note(self, text: str) -> None:
         self.notes.append(text)
@@ -159,8 +154,7 @@ class Work:
         """A system's ranking; kept where another is made from it."""
         if name in self._made:
             return self._made[name]
-        self._doing = f"Ranking {name}"
-        self.progress(0, 1)
+        self.progress.update(f"Ranking {name}", 0, 1)
         with self.named_by(name):
             table = self.checked.plan.systems[name]
             made = table.load(_Bench(self, name))
@@ -231,6 +225,7 @@ class _Bench:
     def __init__(self, work: Work, name: str) -> None:
         self.work = work
         self.name = name
+        self.progress = Progress(lambda what, done, of: work.progress.update(f"{what}: {name}", done, of))
         self.gold = work.gold_of(name)
         self.closed, self.exclude_self = work.loaded.closed, work.exclude_self
         self.cuts, self.gold_cut = work.cuts, work.gold_cut
@@ -244,12 +239,6 @@ class _Bench:
 
     def ranking(self, name: str) -> Ranking:
         return self.work.ranking(name)
-
-    def progress(self, done: int, of: int) -> None:
-        self.work.progress(done, of)
-
-    def tell(self, what: str, done: int, of: int) -> None:
-        self.work.steps(f"{what}: {self.name}", done, of)
 
     def keep_index(self, measured: Measured, same: Equivalence | None) -> None:
         self.work.trials.keep_index(self.name, measured, same)

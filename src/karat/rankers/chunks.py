@@ -12,7 +12,8 @@ import polars as pl
 from karat.blocks import cut_rows
 from karat.columns import QUERY
 from karat.errors import UnknownName, UsageError
-from karat.neighbours import NOBODY, Neighbours, Progress, nearest
+from karat.neighbours import NOBODY, Neighbours, nearest
+from karat.progress import NO_PROGRESS, Progress
 from karat.rankers.others import own_note
 from karat.rankers.vectors import check_pair
 from karat.similarity import COSINES, norms_of, similarity_of
@@ -68,7 +69,7 @@ def nearest_items(
     how: str = "best",
     metric: str = "cosine",
     places: Ints | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> Neighbours:
     """The k items most alike to each query, or all of them where there are fewer; every item has a chunk."""
     n = _checked(how, owners)
@@ -87,8 +88,7 @@ def nearest_items(
     for first, last in cut_rows(len(queries), max(1, _CELLS_AT_ONCE // max(1, n, deep))):
         best = search.run(np.arange(first, last))
         items[first:last], scores[first:last] = best.items, best.scores
-        if progress is not None:
-            progress(last, len(queries))
+        progress.update("Searching", last, len(queries))
     return Neighbours(items, scores)
 
 
@@ -139,7 +139,7 @@ def rank_chunks(
     how: str = "best",
     metric: str = "cosine",
     exclude_self: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> Ranking:
     """Rank the items for each query; ``k`` is how many to find; None: all.
 

@@ -12,7 +12,8 @@ from karat.columns import ITEM, QUERY
 from karat.errors import DataError, UnknownName, UsageError
 from karat.hygiene import HUB_K, Hygiene, inspect
 from karat.matrices import names_of
-from karat.neighbours import NOBODY, Neighbours, Progress, nearest, score_listed
+from karat.neighbours import NOBODY, Neighbours, nearest, score_listed
+from karat.progress import NO_PROGRESS, Progress
 from karat.rankers.others import excludes_self, own_item, own_note
 from karat.settings import is_whole
 from karat.similarity import METRICS, ZERO_VECTORS, norms_of
@@ -49,7 +50,7 @@ def rank_vectors(
     scored: bool = True,
     exclude_self: bool | None = None,
     source: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | Callable[[int, int], None] = NO_PROGRESS,
     search: Search | None = None,
 ) -> Space:
     """Rank the corpus for each query, without its own item where the queries are the corpus.
@@ -88,7 +89,7 @@ def rank_vectors(
         metric=metric,
         places=pool.places,
         own=own,
-        progress=progress,
+        progress=Progress.of(progress),
     )
     hygiene = inspect(pool, found, itself=itself, scored=scored, metric=metric, cuts=cuts)
     ranking = _ranking_of(asked.ids, pool.items, found, k, source or corpus.source)

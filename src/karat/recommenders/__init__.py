@@ -5,7 +5,7 @@ and users of whom training has nothing are not known to it, whatever codes they 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import ClassVar
@@ -15,13 +15,12 @@ import numpy as np
 from karat.errors import MissingExtra
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
+from karat.progress import NO_PROGRESS, Progress
 from karat.registry import Registry
 from karat.settings import Param, Params, Setting, settled
 from karat.types import Bools, Ints, Matrix
 
-__all__ = ["RECOMMENDERS", "Progress", "Recommender", "make_recommender"]
-
-Progress = Callable[[int, int], None]
+__all__ = ["RECOMMENDERS", "Recommender", "make_recommender"]
 
 
 class Recommender(ABC):
@@ -73,7 +72,7 @@ class Recommender(ABC):
         return self.versions()
 
     @abstractmethod
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         """Learn. Codes of users and items are those of the log, also in ``score``."""
 
     @abstractmethod

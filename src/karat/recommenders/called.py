@@ -9,7 +9,8 @@ from karat.errors import DataError, UsageError
 from karat.functions import is_function_name, thing_at
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
-from karat.recommenders import RECOMMENDERS, Progress, Recommender
+from karat.progress import NO_PROGRESS, Progress
+from karat.recommenders import RECOMMENDERS, Recommender
 from karat.settings import Param
 from karat.types import Floats, Ints, Matrix
 
@@ -36,7 +37,7 @@ class Called(Recommender):
     users: list[str]
     items: list[str]
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         if self.thing is None:
             self.thing = self._looked_up()
         self.users, self.items = train.users.to_list(), train.items.to_list()

@@ -8,7 +8,8 @@ from karat.blocks import cut_rows
 from karat.errors import DataError, UnknownName, UsageError
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
-from karat.recommenders import RECOMMENDERS, Progress
+from karat.progress import NO_PROGRESS, Progress
+from karat.recommenders import RECOMMENDERS
 from karat.recommenders.trained import ByFactors, Known, are_known, known_of
 from karat.settings import Param
 from karat.types import Bools, Floats, Ints, gathered
@@ -32,7 +33,7 @@ class Content(ByFactors):
     about = "items whose attributes (genres, embedded text) are like those that a user took; also items nobody took"
     params: ClassVar = CONTENT
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         self.known = known_of(train)
         items = _vectors(facts, str(self.settings["features"]), len(train.items))
         if self.settings["idf"] and np.isin(items, (0.0, 1.0)).all():

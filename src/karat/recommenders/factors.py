@@ -7,7 +7,8 @@ import numpy as np
 from karat.errors import DataError
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
-from karat.recommenders import RECOMMENDERS, Progress
+from karat.progress import NO_PROGRESS, Progress
+from karat.recommenders import RECOMMENDERS
 from karat.recommenders.baseline import Baseline, baseline_of
 from karat.recommenders.sparse import matrix_of, quietly, steadily
 from karat.recommenders.trained import ByFactors, known_of, ratings_of
@@ -36,7 +37,7 @@ class TruncatedSvd(ByFactors):
         "damping": Param(5.0, "of ratings: holds means of few ratings near the mean of all", least=0),
     }
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         self.known = known_of(train)
         n = int(self.settings["factors"])
         if self.settings["values"] == "implicit":
@@ -87,7 +88,7 @@ class LeastSquares(ByFactors):
         "seed": _SEED,
     }
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         from implicit.cpu.als import AlternatingLeastSquares
 
         self.known = known_of(train)
@@ -120,7 +121,7 @@ class PairwiseRanking(ByFactors):
         "seed": _SEED,
     }
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         from implicit.cpu.bpr import BayesianPersonalizedRanking
 
         self.known = known_of(train)
@@ -152,8 +153,8 @@ def _fit(model: Any, matrix: Any, callback: Any, name: str) -> None:
         ) from error
 
 
-def _told(progress: Progress | None, of: int) -> Any:
+def _told(progress: Progress, of: int) -> Any:
     """Progress as implicit tells it: round, seconds, loss or share."""
-    if progress is None:
+    if not progress.is_shown:
         return None
-    return lambda done, *_: progress(done + 1, of)
+    return lambda done, *_: progress.update("Fitting", done + 1, of)

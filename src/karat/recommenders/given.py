@@ -13,7 +13,8 @@ from karat.errors import DataError, UsageError
 from karat.formats.vectors import read_vectors
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
-from karat.recommenders import RECOMMENDERS, Progress, Recommender
+from karat.progress import NO_PROGRESS, Progress
+from karat.recommenders import RECOMMENDERS, Recommender
 from karat.recommenders.given_tables import Cells, Grid, read_scores
 from karat.recommenders.trained import are_known, products
 from karat.settings import Param
@@ -79,7 +80,7 @@ class GivenScores(_Given):
     item_codes: Ints
     n_items: int
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         path = self._path("path")
         self.found = []
         self.held = read_scores(path, str(self.settings["users"]), str(self.settings["items"]))
@@ -114,7 +115,7 @@ class GivenFactors(_Given):
     of_users: Floats
     of_items: Floats
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         self.found = []
         users = read_vectors(self._path("user_factors"), ids=str(self.settings["users"]) or None)
         items = read_vectors(self._path("item_factors"), ids=str(self.settings["items"]) or None)

@@ -7,7 +7,8 @@ import numpy as np
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
 from karat.interactions.tiers import Tiers
-from karat.recommenders import RECOMMENDERS, Progress
+from karat.progress import NO_PROGRESS, Progress
+from karat.recommenders import RECOMMENDERS
 from karat.recommenders.content import CONTENT, Content
 from karat.recommenders.factors import LeastSquares
 from karat.recommenders.linear import Ease
@@ -67,7 +68,7 @@ class Hybrid(Trained):
     content: Content
     is_cold: Bools
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         name = str(self.settings["model"])
         kind = _MODELS[name]
         self.collaborative = kind({one: self.settings[_inner(name, one)] for one in kind.params})

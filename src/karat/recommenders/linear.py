@@ -6,7 +6,8 @@ import numpy as np
 
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
-from karat.recommenders import RECOMMENDERS, Progress
+from karat.progress import NO_PROGRESS, Progress
+from karat.recommenders import RECOMMENDERS
 from karat.recommenders.sparse import by_rows, matrix_of, product, quietly, steadily
 from karat.recommenders.trained import ByRows, known_of
 from karat.settings import Param
@@ -45,7 +46,7 @@ class Ease(_Linear):
     }
     scores: Floats | None = None
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         self.known = known_of(train)
         ridge = float(self.settings["regularization"]) or _ridge_for(self.known.columns.size)
         self.chosen = {"regularization": ridge}
@@ -99,7 +100,7 @@ class Slim(_Linear):
         "iterations": Param(100, "rounds of coordinate descent at most", least=1),
     }
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         with quietly():
             from irspack.recommenders.slim import SLIMRecommender
 

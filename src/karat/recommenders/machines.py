@@ -15,7 +15,8 @@ import numpy as np
 from karat.errors import UnknownName
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
-from karat.recommenders import RECOMMENDERS, Progress
+from karat.progress import NO_PROGRESS, Progress
+from karat.recommenders import RECOMMENDERS
 from karat.recommenders.trained import ByFactors, Known, are_known, known_of, ratings_of
 from karat.settings import Param
 from karat.types import Bools, Floats, Ints, Matrix
@@ -57,7 +58,7 @@ class FactorizationMachine(ByFactors):
         "seed": Param(0, "the seed", least=0, most=2**31 - 1),
     }
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         self.known = known_of(train)
         users, items, target = self._examples(train)
         wanted = _wanted(str(self.settings["attributes"]), facts)
@@ -83,7 +84,7 @@ class FactorizationMachine(ByFactors):
         return np.concatenate((users, drawn[0])), np.concatenate((items, drawn[1])), target
 
     def _sampled(
-        self, sides: tuple[_Side, _Side], users: Ints, items: Ints, target: Floats, progress: Progress | None
+        self, sides: tuple[_Side, _Side], users: Ints, items: Ints, target: Floats, progress: Progress
     ) -> tuple[Floats, Floats, Floats]:
         """Samples of the posterior: constants, weights, factors."""
         import myfm
@@ -193,12 +194,11 @@ def _without_bar() -> Iterator[None]:
         base.tqdm = bar
 
 
-def _told(progress: Progress | None, of: int) -> Any:
+def _told(progress: Progress, of: int) -> Any:
     """Progress as myFM tells it, which stops where it is told to."""
 
     def tell(done: int, *_: Any) -> tuple[bool, None]:
-        if progress is not None:
-            progress(done + 1, of)
+        progress.update("Fitting", done + 1, of)
         return False, None
 
     return tell

@@ -4,7 +4,8 @@ from typing import Any, ClassVar
 
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
-from karat.recommenders import RECOMMENDERS, Progress
+from karat.progress import NO_PROGRESS, Progress
+from karat.recommenders import RECOMMENDERS
 from karat.recommenders.sparse import by_rows, matrix_of, product, quietly
 from karat.recommenders.trained import ByRows, known_of
 from karat.settings import Param, Params
@@ -55,7 +56,7 @@ class ItemNeighbours(_Neighbours):
         "weighting": _weighting("none", "bm25"),
     }  # a weight an item is lost in cosines
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         with quietly():
             from irspack.recommenders.knn import CosineKNNRecommender
 
@@ -74,7 +75,7 @@ class UserNeighbours(_Neighbours):
     about = "what users took who took the same: cosine similarity, each user's nearest (irspack)"
     params: ClassVar = {**_params(100, 0.0), "weighting": _weighting(*_WEIGHTINGS)}
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         with quietly():
             from irspack.recommenders.user_knn import CosineUserKNNRecommender
 

@@ -8,7 +8,8 @@ from karat.errors import UsageError
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
 from karat.interactions.units import PER_SECOND
-from karat.recommenders import RECOMMENDERS, Progress, Recommender
+from karat.progress import NO_PROGRESS, Progress
+from karat.recommenders import RECOMMENDERS, Recommender
 from karat.settings import Param
 from karat.statistics.streams import Keys, keys_of, pair_words
 from karat.types import Floats, Ints, Matrix
@@ -30,7 +31,7 @@ class Popularity(Recommender):
     personal = False
     counts: Floats
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         share, days = float(self.settings["share"]), float(self.settings["days"])
         if share < 1:
             train = _latest(train, share)
@@ -68,7 +69,7 @@ class RandomOrder(Recommender):
     of_users: Keys
     of_items: Keys
 
-    def fit(self, train: Log, facts: Facts, progress: Progress | None = None) -> None:
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         seed = int(self.settings["seed"])
         self.of_users, self.of_items = keys_of(train.users, seed), keys_of(train.items, seed)
 

@@ -13,7 +13,8 @@ from karat.interactions.candidates import drawn
 from karat.interactions.task import Task
 from karat.leaving import LeftOut
 from karat.neighbours import NOBODY, nearest
-from karat.recommenders import Progress, Recommender
+from karat.progress import NO_PROGRESS, Progress
+from karat.recommenders import Recommender
 from karat.types import Bools, Floats, Ints, Matrix, Ranking, freeze, gathered
 from karat.wording import count
 
@@ -81,7 +82,7 @@ def recommend(
     cold: str = "popularity",
     scored: bool = True,
     source: str = "recommender",
-    progress: Progress | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> Recommended:
     """The k best candidates of each user of the task, by a model that was fitted on its training windows.
 
@@ -94,12 +95,11 @@ def recommend(
     known = model.knows(users)
     items, scores = np.full((users.size, k), NOBODY, dtype=np.int64), np.full((users.size, k), -np.inf)
     factors = model.factors() if task.sampled is None else None
-    tell = progress or (lambda done, of: None)
     rows = np.flatnonzero(known)
     if factors is not None:
-        _by_factors(factors, task, rows, k, items, scores, scored, source, tell)
+        _by_factors(factors, task, rows, k, items, scores, scored, source, progress)
         rows = rows[_with_more(factors, task)[rows]]
-    _by_blocks(model, task, rows, k, items, scores, source, tell)
+    _by_blocks(model, task, rows, k, items, scores, source, progress)
     if not known.all() and cold == "popularity":
         counts = np.bincount(task.train.pairs.items, minlength=len(task.log.items)).astype(np.float64)
         _by_popularity(counts, task, np.flatnonzero(~known), k, items, scores)
@@ -179,7 +179,7 @@ def _by_blocks(
         _check(table, task, block, source)
         allowed = np.where(candidates_of(task, block), table, -np.inf)
         items[block], scores[block] = top_of(allowed, k)
-        progress(last, rows.size)
+        progress.update("Recommending", last, rows.size)
 
 
 def _by_popularity(counts: Floats, task: Task, rows: Ints, k: int, items: Ints, scores: Floats) -> None:

@@ -10,8 +10,9 @@ from karat.intake import gold_from_frame
 from karat.judged import Judged
 from karat.judging import Bench, DuplicateRule, TieRule
 from karat.measure import Measure, Value
+from karat.progress import NO_PROGRESS, Progress
 from karat.report import Report
-from karat.scale.blocks import Progress, blocks_of
+from karat.scale.blocks import blocks_of
 from karat.scale.duplicates import naming_files
 from karat.scale.inputs import SlicesAsked
 from karat.scale.memory import Budget, parse_memory
@@ -44,7 +45,7 @@ def evaluate(
     per_query: str | Path | None = None,
     memory: str = "2GB",
     temp: str | Path | None = None,
-    progress: Progress = lambda what, done, of: None,
+    progress: Progress = NO_PROGRESS,
     **conventions: Value,
 ) -> Report:
     """Score rankings that are Parquet files or folders of them in blocks, within so much memory.
@@ -79,7 +80,7 @@ def judge(
     places: bool = False,
     memory: str = "2GB",
     temp: str | Path | None = None,
-    progress: Progress = lambda what, done, of: None,
+    progress: Progress = NO_PROGRESS,
 ) -> Iterator[Judged]:
     """Look a ranking up in a gold block by block, for measures of your own: ``karat.judge`` of some queries each time.
 

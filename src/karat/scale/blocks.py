@@ -9,12 +9,13 @@ from pathlib import Path
 import polars as pl
 
 from karat.columns import ITEM, QUERY
+from karat.progress import NO_PROGRESS, Progress
 from karat.scale.memory import Budget
-from karat.scale.merging import Block, Progress, are_sorted, merged
+from karat.scale.merging import Block, are_sorted, merged
 from karat.scale.partition import Partition
 from karat.scale.tables import Table
 
-__all__ = ["Block", "Progress", "blocks_of", "with_ids_alike"]
+__all__ = ["Block", "blocks_of", "with_ids_alike"]
 
 
 def blocks_of(
@@ -22,7 +23,7 @@ def blocks_of(
     budget: Budget,
     *,
     temp: Path | None = None,
-    progress: Progress = lambda what, done, of: None,
+    progress: Progress = NO_PROGRESS,
 ) -> Iterator[Block]:
     """Every query's rows are in one block, in the order of the files and, but by chance, next to each other.
 
@@ -40,7 +41,7 @@ def blocks_of(
         done = 0
         for number, table in enumerate(alike):
             for frame in table.batches(batch_rows):
-                progress("Partitioning", done, rows)
+                progress.update("Partitioning", done, rows)
                 partition.add(number, frame)
                 done += frame.height
         yield from partition.blocks()

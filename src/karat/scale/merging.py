@@ -1,18 +1,18 @@
 """Tables sorted by query, merged into blocks as they are read."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
 
 from karat.columns import QUERY
+from karat.progress import Progress
 from karat.scale.tables import Table
 
-__all__ = ["Block", "Progress", "are_sorted", "merged"]
+__all__ = ["Block", "are_sorted", "merged"]
 
 Block = tuple[pl.DataFrame, ...]
 """One frame a table, perhaps empty."""
-Progress = Callable[[str, int, int], None]
 """What is being done, how many rows are done, and of how many."""
 
 _ROWS_LOOKED_AT = 1_000_000
@@ -24,7 +24,7 @@ def are_sorted(tables: Sequence[Table], progress: Progress) -> bool:
     for table in tables:
         last = None
         for frame in table.batches(_ROWS_LOOKED_AT, queries_alone=True):
-            progress("Reading", done, rows)
+            progress.update("Reading", done, rows)
             queries = frame[QUERY]
             if not queries.is_sorted() or (last is not None and queries[0] < last):
                 return False

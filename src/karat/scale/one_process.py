@@ -9,8 +9,9 @@ from typing import TypeVar
 import polars as pl
 
 from karat.errors import DataError
+from karat.progress import NO_PROGRESS, Progress
 from karat.report import Report
-from karat.scale.blocks import Progress, blocks_of
+from karat.scale.blocks import blocks_of
 from karat.scale.duplicates import naming_files
 from karat.scale.found import Found
 from karat.scale.inputs import SlicesAsked, opened
@@ -45,7 +46,7 @@ def evaluate_files(
     *,
     per_query: Path | None = None,
     temp: Path | None = None,
-    progress: Progress = lambda what, done, of: None,
+    progress: Progress = NO_PROGRESS,
 ) -> Report:
     """Gold, rankings and attributes by their paths."""
     if per_query is not None:
@@ -61,14 +62,14 @@ def evaluate_in_blocks(
     *,
     per_query: Path | None = None,
     temp: Path | None = None,
-    progress: Progress = lambda what, done, of: None,
+    progress: Progress = NO_PROGRESS,
 ) -> Report:
     """``tables`` are the gold, the systems' rankings, and the tables of attributes, as the request names them."""
     rows, done = sum(table.rows for table in tables), 0
     with Kept(budget.memory // _SHARE_OF_SCORES, temp) as kept, writing_per_query(per_query) as written:
         found: Found | None = None
         for block in blocks_of(tables, budget, temp=temp, progress=progress):
-            progress("Scoring", done, rows)
+            progress.update("Scoring", done, rows)
             with naming_files(tables):
                 scored, here = score_block(request, block)
             found = here if found is None else found + here
@@ -95,7 +96,7 @@ def _gather(request: Request, kept: Kept, found: Found, memory: int, progress: P
 
     def told(what: str) -> Iterator[pl.DataFrame]:
         for number, frame in enumerate(kept):
-            progress(what, number, len(kept))
+            progress.update(what, number, len(kept))
             yield frame
 
     surveyed = joined("Adding up", lambda scored: survey(request, panels, scored))

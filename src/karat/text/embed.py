@@ -1,6 +1,5 @@
 """Corpus × model → Vectors: batch by batch, each looked at as it comes."""
 
-from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -8,6 +7,7 @@ import polars as pl
 
 from karat.errors import DataError, KaratError, UsageError
 from karat.formats.vectors.checks import listed
+from karat.progress import NO_PROGRESS, Progress
 from karat.text.corpus import Corpus
 from karat.text.models import Embedder, Singles
 from karat.types import Vectors
@@ -15,7 +15,6 @@ from karat.types import Vectors
 __all__ = ["BATCH_SIZE", "embed"]
 
 BATCH_SIZE = 64
-Progress = Callable[[int, int], None]
 
 
 def embed(
@@ -24,7 +23,7 @@ def embed(
     *,
     batch_size: int = BATCH_SIZE,
     rows: "Rows | None" = None,
-    progress: Progress = lambda done, of: None,
+    progress: Progress = NO_PROGRESS,
 ) -> Vectors:
     """A vector for each text as the model gives it, in 32 bits.
 
@@ -34,13 +33,13 @@ def embed(
         raise UsageError(f"a batch of {batch_size} texts", expected="1 or more")
     kept = _InMemory() if rows is None else rows
     first = kept.cut(batch_size, len(corpus))
-    progress(first, len(corpus))
+    progress.update("Embedding", first, len(corpus))
     for start in range(first, len(corpus), batch_size):
         part = slice(start, start + batch_size)
         ids = corpus.ids[part]
         found = _called(model, corpus.texts[part].to_list(), ids)
         kept.add(_checked(found, ids, model, kept.dimensions))
-        progress(min(start + batch_size, len(corpus)), len(corpus))
+        progress.update("Embedding", min(start + batch_size, len(corpus)), len(corpus))
     return Vectors(corpus.ids, kept.all(), f"{corpus.source} ({model.name})")
 
 

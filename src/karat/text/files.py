@@ -1,6 +1,6 @@
 """Files of vectors that are made once and never changed: of a corpus by a model, or as a variant of another file."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os.path import exists
 from pathlib import Path
@@ -11,6 +11,7 @@ import numpy as np
 from karat.errors import UsageError
 from karat.formats.vectors.metadata import fingerprint, read_metadata, time_now
 from karat.formats.vectors.writing import check_output, write_vectors
+from karat.progress import NO_PROGRESS, Progress
 from karat.text.callables import CallableModel
 from karat.text.corpus import Corpus
 from karat.text.embed import BATCH_SIZE, embed
@@ -68,7 +69,7 @@ def embed_into(
     choices: Choices,
     *,
     batch_size: int = BATCH_SIZE,
-    progress: Callable[[int, int], None] = lambda done, of: None,
+    progress: Progress = NO_PROGRESS,
 ) -> Made:
     """The corpus' vectors as a file; one that is there already is left as it is, or refused where it is another.
 

@@ -6,13 +6,14 @@ from math import isfinite
 import numpy as np
 
 from karat.errors import UsageError
+from karat.progress import NO_PROGRESS, Progress
 from karat.timing.collector import Collections
 from karat.timing.schedule import Arrivals, arrival_times, asking_order
 from karat.timing.timed import Timed
-from karat.timing.workers import Ask, Progress, Work, run
+from karat.timing.workers import Ask, Work, run
 from karat.types import Ints
 
-__all__ = ["WARM_UP", "Ask", "Progress", "Timed", "closed_loop", "open_loop"]
+__all__ = ["WARM_UP", "Ask", "Timed", "closed_loop", "open_loop"]
 
 WARM_UP = 20
 """Queries that every worker asks before the clock runs."""
@@ -28,7 +29,7 @@ def closed_loop(
     total: int | None = None,
     warm_up: int = WARM_UP,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = NO_PROGRESS,
     give_up: float | None = None,
 ) -> Timed:
     """Ask queries 0 to n − 1, each ``rounds`` times in random orders, by as many workers as there are ``asks``.
@@ -55,7 +56,7 @@ def open_loop(
     arrivals: Arrivals = "even",
     seed: int = 0,
     warm_up: int = WARM_UP,
-    progress: Progress | None = None,
+    progress: Progress = NO_PROGRESS,
     give_up: float | None = None,
 ) -> Timed:
     """Ask ``total`` of n queries (all, once) that arrive ``rate`` a second, whether or not those before were answered.

@@ -10,14 +10,13 @@ from time import sleep
 
 import numpy as np
 
+from karat.progress import NO_PROGRESS, Progress
 from karat.types import Ints
 
-__all__ = ["Ask", "Progress", "Work", "run"]
+__all__ = ["Ask", "Work", "run"]
 
 Ask = Callable[[int], object]
 """Asks the query of this number, and returns when it is answered."""
-Progress = Callable[[int, int], None]
-"""Called with how many queries are done, of how many."""
 
 # All times are nanoseconds.
 _NEVER = 1 << 62
@@ -28,6 +27,7 @@ _SPIN = 200_000
 _TELL_EVERY = 100_000_000
 _SPARE = 1_000_000
 """Telling of progress must not make the next arrival wait."""
+_WHAT = "Timing"
 _PATIENCE = 5_000_000_000
 """What workers have to end their queries when all is called off."""
 # Looking at the clock without letting go of the interpreter would hold up the other workers' answers.
@@ -66,12 +66,12 @@ class Work:
             with suppress(Exception):
                 ask(query)
 
-    def take_turns(self, ask: Ask, progress: Progress | None = None) -> None:
+    def take_turns(self, ask: Ask, progress: Progress = NO_PROGRESS) -> None:
         """Ask the next query, and the next, until none is left or all is called off."""
         order, moments, starts, ends = self.order, self._moments, self.starts, self.ends
         total, deadline, stopped, turns = len(order), self.deadline, self.stop.is_set, self._turns
         now = clock()
-        tell_at = _NEVER if progress is None else now + _TELL_EVERY
+        tell_at = now + _TELL_EVERY if progress.is_shown else _NEVER
         while now < deadline and not stopped():
             place = next(turns)
             if place >= total or (moments is not None and not self._wait_until(moments[place])):
@@ -84,8 +84,8 @@ class Work:
                 now = clock()
                 self.failures.append((place, f"{type(error).__name__}: {error}"))
             starts[place], ends[place] = start, now
-            if now >= tell_at and progress is not None and self._spare(place + 1, now):
-                progress(place + 1, total)
+            if now >= tell_at and self._spare(place + 1, now):
+                progress.update(_WHAT, place + 1, total)
                 told = clock()
                 tell_at = told + _TELL_EVERY
                 self.paused += told - now if moments is None else 0
@@ -111,7 +111,7 @@ class Work:
         return int(np.count_nonzero(self.ends))
 
 
-def run(work: Work, asks: Sequence[Ask], warming: Sequence[int], progress: Progress | None = None) -> None:
+def run(work: Work, asks: Sequence[Ask], warming: Sequence[int], progress: Progress = NO_PROGRESS) -> None:
     """Warm every worker up with its share of queries, then begin, and work until all is done."""
     shares = [warming[worker :: len(asks)] for worker in range(len(asks))]
     if len(asks) == 1:
@@ -120,13 +120,10 @@ def run(work: Work, asks: Sequence[Ask], warming: Sequence[int], progress: Progr
         work.take_turns(asks[0], progress)
     else:
         _run_in_threads(work, asks, shares, progress)
-    if progress is not None:
-        progress(work.asked, len(work.order))
+    progress.update(_WHAT, work.asked, len(work.order))
 
 
-def _run_in_threads(
-    work: Work, asks: Sequence[Ask], shares: Sequence[Sequence[int]], progress: Progress | None
-) -> None:
+def _run_in_threads(work: Work, asks: Sequence[Ask], shares: Sequence[Sequence[int]], progress: Progress) -> None:
     """What is no failed query (Ctrl-C above all) stops every worker, and is raised here."""
     together = Barrier(len(asks), action=work.begin)
     fatal: list[BaseException] = []
@@ -156,13 +153,12 @@ def _run_in_threads(
         raise fatal[0]
 
 
-def _watch(threads: Sequence[Thread], work: Work, fatal: list[BaseException], progress: Progress | None) -> None:
+def _watch(threads: Sequence[Thread], work: Work, fatal: list[BaseException], progress: Progress) -> None:
     """Wait for the threads, telling how far they are."""
     for thread in threads:
         while thread.is_alive() and not fatal:
             thread.join(_TELL_EVERY / 1e9)
-            if progress is not None:
-                progress(work.asked, len(work.order))
+            progress.update(_WHAT, work.asked, len(work.order))
 
 
 def _call_off(threads: Sequence[Thread]) -> None:

@@ -1,6 +1,6 @@
 """Which weights fuse best, and whether that holds on queries they were not chosen on."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import comb
@@ -12,6 +12,7 @@ from karat._version import __version__
 from karat.dialects import Asked
 from karat.errors import UsageError
 from karat.evaluation import Evaluation
+from karat.progress import NO_PROGRESS, Progress
 from karat.rankers.fusion import METHODS, Aligned, Fusion
 from karat.statistics.comparison import Paired, compare_pairs, correct
 from karat.statistics.differences import Comparison
@@ -30,8 +31,6 @@ _MOST_SETTINGS = 1_000
 _SAME = 12
 """Decimals to which two means are the same."""
 _FEWEST_TO_LEARN_FROM = 2
-
-Steps = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ def tune(
     whole: bool = False,
     folds: int = 5,
     how: Resampling | None = None,
-    progress: Steps | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> Tuning:
     """Try weights (and c) and choose those under which the measure is best; cross-validated over queries.
 
@@ -143,7 +142,7 @@ def tune(
         Fusion(method, weights, c, depth, normalise) for weights, c in settings_of(len(names), method, constants)
     ]
     aligned = Aligned.of(list(rankings.values()))
-    values = _tried(gold, aligned, settings, asked, progress or (lambda done, of: None), whole=whole)
+    values = _tried(gold, aligned, settings, asked, progress, whole=whole)
     keys = keys_of(values.queries, how.seed)
     fold = _folds(keys, folds, len(values.queries))
     sign = -1.0 if asked.measure.metric.lower_is_better else 1.0
@@ -218,11 +217,11 @@ class _Values:
 
 
 def _tried(
-    gold: Gold, aligned: Aligned, settings: Sequence[Fusion], asked: Asked, progress: Steps, *, whole: bool
+    gold: Gold, aligned: Aligned, settings: Sequence[Fusion], asked: Asked, progress: Progress, *, whole: bool
 ) -> _Values:
     columns, queries = [], gold.queries.sort()
     for number, fusion in enumerate(settings):
-        progress(number, len(settings))
+        progress.update("Trying weights", number, len(settings))
         columns.append(Evaluation(gold, aligned.fuse(fusion, whole=whole)).values(asked.measure))
     return _Values(queries, np.column_stack(columns))
 

@@ -20,6 +20,7 @@ from karat.interactions.split import WINDOWS
 from karat.interactions.task import Task
 from karat.lab.grid import key_of
 from karat.lab.journal import Journal
+from karat.progress import NO_PROGRESS, Progress
 from karat.rankers.threshold import shown_from
 from karat.recommenders import Recommender
 from karat.recommenders.ranking import recommend
@@ -31,9 +32,8 @@ from karat.tuning.search import Edge, Tried, settings_to_try, widened
 from karat.tuning.trials import Memory, Trial
 from karat.types import Floats
 
-__all__ = ["MOST_EXTENSIONS", "Progress", "Subject", "tune_model", "without_test"]
+__all__ = ["MOST_EXTENSIONS", "Subject", "tune_model", "without_test"]
 
-Progress = Callable[[str, int, int], None]
 """Told what is being done, how many trials are done, and of how many."""
 MOST_EXTENSIONS = 5
 """How often a grid is widened: five steps are a factor of 32 on a grid of powers of two."""
@@ -106,7 +106,7 @@ def tune_model(
     journal: Journal | None = None,
     fresh: bool = False,
     extend: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> ModelTuning:
     """Try every setting, or take it from the journal where it was tried under the same conditions.
 
@@ -114,7 +114,7 @@ def tune_model(
     widened by the next value and tried again, up to ``MOST_EXTENSIONS`` times. The result is that of the wider grid.
     """
     subject = replace(subject, task=without_test(subject.task))
-    task, tell = subject.task, progress or (lambda what, done, of: None)
+    task = subject.task
     queries = task.gold.queries.sort()  # what is wrong with the data is no fault of a model
     search = f"{subject.place}/{subject.system}"
     memory = Memory(journal, search, subject.identity, len(queries), fresh=fresh)
@@ -126,7 +126,7 @@ def tune_model(
             key = key_of(params, subject.known)
             if key in trials:
                 continue
-            tell(f"{subject.system}: trial {len(trials) + 1:,} of {of:,}", len(trials), of)
+            progress.update(f"{subject.system}: trial {len(trials) + 1:,} of {of:,}", len(trials), of)
             trial = memory.find(key)
             if trial is None:
                 trial = _carried_out(subject, params)
@@ -138,7 +138,7 @@ def tune_model(
         if not extend or not found.edges or extensions == MOST_EXTENSIONS:
             break
         subject, extensions = _extended(subject, found.edges), extensions + 1
-    tell(subject.system, len(trials), len(trials))
+    progress.update(subject.system, len(trials), len(trials))
     return found
 
 

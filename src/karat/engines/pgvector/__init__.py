@@ -18,7 +18,8 @@ from karat.engines.pgvector.server import Server, acquire, release
 from karat.engines.pgvector.sessions import Session
 from karat.engines.pgvector.statements import OPERATORS, Table
 from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.neighbours import Neighbours, Progress
+from karat.neighbours import Neighbours
+from karat.progress import NO_PROGRESS, Progress
 from karat.types import Matrix, Vectors
 
 __all__ = ["Pgvector"]
@@ -70,7 +71,7 @@ class Pgvector(Engine):
         params: Params | None = None,
         *,
         attributes: pl.DataFrame | None = None,
-        progress: Progress | None = None,
+        progress: Progress = NO_PROGRESS,
     ) -> None:
         built = settled(self.builds, params, "build parameter")
         link = self._opened()

@@ -13,7 +13,7 @@ import polars as pl
 
 from karat.blocks import cut_rows
 from karat.errors import DataError
-from karat.neighbours import Progress
+from karat.progress import NO_PROGRESS, Progress
 from karat.types import Matrix
 
 __all__ = ["KINDS", "blocks_of", "load", "parameters_of", "vectors_of"]
@@ -30,15 +30,14 @@ _BYTES_IN_A_BLOCK = 1 << 16
 
 
 def load(
-    cursor: Any, statement: str, vectors: Matrix, texts: pl.DataFrame, kind: str, progress: Progress | None = None
+    cursor: Any, statement: str, vectors: Matrix, texts: pl.DataFrame, kind: str, progress: Progress = NO_PROGRESS
 ) -> None:
     """Stream rows into a table: its number, its vector, its texts."""
     with cursor.copy(statement) as copy:
         copy.write(_START)
         for done, block in blocks_of(vectors, texts, kind):
             copy.write(block)
-            if progress is not None:
-                progress(done, len(vectors))
+            progress.update("Building", done, len(vectors))
         copy.write(_END)
 
 

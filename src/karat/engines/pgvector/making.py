@@ -10,7 +10,7 @@ from karat.engines import Setting
 from karat.engines.pgvector.loading import KINDS, load
 from karat.engines.pgvector.statements import Table, copying, creation, indexing, name_columns, quoted
 from karat.errors import ImpossibleSetting
-from karat.neighbours import Progress
+from karat.progress import Progress
 from karat.types import Matrix
 
 __all__ = ["check", "create", "dropping"]
@@ -48,7 +48,7 @@ def create(
     built: Mapping[str, Setting],
     vectors: Matrix,
     attributes: pl.DataFrame | None,
-    progress: Progress | None,
+    progress: Progress,
 ) -> Table:
     """Make the schema, from nothing; load the table in one transaction; index it."""
     texts = pl.DataFrame() if attributes is None else attributes.cast(pl.String)

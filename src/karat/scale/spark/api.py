@@ -11,6 +11,7 @@ from karat.evaluation import DEFAULT_MEASURES
 from karat.formats.attributes import check_attributes
 from karat.judging import DuplicateRule
 from karat.measure import Measure, Value
+from karat.progress import NO_PROGRESS, Progress
 from karat.report import Report
 from karat.scale.api import attributes_named, request_for
 from karat.scale.memory import Budget, parse_memory
@@ -18,7 +19,6 @@ from karat.scale.request import AttributesAsked
 from karat.scale.spark.evaluation import evaluate_source
 from karat.scale.spark.files import judged_items
 from karat.scale.spark.frames import given
-from karat.scale.spark.jobs import Progress
 from karat.scale.spark.sources import FromFrames
 from karat.slices import Cuts, ItemGroups
 from karat.statistics.intervals import Resampling
@@ -48,7 +48,7 @@ def evaluate(
     quantiles: Sequence[float] = (),
     per_query: str | None = None,
     memory: str = "1GB",
-    progress: Progress | None = None,
+    progress: Progress = NO_PROGRESS,
     **conventions: Value,
 ) -> Report:
     """Score rankings on Spark: the same report, to the last digit, as from one process.

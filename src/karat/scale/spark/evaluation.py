@@ -9,6 +9,7 @@ from pickle import loads
 from typing import TYPE_CHECKING, Any
 
 from karat.errors import DataError, DuplicatePair, UsageError
+from karat.progress import NO_PROGRESS, Progress
 from karat.report import Report
 from karat.scale.found import Found
 from karat.scale.memory import Budget
@@ -18,7 +19,7 @@ from karat.scale.reporting import Gathered, check_number_of_queries, report_of
 from karat.scale.request import Request
 from karat.scale.rounds import survey, tally
 from karat.scale.scored import Scored
-from karat.scale.spark.jobs import Jobs, Progress, watched
+from karat.scale.spark.jobs import Jobs, watched
 from karat.scale.spark.packing import BUCKET, PART
 from karat.scale.spark.ranking import RANGES, JoiningRanks, Ranking
 from karat.scale.spark.sources import BYTES_IN_A_BUCKET, Buckets, Source
@@ -49,7 +50,7 @@ def evaluate_source(
     budget: Budget,
     *,
     per_query: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> Report:
     """The source has the gold, the systems' rankings and the attributes, as the request names them."""
     _check(request)

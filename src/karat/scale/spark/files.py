@@ -10,6 +10,7 @@ import polars as pl
 from karat.columns import ITEM
 from karat.errors import DataError
 from karat.formats.attributes import read_attributes
+from karat.progress import NO_PROGRESS, Progress
 from karat.report import Report
 from karat.scale.duplicates import naming_files as naming_files_here
 from karat.scale.inputs import SlicesAsked, opened, read_item_cuts
@@ -18,7 +19,7 @@ from karat.scale.request import AttributesAsked, Request
 from karat.scale.spark.evaluation import evaluate_source
 from karat.scale.spark.explaining import explained
 from karat.scale.spark.frames import Given, given, quoted
-from karat.scale.spark.jobs import Progress, watched
+from karat.scale.spark.jobs import watched
 from karat.scale.spark.masters import read_master
 from karat.scale.spark.naming import naming_files
 from karat.scale.spark.paths import is_here, to_read
@@ -41,7 +42,7 @@ def evaluate_files(
     *,
     per_query: str | None = None,
     temp: Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> Report:
     """Gold, rankings and attributes by their paths, on any file system that Spark knows.
 

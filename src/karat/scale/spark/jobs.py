@@ -7,6 +7,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from karat.progress import NO_PROGRESS, Progress
 from karat.scale.spark.explaining import explained
 from karat.scale.spark.failures import Batches, Told, carried, loaded
 from karat.scale.spark.interrupts import Interrupt, held_back
@@ -16,10 +17,8 @@ from karat.scale.spark.session import check_classic
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Jobs", "Progress", "watched"]
+__all__ = ["Jobs", "watched"]
 
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and of how much."""
 
 _SECONDS_BETWEEN_LOOKS = 0.25
 _ONE_THREAD = ("KARAT_THREADS", "POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
@@ -76,7 +75,7 @@ class Jobs:
 
 
 @contextmanager
-def watched(spark: "SparkSession", what: str, progress: Progress | None = None) -> Iterator[Jobs]:
+def watched(spark: "SparkSession", what: str, progress: Progress = NO_PROGRESS) -> Iterator[Jobs]:
     """Run jobs under watch: ``progress`` is told how many of their tasks are done, errors are ours where they can be.
 
     Whatever way the block is left, none of its jobs runs on, and nothing that was held for it is held any longer.
@@ -112,7 +111,7 @@ def _set(context: Any, properties: dict[str, str | None]) -> None:
 
 
 @contextmanager
-def _looked_after(jobs: Jobs, interrupt: Interrupt, what: str, progress: Progress | None) -> Iterator[None]:
+def _looked_after(jobs: Jobs, interrupt: Interrupt, what: str, progress: Progress) -> Iterator[None]:
     """A thread that looks at the jobs now and then, and ends them where they are of no more use."""
     left, whole = Event(), [False]
 
@@ -121,8 +120,7 @@ def _looked_after(jobs: Jobs, interrupt: Interrupt, what: str, progress: Progres
             with suppress(Exception):
                 if jobs.failed or interrupt.pressed:
                     jobs.cancel()
-                if progress is not None:
-                    progress(what, *_tasks(jobs))
+                progress.update(what, *_tasks(jobs))
         if not whole[0]:
             with suppress(Exception):
                 jobs.cancel()

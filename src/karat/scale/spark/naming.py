@@ -8,9 +8,10 @@ from typing import Any
 
 from karat.columns import ITEM, QUERY
 from karat.errors import DataError, DuplicatePair
+from karat.progress import NO_PROGRESS, Progress
 from karat.scale.spark.explaining import path_of
 from karat.scale.spark.frames import Given, quoted
-from karat.scale.spark.jobs import Progress, watched
+from karat.scale.spark.jobs import watched
 
 __all__ = ["naming_files"]
 
@@ -18,7 +19,7 @@ _MOST_NAMED = 3
 
 
 @contextmanager
-def naming_files(tables: Sequence[Given], progress: Progress | None = None) -> Iterator[None]:
+def naming_files(tables: Sequence[Given], progress: Progress = NO_PROGRESS) -> Iterator[None]:
     """An error about a table that is read from files names those that have the fault."""
     try:
         yield

@@ -4,14 +4,15 @@ The score of a pair hangs on its two vectors alone, and equal scores go by id. S
 are the k best of all, to the last digit, whatever the tiles and whoever worked on them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from karat.blocks import cut_rows
-from karat.neighbours import NOBODY, Neighbours, Progress, nearest
+from karat.neighbours import NOBODY, Neighbours, nearest
+from karat.progress import NO_PROGRESS, Progress
 from karat.scale.spark.jobs import Jobs, watched
 from karat.types import Floats, Ints, Matrix
 
@@ -67,7 +68,7 @@ def nearest_on_spark(
     places: Ints | None = None,
     own: Ints | None = None,
     tile_bytes: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> Neighbours:
     """What ``karat.neighbours.nearest`` finds, found by Spark's workers."""
     k = min(k, len(items))
@@ -80,11 +81,11 @@ def nearest_on_spark(
         [_Part(np.ascontiguousarray(queries[first:last]), own[first:last]) for first, last in ranges]
         for ranges in _cut(queries, k, spark.sparkContext.defaultParallelism)
     ]
-    told = _Told(progress or (lambda done, of: None), sum(map(len, jobs)), len(tiles))
+    tasks = sum(map(len, jobs))  # of each tile
     best: Found = np.empty((len(queries), 0), dtype=np.int64), np.empty((len(queries), 0))
     for number, (low, high) in enumerate(tiles):
         tile = _Tile(low, np.ascontiguousarray(items[low:high]), places[low:high])
-        with watched(spark, "Searching", told.of_tile(number)) as watch:
+        with watched(spark, "Searching", progress.part(number * tasks, len(tiles) * tasks)) as watch:
             found = _in_tile(watch, tile, jobs, k, metric)
         best = _best_of(best, found, k, places)
     return Neighbours(*best)
@@ -97,19 +98,6 @@ def _in_tile(watch: Jobs, tile: _Tile, jobs: Sequence[Sequence[_Part]], k: int, 
         both for parts in jobs for both in watch.spread(parts, lambda part: sent.value.nearest_to(part, k, metric))
     ]
     return np.concatenate([items for items, _ in found]), np.concatenate([scores for _, scores in found])
-
-
-@dataclass(frozen=True)
-class _Told:
-    """How far the search is, told of all tiles together."""
-
-    progress: Progress
-    tasks: int
-    """Of each tile."""
-    tiles: int
-
-    def of_tile(self, number: int) -> Callable[[str, int, int], None]:
-        return lambda what, done, of: self.progress(number * self.tasks + done, self.tiles * self.tasks)
 
 
 def _cut(queries: Matrix, k: int, cores: int) -> list[list[tuple[int, int]]]:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from karat.arguments import check_arguments
 from karat.errors import DataError, UnknownName, UsageError
+from karat.progress import NO_PROGRESS, Progress
 from karat.registry import Registry
 from karat.vocabulary import Keyword, Vocabulary
 
@@ -28,8 +29,6 @@ __all__ = [
     "with_nearest",
 ]
 
-Progress = Callable[[int, int], None]
-"""Called with how many steps are done, of how many."""
 _MOST_WORDS = 10
 _NEAREST_SHOWN = 3
 
@@ -185,7 +184,7 @@ def map_texts(
     texts: Sequence[str],
     vocabulary: Vocabulary,
     settings: Settings | None = None,
-    progress: Progress = lambda done, of: None,
+    progress: Progress | Callable[[int, int], None] = NO_PROGRESS,
     *,
     groups: Sequence[str] | None = None,
     mapper: Mapper | None = None,
@@ -194,6 +193,7 @@ def map_texts(
 
     ``groups`` are those that count: n-grams are mapped onto the whole vocabulary, and what is of another group is
     dropped, so that night is not taken for the nearest kind of vehicle. ``mapper`` is for one that was made before.
+    ``progress`` is called with how many steps are done, and of how many.
     """
     from karat.text.keywords.settling import settle
 
@@ -205,7 +205,7 @@ def map_texts(
             raise UnknownName("group", group, vocabulary.groups, where=vocabulary.source)
     mapper = mapper if mapper is not None else make_mapper(vocabulary, settings)
     different = list(dict.fromkeys(texts))
-    candidates = mapper.candidates(different, progress)
+    candidates = mapper.candidates(different, Progress.of(progress))
     found = {
         text: settle(text, near, vocabulary, settings.method, groups)
         for text, near in zip(different, candidates, strict=True)

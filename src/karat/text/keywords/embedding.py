@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from karat.neighbours import NOBODY, Neighbours, nearest
-from karat.text.keywords import MAPPERS, Candidate, Progress, Settings
-from karat.text.keywords.near import ANY, DIGITS, Near, Ngrams, Read, no_progress
+from karat.progress import NO_PROGRESS, Progress
+from karat.text.keywords import MAPPERS, Candidate, Settings
+from karat.text.keywords.near import ANY, DIGITS, Near, Ngrams, Read
 from karat.text.keywords.settling import best_first
 from karat.vocabulary import Vocabulary
 
@@ -31,13 +32,13 @@ class Embedding:
         self._near = Near(vocabulary, settings)
         self.notes = self._near.spellings.notes
 
-    def candidates(self, texts: Sequence[str], progress: Progress = no_progress) -> list[list[Candidate]]:
+    def candidates(self, texts: Sequence[str], progress: Progress = NO_PROGRESS) -> list[list[Candidate]]:
         read = [self._near.read(text) for text in texts]
         compared = self._compared(texts, read, self.threshold, progress)
         return [[*one.literal, *others] for one, others in zip(read, compared, strict=True)]
 
     def nearest(self, text: str, count: int) -> list[Candidate]:
-        (found,) = self._compared([text], [self._near.read(text)], ANY, no_progress)
+        (found,) = self._compared([text], [self._near.read(text)], ANY, NO_PROGRESS)
         return best_first(found, count)
 
     def _compared(

@@ -6,7 +6,8 @@ Case, accents, hyphens, plurals and articles are of no account, and an underscor
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from karat.text.keywords import MAPPERS, Candidate, Progress, Settings
+from karat.progress import Progress
+from karat.text.keywords import MAPPERS, Candidate, Settings
 from karat.text.keywords.settling import best_first
 from karat.text.keywords.spellings import spellings_of
 from karat.vocabulary import Vocabulary
@@ -30,7 +31,7 @@ class Exact:
 
     def candidates(self, texts: Sequence[str], progress: Progress) -> list[list[Candidate]]:
         found = [list(self._spellings.literal(self._spellings.read(text))) for text in texts]
-        progress(len(texts), len(texts))
+        progress.update("Mapping texts", len(texts), len(texts))
         return found
 
     def nearest(self, text: str, count: int) -> list[Candidate]:

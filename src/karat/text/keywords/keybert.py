@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from karat.errors import MissingExtra
+from karat.progress import Progress
 from karat.similarity import similarity_of
-from karat.text.keywords import MAPPERS, Candidate, Progress, Settings
+from karat.text.keywords import MAPPERS, Candidate, Settings
 from karat.text.keywords.embedding import Embedding
 from karat.text.keywords.near import DIGITS, Near, Read
 from karat.types import Ints, Matrix
@@ -66,7 +67,7 @@ class ByKeyBert(Embedding):
                     if own[by_score[0]] > threshold
                 ]
             )
-            progress(place + 1, len(read))
+            progress.update("Mapping texts", place + 1, len(read))
         return found
 
     def _chosen(self, document: Matrix, words: Matrix, diversity: float) -> Ints:

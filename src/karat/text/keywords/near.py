@@ -12,16 +12,17 @@ import numpy as np
 import polars as pl
 
 from karat.errors import DataError
+from karat.progress import NO_PROGRESS, Progress
 from karat.text.corpus import Corpus
 from karat.text.embed import embed
-from karat.text.keywords import Candidate, Progress, Settings
+from karat.text.keywords import Candidate, Settings
 from karat.text.keywords.ngrams import Words
 from karat.text.keywords.spellings import Spelling, spellings_of
 from karat.text.models import find_model
 from karat.types import Ints, Matrix
 from karat.vocabulary import Vocabulary
 
-__all__ = ["ANY", "DIGITS", "Near", "Ngrams", "Read", "no_progress"]
+__all__ = ["ANY", "DIGITS", "Near", "Ngrams", "Read"]
 
 DIGITS = 6
 """Of a cosine: more than that, vectors of 32 bits do not tell."""
@@ -29,10 +30,6 @@ ANY = -2.0
 """A threshold below every cosine."""
 
 Span = tuple[int, int]
-
-
-def no_progress(done: int, of: int) -> None:
-    """Tells nobody."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +72,7 @@ class Near:
         """The keyword of each known spelling."""
         return np.array([one.number for one in self.known[0]], dtype=np.int64)
 
-    def vectors(self, phrases: Sequence[str], progress: Progress = no_progress) -> Matrix:
+    def vectors(self, phrases: Sequence[str], progress: Progress = NO_PROGRESS) -> Matrix:
         """As the model gives them, looked at batch by batch."""
         series = pl.Series("text", phrases, dtype=pl.String)
         return embed(Corpus(series, series, ("n-gram",), source="n-grams"), self.model, progress=progress).values
@@ -86,7 +83,7 @@ class Near:
         spans = [span for span in words.spans(*self._ngrams, closed) if words.says_something(*span)]
         return Read(words, spans, list(self.spellings.literal(words)))
 
-    def ngrams(self, texts: Sequence[Read], progress: Progress = no_progress) -> Ngrams:
+    def ngrams(self, texts: Sequence[Read], progress: Progress = NO_PROGRESS) -> Ngrams:
         """All that have to be compared, in an order that does not hang on that of the texts."""
         phrases = sorted({one.words.phrase(*span) for one in texts for span in one.spans})
         if not phrases:
