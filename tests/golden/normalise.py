@@ -17,27 +17,29 @@ import polars as pl
 
 __all__ = ["digests", "json_text", "normalise_file", "normalise_text"]
 
-_DIGITS = 9
+_DIGITS = 8
 """Significant digits of floats: the last of the 17 differ between processors."""
 _NOISE = 1e-12
 """Floats below it are zero but for rounding."""
 _LONGEST_LIST = 4
 """Elements; lists of up to three times as many are shown whole if they take few characters."""
-_FEW_CHARACTERS = 1_200
+_FEW_CHARACTERS = 900
 _SHOWN = 1
 """Elements of a longer list that are shown before the digest of all of them."""
 _LARGEST_OBJECT = 32
 _LONGEST_STRING = 400
-_MOST_ROWS = 12
+_MOST_ROWS = 10
 """Rows of a table; of more, half of so many are shown before the digest of all of them."""
 _FLOAT = re.compile(r"-?\d+\.\d{8,}(?:[eE][-+]?\d+)?")
+_RULE = re.compile("─{12,}")
 _SIZES = re.compile(r"files in \.karat/runs/[^:]*:(?:\s+[\w.-]+\s[\d.,]+\s[kM]?B,?)+")
-_VARYING = {"machine": "<machine>", "packages": "<packages>", "versions": "<versions>", "git": "<git>"}
 _HASHES = {"results", "summary"}
 """Keys of a manifest with a hash over unrounded floats."""
 _LINE_WIDTH = 200
 _LONGEST_CHART = 100
 """Characters of the text in a chart of a page."""
+_LONGEST_SECTION = 18
+"""Lines below a heading of a page."""
 _LONGEST_LINE = 240
 """Characters of a line of a page."""
 
@@ -69,11 +71,14 @@ def normalise_file(path: Path) -> dict[str, str]:
     text = normalise_text(text)
     if suffix == ".csv":
         text = _cut_tables(text, ",")
+    elif suffix == ".md":
+        text = "".join(f"{_cut(line, _LONGEST_LINE)}\n" for line in text.splitlines())
     return {"": text}
 
 
 def normalise_text(text: str) -> str:
-    """Round long floats, shorten tables of Markdown and pages, and leave out the sizes of an archived run's files."""
+    """Round floats; shorten tables of Markdown and pages and lines below headers; leave out sizes of archived files."""
+    text = _RULE.sub(lambda match: f"── {len(match[0])} ──", text)
     text = _FLOAT.sub(lambda match: repr(_rounded(float(match[0]))), text)
     text = _SIZES.sub(lambda match: re.sub(r" [\d.,]+ [kM]?B", "", " ".join(match[0].split())), text)
     return _cut_tables(text, " | ")
@@ -105,10 +110,10 @@ def _rounded(value: float) -> float:
 
 
 def _plain(value: Any, key: str = "") -> Any:
-    """Round floats; replace what describes the machine."""
-    if key in _VARYING and value:
-        return _VARYING[key]
+    """Round floats; replace versions of libraries, and hashes and sizes of files."""
     if isinstance(value, dict):
+        if "library" in value and "version" in value:
+            value = value | {"version": "<version>"}
         if value.keys() == {"sha256", "bytes"}:
             return "<hash and size>"
         return {name: _plain(one, name) for name, one in value.items()}
@@ -140,6 +145,10 @@ def _shortened(value: Any) -> Any:
 
 def _digest(value: Any) -> str:
     return f"sha256:{sha256(json.dumps(value, ensure_ascii=True).encode()).hexdigest()[:16]}"
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}… {_digest(text)}"
 
 
 def _laid_out(value: Any, depth: int) -> str:
@@ -181,10 +190,20 @@ class _Page(HTMLParser):
     @property
     def text(self) -> str:
         lines = (" ".join(line.split()).removesuffix(" |") for line in "".join(self._parts).split("\0"))
-        return "\n".join(self._cut(line, _LONGEST_LINE) for line in lines if line) + "\n"
+        sections: list[list[str]] = [[]]
+        for line in lines:
+            if line.startswith("#"):
+                sections.append([])
+            if line:
+                sections[-1].append(_cut(line, _LONGEST_LINE))
+        return "".join(f"{line}\n" for section in sections for line in self._shortened(section))
 
-    def _cut(self, text: str, longest: int) -> str:
-        return text if len(text) <= longest else f"{text[:longest]}… {_digest(text)}"
+    def _shortened(self, section: list[str]) -> list[str]:
+        """Return the first lines of a long section, and a digest of all."""
+        section = _cut_tables("".join(f"{line}\n" for line in section), " | ").splitlines()
+        if len(section) <= _LONGEST_SECTION:
+            return section
+        return [*section[:_LONGEST_SECTION], f"… {len(section):,} lines {_digest(section)}"]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         names = dict(attrs)
@@ -200,6 +219,8 @@ class _Page(HTMLParser):
             self._chart_start = len(self._parts)
         if tag not in self._INLINE | self._CELLS:
             self._parts.append(self._break)
+        if tag in ("h1", "h2", "h3"):
+            self._parts.append("# ")
         if tag not in self._EMPTY and tag != "script":
             self._open.append(tag)
 
@@ -216,7 +237,7 @@ class _Page(HTMLParser):
         if tag == "svg":
             texts = "".join(self._parts[self._chart_start :]).replace("\0", " · ").split(" · ")
             chart = " · ".join(" ".join(text.split()) for text in texts if text.strip())
-            self._parts[self._chart_start :] = ["\0", f"chart: {self._cut(chart, _LONGEST_CHART)}", "\0"]
+            self._parts[self._chart_start :] = ["\0", f"chart: {_cut(chart, _LONGEST_CHART)}", "\0"]
 
     def _table_start(self) -> int:
         """Return the place of the innermost open table."""

@@ -25,9 +25,10 @@ from karat.lab import identity
 
 from .normalise import digests, json_text, normalise_file, normalise_text
 
-__all__ = ["EXPECTED", "Case", "Session", "read_expected", "record"]
+__all__ = ["EXPECTED", "FROZEN", "Case", "Session", "read_expected", "record"]
 
 EXPECTED = Path(__file__).parent / "expected"
+FROZEN = Path(__file__).parent / "frozen"
 _OUTPUT = "out"
 _MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 _VERSION = "0.0.0"
@@ -48,8 +49,8 @@ class Session:
                 if not names or path.name in names:
                     copy(path, self.folder)
 
-    def karat(self, name: str, *arguments: str) -> None:
-        """Run a command and record its exit code, standard output and standard error as ``name``."""
+    def karat(self, name: str | None, *arguments: str) -> None:
+        """Run a command and record its exit code, standard output and standard error as ``name``; None: do not."""
         out, err = io.StringIO(), io.StringIO()
         _CLOCK.reset()
         code: Any = 0
@@ -58,6 +59,8 @@ class Session:
                 main()
             except SystemExit as ended:
                 code = ended.code or 0
+        if name is None:
+            return
         printed = self._cleaned(out.getvalue())
         if "--json" in arguments:
             value = json.loads(printed)
