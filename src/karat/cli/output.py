@@ -47,9 +47,7 @@ def deliver(
 ) -> None:
     """Print the report as JSON or by ``show``, then warnings, and the files written or what to try next."""
     if as_json:
-        from karat.reports.writers.json import summary_to_json
-
-        print_json(summary_to_json(report))
+        print_json(report.as_json())
     else:
         show(report)
     warn(report.warnings, quiet=quiet)

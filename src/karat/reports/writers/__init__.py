@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from karat.errors import UnknownName, UsageError
 from karat.gates import Gate
@@ -90,7 +90,7 @@ class Writer:
     suffixes: tuple[str, ...]
     """Suffixes that a file may have; none: ``check`` decides."""
     write: Write
-    check: Callable[[Request], None]
+    check: Callable[[Request], None] = lambda request: None
     """Raises a UsageError where the request could not be carried out."""
     each: str = ""
     """``{system}`` or ``{index}``: in a file name it stands for one file per system or index."""
@@ -102,30 +102,18 @@ WRITERS: Registry[Writer] = Registry("form", home="karat.reports.writers", group
 """Writers by name, and by suffix (with its dot) where the suffix alone means this writer."""
 
 
-def writer(
-    name: str,
-    *suffixes: str,
-    check: Callable[[Request], None] = lambda request: None,
-    by_suffix: bool = True,
-    each: str = "",
-    is_report: bool = False,
-) -> Callable[[Write], Writer]:
+def writer(name: str, *suffixes: str, by_suffix: bool = True, **options: Any) -> Callable[[Write], Writer]:
     """Register the decorated function as a writer.
 
     Args:
         name: Name of the format, for a plan's ``form``.
         suffixes: Suffixes that its files may have, with their dot, in lower case.
-        check: Refuses what could not be written, before anything is computed.
         by_suffix: Whether the suffix alone (``-o file.suffix``) means this writer.
-        each: ``{system}`` or ``{index}``, where there may be one file per system or index.
-        is_report: Whether the file can be read back as a report.
-
-    Returns:
-        A decorator that returns the writer.
+        options: Further fields of ``Writer``: ``check``, ``each``, ``is_report``.
     """
 
     def register(write: Write) -> Writer:
-        made = Writer(name, suffixes, write, check, each, is_report)
+        made = Writer(name, suffixes, write, **options)
         for key in (name, *(suffixes if by_suffix else ())):
             WRITERS.add(key, made)
         return made

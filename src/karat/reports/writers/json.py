@@ -7,17 +7,12 @@ from karat.gates import Gate
 from karat.report import Report
 from karat.reports.writers import Request, writer
 
-__all__ = ["json_with_verdicts", "summary_to_json", "to_json"]
+__all__ = ["json_with_verdicts", "to_json"]
 
 
 def to_json(report: Report) -> str:
     """With every query's scores, so that a later report can be compared with it."""
     return dumps(report.as_json(queries=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def summary_to_json(report: Report) -> str:
-    """Without the queries' scores, for a pipe."""
-    return dumps(report.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def json_with_verdicts(report: Report, gate: Gate | None) -> dict[str, Any]:
