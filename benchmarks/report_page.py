@@ -29,15 +29,15 @@ def measure(plan: Path, page: Path, rounds: int) -> Results:
     start = time.perf_counter()
     outcome = run_plan(read_plan(plan))
     ran = time.perf_counter() - start
-    gate = None if outcome.gate is None else outcome.gate.as_json()
+    gate = None if outcome.gate is None else outcome.gate.to_json()
     seconds, text = [], ""
     for _ in range(rounds):
         start = time.perf_counter()
-        form = outcome.report.as_json() | {"gate": gate}
+        form = outcome.report.to_json() | {"gate": gate}
         text = page_of(form, Details.of(outcome.report))
         page.write_text(text, encoding="utf-8")
         seconds.append(time.perf_counter() - start)
-    form = outcome.report.as_json() | {"gate": gate}
+    form = outcome.report.to_json() | {"gate": gate}
     return {
         "queries": len(next(iter(outcome.report.systems.values())).queries),
         "systems": len(outcome.report.systems),
@@ -45,7 +45,7 @@ def measure(plan: Path, page: Path, rounds: int) -> Results:
         "seconds": seconds,
         "bytes": len(text.encode()),
         "bytes_of_form": len(page_of(form, None).encode()),
-        "bytes_empty": len(page_of(smallest().as_json(), None).encode()),
+        "bytes_empty": len(page_of(smallest().to_json(), None).encode()),
     }
 
 

@@ -34,7 +34,7 @@ def stability(scores: Floats | None = None, norms: Any = (1.0, 1.0, 1.0), ids: l
     """In its JSON form."""
     scores = scores_of() if scores is None else scores
     names = pl.Series(ids or [f"q{row:02}" for row in range(len(scores))], dtype=pl.String)
-    return stability_of(names, scores, np.array(norms, dtype=np.float64), k=K).as_json()
+    return stability_of(names, scores, np.array(norms, dtype=np.float64), k=K).to_json()
 
 
 def entry(stable: Any = None, *, values: list[float] | None = None, **beside: Any) -> dict[str, Any]:

@@ -9,7 +9,9 @@ import polars as pl
 import pytest
 
 import karat
+from karat.agreement import Agreement
 from karat.errors import DataError, KaratError, UnknownName, UsageError
+from karat.hygiene import Hygiene
 from karat.plan.execution import run_plan
 from karat.plan.reading import check_plan
 
@@ -48,25 +50,25 @@ class TestFigures:
         planned = run_plan(check_plan(content, "same", tmp_path)).report
         report = agreed(k_values=(1, 5), n_samples=40)
         assert report.estimates == planned.estimates
-        assert {n: a.as_json() for n, a in report.agreements.items()} == {
-            n: a.as_json() for n, a in planned.agreements.items()
+        assert {n: a.to_json() for n, a in report.sections_of(Agreement).items()} == {
+            n: a.to_json() for n, a in planned.agreements.items()
         }
-        assert list(report.spaces) == ["reference", "near", "far"]
+        assert list(report.sections_of(Hygiene)) == ["reference", "near", "far"]
 
     def test_the_nearer_agrees_more(self) -> None:
         report = agreed()
-        assert report.baseline == "near" and len(report.systems["near"].queries) == 60
+        assert report.baseline == "near" and len(report.scores["near"].queries) == 60
         near, far = (report.estimates[name]["recall(over=k,gold=k)@10"].mean for name in ("near", "far"))
         assert far < near < 1
         (one,) = [one for one in report.comparisons if one.measure == "ndcg(gain=binary,gold=k)@10"]
         assert one.relative is not None and one.relative < 0 and one.relative_ci is not None
-        json.dumps(report.as_json(), allow_nan=False)
+        json.dumps(report.to_json(), allow_nan=False)
 
     def test_the_same_model_agrees_wholly(self) -> None:
         report = karat.agree(TRUE, {"same": TRUE * 2}, how=None)
         assert {round(one.mean, 12) for one in report.estimates["same"].values()} == {1.0}
-        assert report.agreements["same"].figures["spearman"].value == pytest.approx(1.0)
-        assert report.agreements["same"].figures["mae"].value == pytest.approx(0.0, abs=1e-12)
+        assert report.sections_of(Agreement)["same"].figures["spearman"].value == pytest.approx(1.0)
+        assert report.sections_of(Agreement)["same"].figures["mae"].value == pytest.approx(0.0, abs=1e-12)
 
     def test_rows_are_matched_by_id(self) -> None:
         names = [f"p{row}" for row in range(60)]
@@ -141,8 +143,8 @@ class TestListedQueries:
     def test_numbers_are_ids_where_rows_have_ids(self) -> None:
         """Row 5 has the id 4: which of both is meant is said."""
         report = karat.agree(self.VALUES, {"x": self.VALUES}, [1], ids=self.IDS, queries=[5, 3], pairs=0, how=None)
-        assert [str(query) for query in report.systems["x"].queries] == ["3", "5"]
-        assert any("2 numbers are taken as ids" in warning for warning in report.warnings)
+        assert [str(query) for query in report.scores["x"].queries] == ["3", "5"]
+        assert any("2 numbers are taken as ids" in warning for warning in report.warning_lines)
         plain = karat.agree(self.VALUES, {"x": self.VALUES}, [1], queries=[5, 3], pairs=0, how=None)
         assert not any("taken as ids" in warning for warning in plain.warnings)
 

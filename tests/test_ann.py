@@ -204,7 +204,7 @@ class TestOverAllQueries:
     def test_nothing_is_known(self) -> None:
         found = self.of([NAN, NAN], Resampling(resamples=100))
         assert isnan(found.mean) and isnan(found.low) and found.n == 0 and found.ci is None
-        assert found.as_json() == {"k": 10, "mean": None, "ci": None, "p5": None, "n": 0}
+        assert found.to_json() == {"k": 10, "mean": None, "ci": None, "p5": None, "n": 0}
 
     def test_the_interval_is_about_the_mean_and_hangs_on_ids_alone(self) -> None:
         values: Floats = np.random.default_rng(2).integers(5, 11, size=40) / 10
@@ -226,7 +226,7 @@ class TestOverAllQueries:
         assert self.of([1.0] * 8, Resampling(resamples=100)).ci == (1.0, 1.0)
 
     def test_form(self) -> None:
-        form = self.of([1.0, 0.5], Resampling(resamples=100), k=3).as_json()
+        form = self.of([1.0, 0.5], Resampling(resamples=100), k=3).to_json()
         assert list(form) == ["k", "mean", "ci", "p5", "n"]
         assert (form["k"], form["mean"], form["n"]) == (3, 0.75, 2)
         assert form["ci"][0] <= 0.75 <= form["ci"][1] and isinstance(form["ci"], list)

@@ -76,7 +76,7 @@ class TestCompare:
         for name, run in SYSTEMS.items():
             alone = karat.evaluate(GOLD, run, ["ndcg@5", "ap"])
             assert alone.estimates(QUICK) == report.estimates[name]
-            assert alone.values.tobytes() == report.systems[name].values.tobytes()
+            assert alone.values.tobytes() == report.scores[name].values.tobytes()
 
     def test_usual_measures_and_resampling(self) -> None:
         few = {q: GOLD[q] for q in list(GOLD)[:5]}

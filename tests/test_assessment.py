@@ -76,7 +76,7 @@ def assessed(
 
 
 def as_text(report: Report) -> str:
-    return json.dumps(report.as_json(queries=True), sort_keys=True, allow_nan=False)
+    return json.dumps(report.to_json(queries=True), sort_keys=True, allow_nan=False)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ class TestDigits:
     def test_the_example_says_something(self, whole: Report) -> None:
         names = {part.name for part in whole.slices}
         assert {"type=hard", "length=q2", "type=easy*length<20", "item.part=tail", "item.part=(none)"} <= names
-        assert len(whole.comparisons) == 10 and len(whole.changes) > 50 and whole.as_json()["worst_slices"]
+        assert len(whole.comparisons) == 10 and len(whole.changes) > 50 and whole.to_json()["worst_slices"]
 
     @pytest.mark.parametrize("seed", range(2))
     def test_the_order_of_rows(self, whole: Report, seed: int) -> None:
@@ -112,7 +112,7 @@ class TestDigits:
         """All but the correction over all measures asked for."""
 
         def of_map(report: Report) -> Any:
-            form = report.as_json(queries=True)
+            form = report.to_json(queries=True)
             only = [row for row in form["comparisons"] if row["measure"] == "ap"]
             for row in only:
                 del row["p_holm"], row["p_bh"]
@@ -141,7 +141,7 @@ class TestDigits:
         assert alone.estimates == {name: whole.estimates[name] for name in "ba"}
 
         def uncorrected(report: Report) -> list[Any]:
-            rows = [one.as_json() for one in report.comparisons if one.system == "b"]
+            rows = [one.to_json() for one in report.comparisons if one.system == "b"]
             return [row | {"p_holm": 0, "p_bh": 0} for row in rows]
 
         assert uncorrected(alone) == uncorrected(whole)
@@ -173,12 +173,12 @@ class TestItemSlices:
                 by_hand = assessed([label], gold, ranked, slices=[], item_slices=[])
                 for system, estimates in by_hand.estimates.items():
                     assert repr(found[name].estimates[system][label]) == repr(estimates[label]), (name, label)
-                rows = [one.as_json() | {"p_holm": 0, "p_bh": 0} for one in by_hand.comparisons]
+                rows = [one.to_json() | {"p_holm": 0, "p_bh": 0} for one in by_hand.comparisons]
                 beside = [one for one in found[name].beside if one.measure == label]
-                assert [one.as_json() | {"p_holm": 0, "p_bh": 0} for one in beside] == rows
+                assert [one.to_json() | {"p_holm": 0, "p_bh": 0} for one in beside] == rows
 
     def test_items_that_nobody_described_are_warned_of(self, whole: Report) -> None:
-        assert any("items.csv: 2 of the gold's 30 ids are not here (d28 …)" in text for text in whole.warnings)
+        assert any("items.csv: 2 of the gold's 30 ids are not here (d28 …)" in text for text in whole.warning_lines)
 
     def test_a_group_whose_queries_nobody_answered(self) -> None:
         gold = {"q1": {"a": 1}, "q2": {"b": 1}}
@@ -211,8 +211,8 @@ class TestQuerySlices:
 
     def test_without_a_baseline_beside_the_rest(self) -> None:
         report = assessed(["ap"], baseline=None, item_slices=[])
-        assert not report.comparisons and "comparisons" not in report.as_json()
-        gaps = [row for part in report.as_json()["slices"] for row in part["gaps"]]
+        assert not report.comparisons and "comparisons" not in report.to_json()
+        gaps = [row for part in report.to_json()["slices"] for row in part["gaps"]]
         assert len(gaps) == 3 * len(report.slices) and all(row["p_holm"] >= row["p"] for row in gaps)
 
     def test_attributes_that_were_not_named(self) -> None:
@@ -231,11 +231,11 @@ class TestQuerySlices:
 
 class TestCautions:
     def test_systems_that_answer_other_queries(self, whole: Report) -> None:
-        cautions = [text for text in whole.warnings if "answer different queries" in text]
+        cautions = [text for text in whole.warning_lines if "answer different queries" in text]
         assert cautions == [
             "a and c answer different queries (2 are answered by one of them only): aligned on the gold's 40"
         ]
-        assert any(text.startswith("c: 2 judged queries are missing from the ranking") for text in whole.warnings)
+        assert any(text.startswith("c: 2 judged queries are missing from the ranking") for text in whole.warning_lines)
 
     @pytest.mark.parametrize(("n", "text"), [(1, "one query: no interval"), (19, "19 queries: intervals"), (20, None)])
     def test_few_queries(self, n: int, text: str | None) -> None:
@@ -245,7 +245,7 @@ class TestCautions:
 
     def test_undefined_everywhere_is_null(self) -> None:
         gold, run = {"q": {"a": 0}, "r": {"a": 0}}, {"q": ["a"], "r": ["a"]}
-        report = assessed(["ap"], gold, {"s": run, "t": run}, "s", slices=[], item_slices=[]).as_json(queries=True)
+        report = assessed(["ap"], gold, {"s": run, "t": run}, "s", slices=[], item_slices=[]).to_json(queries=True)
         assert report["systems"]["s"]["measures"]["ap"]["mean"] is None
         assert report["comparisons"][0]["difference"] is None and report["comparisons"][0]["p"] is None
         assert report["queries"]["scores"] == {"s": {"ap": [None, None]}, "t": {"ap": [None, None]}}
@@ -263,7 +263,7 @@ class TestRequests:
 
     def test_no_intervals(self) -> None:
         report = assessed(["ap"], baseline=None, how=None, slices=[], item_slices=[])
-        assert report.estimates["a"]["ap"].ci is None and "resampling" not in report.as_json()
+        assert report.estimates["a"]["ap"].ci is None and "resampling" not in report.to_json()
 
 
 class TestSeveralGolds:

@@ -92,7 +92,7 @@ class TestEstimates:
         assert {gap.measure for gap in one.beside} == {"m0"}, "what is undefined in the slice has no gap"
         assert {gap.measure for gap in rest.beside} == {"m0"}, "nor what is undefined in the rest"
         assert one.beside[0].p is None and one.beside[0].ci is None
-        json.dumps([one.as_json(), rest.as_json()], allow_nan=False)
+        json.dumps([one.to_json(), rest.to_json()], allow_nan=False)
 
 
 class TestGaps:
@@ -201,7 +201,7 @@ class TestCorrections:
             assert before.estimates == after.estimates and before.label == after.label
             for one, other in zip(before.beside, after.beside, strict=True):
                 changed = {"p_holm": None, "p_bh": None}
-                assert one.as_json() == other.as_json() | changed and other.p_holm is not None
+                assert one.to_json() == other.to_json() | changed and other.p_holm is not None
 
     def test_tests_that_could_not_be_made_do_not_count(self) -> None:
         def slice_with(name: str, p: float | None) -> Slice:
@@ -228,7 +228,7 @@ class TestWorst:
         scores = {"a": scores_of([[0.5, NAN, 0.25, 0.75]]), "b": scores_of([[0.25, NAN, 0.25, 0.5]])}
         group = Group("x=1", "", np.array([True, True, True, False]))
         (lost,) = worst_slices(correct_slices(list(break_down(scores, [group], QUICK, "a"))), 0.95)
-        assert (lost.slice.n, lost.as_json()["n"]) == (3, 2)
+        assert (lost.slice.n, lost.to_json()["n"]) == (3, 2)
 
     def test_those_that_lose_most_come_first(self) -> None:
         lost = worst_slices(self.slices(), 0.95)
@@ -247,7 +247,7 @@ class TestWorst:
         assert {one.noise for one in worst_slices(self.slices(), 0.96, measure="m")} == {True}
 
     def test_as_json(self) -> None:
-        assert worst_slices(self.slices(), 0.95)[0].as_json() == {
+        assert worst_slices(self.slices(), 0.95)[0].to_json() == {
             "slice": "b",
             "n": 9,
             "system": "s",

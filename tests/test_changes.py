@@ -44,7 +44,7 @@ def test_a_worked_example() -> None:
     assert moves_of(worse) == [("c", 1.0, 1, 2)]
     assert (better.query, better.before, better.after) == ("q1", 0.5, 1.0)
     assert moves_of(better) == [("b", 2.0, 4, 1), ("a", 1.0, 2, None)], "best grade first; x is not relevant"
-    assert better.as_json() == {
+    assert better.to_json() == {
         "system": "new",
         "measure": "rr",
         "query_id": "q1",
@@ -188,6 +188,6 @@ def test_the_order_of_rows_is_of_no_account(seed: int) -> None:
         ]
         if shuffled:
             frames = [frame.sample(fraction=1, shuffle=True, seed=seed) for frame in frames]
-        return json.dumps([change.as_json() for change in changes_of(*frames, "ndcg@5")])
+        return json.dumps([change.to_json() for change in changes_of(*frames, "ndcg@5")])
 
     assert found(True) == found(False) and len(json.loads(found(False))) >= 6

@@ -77,7 +77,7 @@ class TestRule:
         drift = between(report(), old)
         one = moved(drift, "norm mean")
         assert (one.change, one.within) == (float("inf"), False)
-        assert drift.outcome == "fail" and one.as_json()["change"] is None
+        assert drift.outcome == "fail" and one.to_json()["change"] is None
         values = drift.figures()
         assert values["drift"] == values["drift_norm"] > 1e300 and values["drift_top1"] == 0.0
         saved = report(hnsw=entry(stability(), figures=values))
@@ -87,7 +87,7 @@ class TestRule:
         both = [report(name, hnsw=entry(stability(scores_of(n=1)))) for name in ("new.json", "old.json")]
         drift = between(*both)
         one = moved(drift, "top1 std")
-        assert one.within is None and one.as_json()["within"] is None
+        assert one.within is None and one.to_json()["within"] is None
         assert (drift.outcome, drift.exit_code(), drift.exit_code(strict=True)) == ("unsure", 0, 5)
 
     def test_distances_below_zero(self) -> None:
@@ -180,7 +180,7 @@ class TestPairs:
         (one,) = between(new, report("old.json", values=[0.5] * QUERIES)).quality
         assert (one.comparison.measure, one.standing) == ("ndcg@10", "real")
         assert one.comparison.difference == pytest.approx(0.4)
-        assert one.as_json()["standing"] == "real"
+        assert one.to_json()["standing"] == "real"
 
     def test_quality_without_queries_or_of_other_conventions(self) -> None:
         bare = Saved({key: value for key, value in report().form.items() if key != "queries"}, "bare.json")
@@ -196,7 +196,7 @@ class TestPairs:
         ids = [f"q{row:02}" for row in order]
         apart = np.random.default_rng(4).normal(0.01, 0.02, size=(QUERIES, 1))
         one, other = shifted(apart), report(hnsw=entry(stability((scores_of() + apart)[order], ids=ids)))
-        assert json.dumps(between(one).as_json()["paired"]) == json.dumps(between(other).as_json()["paired"])
+        assert json.dumps(between(one).to_json()["paired"]) == json.dumps(between(other).to_json()["paired"])
 
 
 class TestSystems:
@@ -412,7 +412,7 @@ class TestCircumstances:
 
 def test_as_json() -> None:
     drift = between(shifted(0.1), report("old.json", tops=TOPS))
-    form = json.loads(json.dumps(drift.as_json(), allow_nan=False))
+    form = json.loads(json.dumps(drift.to_json(), allow_nan=False))
     assert list(form) == [
         "schema", "system", "old_system", "report", "old_report", "k", "allowed", "verdict", "worst", "figures",
         "paired", "quality", "churn", "changed", "undeclared", "unknown", "notes",

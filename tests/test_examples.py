@@ -108,7 +108,7 @@ class TestWhatIsTold:
 
     def test_form_with_names_where_they_are_known(self) -> None:
         found = one_of(["c", "x"], {"c": 3, "e": 1})
-        assert found.as_json({"q": "red dress"}, {"c": "Dress"}) == {
+        assert found.to_json({"q": "red dress"}, {"c": "Dress"}) == {
             "kind": "success",
             "query": "q",
             "text": "red dress",
@@ -116,7 +116,7 @@ class TestWhatIsTold:
             "items": [{"id": "c", "name": "Dress", "grade": 3.0}, {"id": "x", "name": None, "grade": 0.0}],
             "missed": [{"id": "e", "name": None, "grade": 1.0}],
         }
-        assert found.as_json({}, {})["text"] is None
+        assert found.to_json({}, {})["text"] is None
 
     def test_each_query_has_its_own_row(self) -> None:
         values = {"b": 0.1, "a": 0.9}

@@ -86,7 +86,7 @@ def test_lists_that_are_shorter_than_k() -> None:
 
 def test_the_form_is_plain_json() -> None:
     found = exposure_of(made(np.array([[0, 1]]), np.array([3, 1])), 2)
-    form = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    form = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert form == {
         "k": 2,
         "n": 2,

@@ -337,7 +337,7 @@ class TestTwoReports:
 
     def test_which_system_of_several(self, tmp_path: Path) -> None:
         report = karat.compare(GOLD, {"x": RUNS["old"], "y": RUNS["third"]}, ["ap"], how=QUICK)
-        several = Saved(json.loads(json.dumps(report.as_json(queries=True))), "several.json")
+        several = Saved(json.loads(json.dumps(report.to_json(queries=True))), "several.json")
         with pytest.raises(UsageError, match="the baseline has several systems: x, y; expected one, or one called new"):
             check_targets([parse_target("ap gain > 0")], saved_alone(tmp_path, "new"), several)
         named = Saved({**several.form, "systems": {"x": {}, "new": several.systems["x"]}}, "named.json")
@@ -348,7 +348,7 @@ class TestTwoReports:
     def test_verdicts_as_json(self) -> None:
         gate = check_targets([parse_target("ap >= 0.45", {"name": "n"})], saved({"ap": entry(0.5, (0.4, 0.6))}))
         assert isinstance(gate, Gate)
-        assert gate.as_json() == {
+        assert gate.to_json() == {
             "schema": "karat.gate/1",
             "verdict": "unsure",
             "report": "report.json",

@@ -55,7 +55,7 @@ class TestRecall:
         assert hint.value == 0.9
         assert hint.text == "ANN recall@10 is 0.900 [0.880, 0.920], below 0.95: raise ef_search, now 40"
         assert str(hint) == f"hnsw: {hint.text}"
-        assert hint.as_json() == {"system": "hnsw", "hint": hint.text, "figure": "ann_recall@10", "value": 0.9}
+        assert hint.to_json() == {"system": "hnsw", "hint": hint.text, "figure": "ann_recall@10", "value": 0.9}
 
     def test_a_few_weak_queries(self) -> None:
         hint = self.low(0.97, 0.6)
@@ -219,7 +219,7 @@ class TestDrift:
         """As a plan with an earlier report records it; the system's own, not another's."""
         new = report(hnsw=entry(stability(scores_of() + 0.1)))
         drift = drift_between(new, report("old.json"))
-        kept = json.loads(json.dumps(drift.as_json()))
+        kept = json.loads(json.dumps(drift.to_json()))
         both = report(hnsw=entry(stability(), drift=kept), flat=entry(stability()))
         assert [(one.system, one.figure) for one in hints_of(both)] == [("hnsw", "drift")]
         assert hints_of(both)[0].text == hints_of(new, drift)[0].text

@@ -58,7 +58,7 @@ class TestFigures:
         counted = [int(((low <= norms) & (norms < high)).sum()) for low, high in pairwise(edges)]
         counted[-1] += 1  # the longest stands at the last edge
         assert found.norm_counts == tuple(counted) and sum(counted) == 300
-        assert found.as_json()["norm"]["histogram"] == {"edges": edges.tolist(), "counts": counted}
+        assert found.to_json()["norm"]["histogram"] == {"edges": edges.tolist(), "counts": counted}
 
     @pytest.mark.parametrize("apart", [0.0, 1.0, 29.0, 30.0, 60.0])
     def test_lengths_between_which_nothing_fits_are_one_bin(self, apart: float) -> None:
@@ -263,7 +263,7 @@ def test_digits_do_not_hang_on_the_order_of_rows(metric: str, asked: int | None)
         order = np.random.default_rng(seed).permutation(700)
         again = look(values[order], names[order], np.float32, metric=metric, k=20, cuts=[1, 5, 20], wanted=wanted)
         assert again == first
-        assert json.dumps(again.as_json()) == json.dumps(first.as_json())
+        assert json.dumps(again.to_json()) == json.dumps(first.to_json())
 
 
 class TestFew:
@@ -292,7 +292,7 @@ class TestFew:
 )
 def test_the_json_form_holds_no_nan_and_every_figure(values: Any, metric: str) -> None:
     found = look(values, metric=metric, cuts=[1])
-    form = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    form = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert form["norm"]["max"] == found.norm_max and form["vectors"] == found.vectors
     assert (form["mean_similarity"] is None) == bool(np.isnan(found.mean_similarity))
     assert form["hubness"]["hubs"] == [{"id": name, "found_by": times} for name, times in found.hubs]

@@ -110,7 +110,7 @@ def test_html_is_escaped() -> None:
 
 def test_a_report_is_json_throughout() -> None:
     scores = _scores([[1 / 3, NAN, 2.0]], ["mean", "mean", "sum"])
-    report = Report({"a": scores}, {"a": scores.estimates(None)}, warnings=("w",), provenance={"gold": "g"}).as_json()
+    report = Report({"a": scores}, {"a": scores.estimates(None)}, warnings=("w",), provenance={"gold": "g"}).to_json()
     unknown = dict.fromkeys(("std", "se", "ci"))
     assert report == json.loads(json.dumps(report, allow_nan=False))
     assert report == {

@@ -29,7 +29,7 @@ def made(scores: Any, norms: Any = (1.0,), k: int = 10) -> Stability:
 
 def test_by_hand() -> None:
     found = made([[0.9, 0.7, 0.1], [0.5, 0.3, 0.2]], [1.0, 3.0], k=2)
-    assert found.as_json() == {
+    assert found.to_json() == {
         "k": 2,
         "top1": {"mean": pytest.approx(0.7), "std": pytest.approx(0.08**0.5)},
         "top2": {"mean": pytest.approx(0.6), "std": pytest.approx((0.2 / 3) ** 0.5)},
@@ -44,7 +44,7 @@ def test_by_hand() -> None:
 
 
 def test_ten_unless_it_is_said_otherwise() -> None:
-    form = made([list(np.linspace(1, 0, 12))]).as_json()
+    form = made([list(np.linspace(1, 0, 12))]).to_json()
     assert form["top10"]["mean"] == pytest.approx(np.linspace(1, 0, 12)[:10].mean())
 
 
@@ -52,15 +52,15 @@ def test_queries_that_found_nothing_or_little() -> None:
     found = made([[0.8, 0.6], [-INF, NAN], [0.4, -INF]], k=2)
     assert found.top1.mean == pytest.approx(0.6)
     assert found.topk.mean == pytest.approx(0.6)
-    assert found.as_json()["queries"]["top1"] == [0.8, None, 0.4]
-    assert found.as_json()["queries"]["topk_std"] == [pytest.approx(0.02**0.5), None, None]
-    assert "NaN" not in json.dumps(found.as_json())
+    assert found.to_json()["queries"]["top1"] == [0.8, None, 0.4]
+    assert found.to_json()["queries"]["topk_std"] == [pytest.approx(0.02**0.5), None, None]
+    assert "NaN" not in json.dumps(found.to_json())
 
 
 def test_nothing_at_all() -> None:
     found = made([[-INF]], [])
     assert isnan(found.top1.mean) and isnan(found.norm.mean)
-    assert found.as_json()["norm"] == {"mean": None, "std": None}
+    assert found.to_json()["norm"] == {"mean": None, "std": None}
 
 
 def test_normalised_vectors_spread_by_nothing() -> None:
@@ -100,8 +100,8 @@ def test_no_digit_hangs_on_the_order_of_rows(scores: Any, random: Any) -> None:
 @given(tables)
 def test_read_back(scores: Any) -> None:
     found = made(scores, k=3)
-    back = Stability.from_json(json.loads(json.dumps(found.as_json())), "r.json")
-    assert back.as_json() == found.as_json()
+    back = Stability.from_json(json.loads(json.dumps(found.to_json())), "r.json")
+    assert back.to_json() == found.to_json()
     assert_array_equal(back.query_topk_std, found.query_topk_std)
 
 
@@ -118,7 +118,7 @@ def test_read_back(scores: Any) -> None:
     ],
 )
 def test_what_cannot_be_read_is_told(change: dict[str, Any], told: str) -> None:
-    form = made([[0.5, 0.4]], k=2).as_json() | change
+    form = made([[0.5, 0.4]], k=2).to_json() | change
     with pytest.raises(DataError, match=told) as error:
         Stability.from_json(form, "old.json, hnsw")
     assert error.value.exit_code == 3 and str(error.value).startswith("old.json, hnsw: ")

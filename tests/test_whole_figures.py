@@ -46,7 +46,7 @@ def compared(lists: dict[str, list[str]], *measures: str) -> dict[str, karat.Com
 def test_lists_that_are_alike_are_no_evidence(n: int) -> None:
     for label, one in compared(others(n), *FIGURES).items():
         assert one.p == one.p_t is not None and one.p > 0.05, label
-        form = one.as_json()
+        form = one.to_json()
         assert form["p_method"] == "jackknife"
         assert [form[key] for key in ("p_wilcoxon", "better", "equal", "worse")] == [None] * 4
 
@@ -94,7 +94,7 @@ def test_a_figure_without_contributions_is_still_compared() -> None:
     figures = [report.estimates[name]["personalisation@5"].mean for name in ("two", "other")]
     assert figures[0] == pytest.approx(0.4) and one.difference == pytest.approx(figures[1] - figures[0])
     assert (one.ci, one.p, one.p_t) == (None, None, None)
-    assert not any("one query" in warning for warning in report.warnings)
+    assert not any("one query" in warning for warning in report.warning_lines)
 
 
 def test_reports_over_other_users_are_compared_by_their_errors() -> None:
@@ -115,9 +115,9 @@ def saved(lists: dict[str, list[str]], source: str) -> Saved:
     """A report as a file holds it; the system ``m`` has a stability."""
     gold, same = ({user: of[user] for user in lists} for of in (GOLD, SAME))
     report = karat.compare(gold, {"m": lists, "same": same}, list(FIGURES), background=BACKGROUND)  # type: ignore[dict-item]
-    form = report.as_json(queries=True)
+    form = report.to_json(queries=True)
     scores = np.tile([0.9, 0.8, 0.7], (len(lists), 1))
-    form["systems"]["m"]["stability"] = stability_of(pl.Series(list(lists)), scores, np.ones(3), k=3).as_json()
+    form["systems"]["m"]["stability"] = stability_of(pl.Series(list(lists)), scores, np.ones(3), k=3).to_json()
     return Saved(form, source)
 
 
@@ -129,7 +129,7 @@ def test_drift_of_values_over_all_users_is_what_compare_says(n: int) -> None:
     assert [one.comparison.measure for one in drift.quality] == list(FIGURES)
     for found in (one.comparison for one in drift.quality):
         one = expected[found.measure]
-        assert found.whole and found.as_json()["p_method"] == "jackknife"
+        assert found.whole and found.to_json()["p_method"] == "jackknife"
         assert (found.difference, found.ci, found.p) == (one.difference, one.ci, one.p), found.measure
 
 
@@ -166,4 +166,4 @@ def test_a_plan_of_such_figures_alone(
     printed = capsys.readouterr().out
     assert ("by tier" in printed) == ("novelty" in measures) == bool(report.slices)
     assert "held-out items of the tier" not in printed
-    assert not any("no better than chance" in one for one in report.warnings)
+    assert not any("no better than chance" in one for one in report.warning_lines)

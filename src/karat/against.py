@@ -17,12 +17,13 @@ from karat.evaluation import resolve_all
 from karat.formats.vectors.checks import names_of
 from karat.formats.vectors.ids import read_ids
 from karat.gold.reference import MEASURES, ReferenceTies, measures_for, reference_gold
-from karat.hygiene import Hygiene, notes_of
+from karat.hygiene import GoldSpaces, Hygiene
 from karat.pairing import PairsOfSystems, ReferenceSide
 from karat.rankers.given import as_vectors
 from karat.rankers.others import excludes_self
 from karat.rankers.vectors import check_same_items, rank_vectors
 from karat.report import Report
+from karat.report_warnings import as_warnings
 from karat.sampling import chosen_ids, sample_ids
 from karat.similarities import OfVectors
 from karat.statistics.intervals import Resampling
@@ -100,12 +101,14 @@ def agree(
         tested=[f"{measure}@{cuts[-1]}" for measure in measures_for(ties)[: len(MEASURES)]],
         relative=True,
     )
-    return replace(
-        report,
-        spaces=hygiene,
-        agreements=compared.agreements(how, chosen) if compared else {},
-        warnings=(*report.warnings, *told, *found.notes(tuple(cuts)), *notes_of(hygiene)),
-    )
+    for name, agreement in (compared.agreements(how, chosen) if compared else {}).items():
+        report = report.with_sections(agreement, system=name)
+    report = replace(report, warnings=(*report.warnings, *as_warnings((*told, *found.notes(tuple(cuts))))))
+    of_gold = {name: space for name, space in hygiene.items() if name not in candidates}
+    report = report.with_sections(*([GoldSpaces(of_gold)] if of_gold else ()))
+    for name, space in hygiene.items():
+        report = report.with_sections(space, system=name) if name in candidates else report
+    return report
 
 
 def _listed(queries: Any) -> pl.Series:

@@ -15,6 +15,7 @@ import numpy as np
 
 from karat.blocks import cut_rows, in_threads
 from karat.metrics.agreement import AGREEMENTS, concordance, standard
+from karat.sections import Section
 from karat.statistics.fixed import to_fixed
 from karat.statistics.intervals import Bounds, Resampling
 from karat.statistics.resampling import draw_sums
@@ -53,7 +54,7 @@ class Agreed:
     difference: float | None = None
     difference_ci: Bounds | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         form: dict[str, Any] = {"value": None if isnan(self.value) else self.value, "ci": _listed(self.ci)}
         if self.difference is not None:
             form |= {"difference": self.difference, "difference_ci": _listed(self.difference_ci)}
@@ -64,9 +65,11 @@ def _listed(bounds: Bounds | None) -> list[float] | None:
     return None if bounds is None else list(bounds)
 
 
-@dataclass(frozen=True)
-class Agreement:
+@dataclass(frozen=True, eq=False)
+class Agreement(Section):
     """Of one candidate with the reference."""
+
+    name = "agreement"
 
     about: str
     pairs: int
@@ -88,9 +91,9 @@ class Agreement:
             figures[name] = one if isnan(apart) else replace(one, difference=apart, difference_ci=ci)
         return replace(self, figures=figures)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         about = {"about": self.about, "pairs": self.pairs, "queries": self.queries, "left_out": self.left_out}
-        figures = {name: one.as_json() for name, one in self.figures.items()}
+        figures = {name: one.to_json() for name, one in self.figures.items()}
         return about | {"resamples": self.resamples} | figures
 
 

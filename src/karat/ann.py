@@ -39,7 +39,7 @@ class AnnRecall:
     def n(self) -> int:
         return int((~np.isnan(self.values)).sum())
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "k": self.k,
             "mean": None if isnan(self.mean) else self.mean,

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import nan
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from karat.columns import GRADE, ITEM, QUERY, RANK, SCORE
+from karat.common_sections import ScoreHistogram
 from karat.tops import first_rows
 from karat.types import Bools, Floats, Gold, Ints, Ranking, freeze, places_in, segments_within, sort_key
 
@@ -66,7 +67,7 @@ class Listed:
         """Which are the first of their query, without a gap above them."""
         return np.asarray(self.ranks == segments_within(self.starts) + 1)
 
-    def histogram(self, bins: int = _BINS) -> dict[str, Any] | None:
+    def histogram(self, bins: int = _BINS) -> ScoreHistogram | None:
         """Count the system's own scores by bins, without those of a fallback; None where none is known."""
         own = self.first
         if self.fallback is not None:
@@ -77,8 +78,8 @@ class Listed:
         low, high = float(known.min()), float(known.max())
         apart = (high - low) / bins > np.spacing(max(abs(low), abs(high)))  # else bins would have no width
         counts, edges = np.histogram(known, bins=bins if apart else 1, range=(low, high))
-        left_out = {} if self.fallback is None else {"fallback_queries": int(self.fallback.sum())}
-        return {"edges": edges.tolist(), "counts": counts.tolist()} | left_out
+        left_out = None if self.fallback is None else int(self.fallback.sum())
+        return ScoreHistogram(tuple(edges.tolist()), tuple(counts.tolist()), left_out)
 
     def tuples(self, depth: int | None = None) -> tuple[tuple[str, ...], ...]:
         """The first items alone, query by query; at most ``depth`` of them."""

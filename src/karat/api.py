@@ -24,6 +24,7 @@ from karat.lists import Background
 from karat.measure import Measure, Value
 from karat.rankers.runs import read_run
 from karat.report import Report
+from karat.report_warnings import ReportWarning, as_warnings
 from karat.reports.saved import looks_like_report, read_report
 from karat.results import Scores
 from karat.saved import Saved
@@ -115,16 +116,14 @@ def compare(
     for system in figures or {}:
         if system not in report.systems:
             raise UnknownName("system", system, report.systems, where="figures")
-    told = _shared_first(report.warnings, rankings)
-    return replace(report, figures={name: dict(found) for name, found in (figures or {}).items()}, warnings=told)
+    return replace(report.with_recorded(figures or {}), warnings=_shared_first(report.warnings, rankings))
 
 
-def _shared_first(warnings: Sequence[str], rankings: Mapping[str, Any]) -> tuple[str, ...]:
+def _shared_first(warnings: Sequence[ReportWarning], rankings: Mapping[str, Any]) -> tuple[ReportWarning, ...]:
     """What is to be known of all rankings, such as of the task that they share, once."""
     notes = [one.notes if isinstance(one, Ranking) else () for one in rankings.values()]
     shared = [note for note in notes[0] if all(note in one for one in notes)]
-    repeated = {f"{name}: {note}" for name in rankings for note in shared}
-    return (*shared, *(one for one in warnings if one not in repeated))
+    return (*as_warnings(shared), *(one for one in warnings if one.text not in shared))
 
 
 @check_arguments
@@ -193,4 +192,4 @@ def _cuts(given: Any, by: str | None, of: str) -> Cuts:
 def _saved(report: Report | str | Path) -> Saved:
     if not isinstance(report, Report | str | Path):
         raise UsageError(f"found {type(report).__name__}", expected="a Report, or the path of a saved one")
-    return Saved(report.as_json(queries=True), "report") if isinstance(report, Report) else read_report(str(report))
+    return Saved(report.to_json(queries=True), "report") if isinstance(report, Report) else read_report(str(report))

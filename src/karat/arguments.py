@@ -12,7 +12,7 @@ from functools import wraps
 from itertools import islice
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
@@ -119,6 +119,8 @@ def _fits(value: Any, annotation: Any) -> bool:
     if not _is_checked(annotation) or isinstance(annotation, TypeVar):
         return True
     origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _fits(value, inner[0])
     if origin in (Union, UnionType):
         return any(_fits(value, one) for one in inner)
     if origin is Literal:  # which texts are known is told by the function, with the nearest of them
@@ -200,6 +202,8 @@ _NAMES: Mapping[Any, str] = {
 def _describe(annotation: Any) -> str:
     """Return an annotation in words."""
     origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _describe(inner[0])
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(_describe(one) for one in inner if one is not NoneType))
     if origin is Literal:

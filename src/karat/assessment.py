@@ -17,7 +17,8 @@ from karat.evaluation import Evaluation, against_part, too_short
 from karat.judging import DuplicateRule
 from karat.lists import Background
 from karat.progress import NO_PROGRESS, Progress
-from karat.report import Report
+from karat.report import QueryData, Report, SystemResult
+from karat.report_warnings import as_warnings
 from karat.results import Scores
 from karat.slices import Cuts, Group, ItemGroups
 from karat.slicing import Crossings, Sliced
@@ -112,8 +113,14 @@ def assess(
             estimates[name] = {label: replace(one, ci=None) for label, one in estimates[name].items()}
     by_chance = frozenset(name for name, system in systems.items() if system.by_chance)
     answers = _answers(systems, golds, gold.sorted_queries, judged, keep_top) if keep_top else None
-    report = Report(scores, estimates, how, baseline, answers=answers, by_chance=by_chance)
-    warnings = [f"{name}: {warning}" for name, one in scores.items() for warning in one.warnings] + notes
+    results = {name: SystemResult.of(one, estimates[name], random=name in by_chance) for name, one in scores.items()}
+    for name, listed in answers.systems.items() if answers is not None else ():
+        histogram = listed.histogram()
+        if histogram is not None:
+            results[name] = replace(results[name], sections={histogram.name: histogram})
+    report = Report(results, how, baseline, queries=QueryData(scores, answers))
+    warnings = [one for name, found in scores.items() for one in as_warnings(found.warnings, name)]
+    warnings += as_warnings(notes)
     sliced = _sliced(systems, groups, item_groups, crossings)
     if how is None:
         return replace(report, slices=tuple(sliced.plainly()), warnings=tuple(warnings))
@@ -129,7 +136,7 @@ def assess(
         comparisons = _compare(compared, baseline, how, relative)
         report = replace(report, comparisons=tuple(comparisons), changes=tuple(changes))
     told = cautions(report, found, _apart(systems, baseline), len(gold.sorted_queries))
-    return replace(report, slices=tuple(correct_slices(found)), warnings=(*warnings, *told))
+    return replace(report, slices=tuple(correct_slices(found)), warnings=(*warnings, *as_warnings(told)))
 
 
 def _sliced(
@@ -307,9 +314,9 @@ def cautions(report: Report, slices: Sequence[Slice], apart: Mapping[str, int], 
     few = min(
         (
             one.n
-            for name, measures in report.estimates.items()
+            for measures in report.estimates.values()
             for label, one in measures.items()
-            if one.n and label not in report.systems[name].whole
+            if one.n and not report.is_whole(label)
         ),
         default=0,
     )
@@ -330,8 +337,9 @@ def cautions(report: Report, slices: Sequence[Slice], apart: Mapping[str, int], 
         names = ", ".join(f"{one.measure} of {one.system}" for one in thin[:2]) + (" …" if len(thin) > 2 else "")
         yield f"fewer than {_FEW_DIFFERENCES} queries differ in {names}: the interval of the difference is rough"
     tests = sum(one.tested for one in report.comparisons)
-    if report.how and tests > (1 - report.level) * report.how.resamples:
-        yield f"{tests:,} comparisons can show nothing with {report.how.resamples:,} resamples: ask for more of these"
+    if report.resampling and tests > (1 - report.level) * report.resampling.resamples:
+        resamples = f"{report.resampling.resamples:,} resamples"
+        yield f"{tests:,} comparisons can show nothing with {resamples}: ask for more of these"
     for name, number in apart.items():
         if number:
             yield (

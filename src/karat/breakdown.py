@@ -1,7 +1,7 @@
 """Where it fails: every measure in every slice, beside the baseline there or beside the rest of the queries."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isnan
 from typing import Any, ClassVar
@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from karat.measure import Aggregate
+from karat.records import Record, to_json
 from karat.results import Scores
 from karat.slices import Group
 from karat.statistics.comparison import Paired, compare_pairs, correct
@@ -50,8 +51,10 @@ _TESTS_PER_RESAMPLES = 100
 
 
 @dataclass(frozen=True)
-class Gap:
+class Gap(Record):
     """How far a system's mean in a slice is from its mean over the other queries."""
+
+    unwritten = ("lower_is_better",)
 
     system: str
     measure: str
@@ -77,10 +80,6 @@ class Gap:
     def gain(self) -> float:
         return -self.difference if self.lower_is_better else self.difference
 
-    def as_json(self) -> dict[str, Any]:
-        known = {name: getattr(self, name) for name in ("system", "measure", "n", "difference", "p", "p_holm", "p_bh")}
-        return known | {"ci": None if self.ci is None else list(self.ci)}
-
 
 @dataclass(frozen=True)
 class Slice:
@@ -93,7 +92,7 @@ class Slice:
     n: int
     estimates: dict[str, dict[str, Estimate]]
     """By system and measure."""
-    rows: tuple[int, ...] = ()
+    rows: tuple[int, ...] = field(default=(), compare=False)
     """Which queries they are, by their place among all; none for a group of items."""
     beside: tuple[Comparison | Gap, ...] = ()
     """Differences to the baseline within the slice; to the other queries where there is no baseline."""
@@ -102,19 +101,17 @@ class Slice:
     def label(self) -> str:
         return f"{self.name} ({self.note})" if self.note else self.name
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
+        """One entry of the report's slices; the rows of queries are written with the queries' scores."""
         return {
             "slice": self.name,
             "note": self.note,
             "of": self.of,
             **({"positions": "within the slice"} if self.of == "items" else {}),
             "n": self.n,
-            "systems": {
-                system: {"measures": {label: estimate.as_json() for label, estimate in measures.items()}}
-                for system, measures in self.estimates.items()
-            },
-            "comparisons": [one.as_json() for one in self.beside if isinstance(one, Comparison)],
-            "gaps": [one.as_json() for one in self.beside if isinstance(one, Gap)],
+            "systems": {system: {"measures": to_json(measures)} for system, measures in self.estimates.items()},
+            "comparisons": [one.to_json() for one in self.beside if isinstance(one, Comparison)],
+            "gaps": [one.to_json() for one in self.beside if isinstance(one, Gap)],
         }
 
 
@@ -304,8 +301,8 @@ class Lost:
     noise: bool
     """Chance alone makes such a difference often enough, all slices considered."""
 
-    def as_json(self) -> dict[str, Any]:
-        found = self.found.as_json()
+    def to_json(self) -> dict[str, Any]:
+        found = self.found.to_json()
         kept = {name: found[name] for name in ("system", "measure", "difference", "ci", "p_holm")}
         return {"slice": self.slice.name, "n": self.found.n, **kept, "within_noise": self.noise}
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
 
 from karat.judged import Judged
+from karat.records import Record
 from karat.types import ROW_NUMBER, Floats, Gold
 
 __all__ = ["Change", "Move", "Trace", "changes_between"]
@@ -17,21 +18,24 @@ _ROUNDING = 2.0**-36
 
 
 @dataclass(frozen=True)
-class Move:
+class Move(Record):
     """A relevant item's rank before and after; None where it was not retrieved."""
+
+    json_keys = MappingProxyType({"item": "item_id", "before": "from", "after": "to"})
 
     item: str
     grade: float
     before: int | None
     after: int | None
 
-    def as_json(self) -> dict[str, Any]:
-        return {"item_id": self.item, "grade": self.grade, "from": self.before, "to": self.after}
-
 
 @dataclass(frozen=True)
-class Change:
+class Change(Record):
     """A query whose score differs between the baseline and a system."""
+
+    computed = ("difference",)
+    json_keys = MappingProxyType({"query": "query_id", "before": "baseline", "after": "value"})
+    unwritten = ("lower_is_better",)
 
     system: str
     measure: str
@@ -48,17 +52,6 @@ class Change:
     @property
     def gain(self) -> float:
         return -self.difference if self.lower_is_better else self.difference
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "system": self.system,
-            "measure": self.measure,
-            "query_id": self.query,
-            "baseline": self.before,
-            "value": self.after,
-            "difference": self.difference,
-            "moves": [move.as_json() for move in self.moves],
-        }
 
 
 @dataclass(frozen=True, eq=False)

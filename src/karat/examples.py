@@ -2,51 +2,80 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from karat.records import Record, read_record, to_json
 from karat.results import Scores
+from karat.sections import Section
 from karat.types import Gold
 
-__all__ = ["Example", "examples_of"]
+__all__ = ["Example", "ExampleItem", "Examples", "examples_of"]
 
 _SHOWN = 10
 _MISSED_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Example:
+class ExampleItem(Record):
+    """An item of an example."""
+
+    id: str
+    grade: float
+    """0 where it is not judged."""
+    name: str | None = None
+    """What people call it, where that is known."""
+
+
+@dataclass(frozen=True)
+class Example(Record):
     """One query: its score, the items that came first with their grades, and the best that did not come."""
+
+    json_keys = MappingProxyType({"found": "items"})
 
     kind: str
     """success or failure."""
     query: str
     score: float
-    found: tuple[tuple[str, float], ...]
-    """Item and grade, 0 where it is not judged."""
-    missed: tuple[tuple[str, float], ...]
+    found: tuple[ExampleItem, ...]
+    missed: tuple[ExampleItem, ...]
+    text: str | None = None
+    """What the query says, where that is known."""
 
-    def as_json(self, texts: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Any]:
-        """With what queries and items are called, where that is known."""
 
-        def items(listed: Sequence[tuple[str, float]]) -> list[dict[str, Any]]:
-            return [{"id": item, "name": names.get(item), "grade": grade} for item, grade in listed]
+@dataclass(frozen=True, eq=False)
+class Examples(Section):
+    """The queries of a system that went best, then those that went worst."""
 
-        return {
-            "kind": self.kind,
-            "query": self.query,
-            "text": texts.get(self.query),
-            "score": self.score,
-            "items": items(self.found),
-            "missed": items(self.missed),
-        }
+    name = "examples"
+
+    examples: tuple[Example, ...] = ()
+
+    def __iter__(self) -> Iterator[Example]:
+        return iter(self.examples)
+
+    def to_json(self) -> Any:
+        return to_json(self.examples)
+
+    @classmethod
+    def from_json(cls, value: Any, where: str = "report") -> "Examples":
+        found: Examples = read_record(cls, {"examples": value}, where)
+        return found
 
 
 def examples_of(
-    scores: Scores, label: str, top: Sequence[Sequence[str]], gold: Gold, *, most: int = 5
-) -> tuple[Example, ...]:
+    scores: Scores,
+    label: str,
+    top: Sequence[Sequence[str]],
+    gold: Gold,
+    *,
+    texts: Mapping[str, str] = MappingProxyType({}),
+    names: Mapping[str, str] = MappingProxyType({}),
+    most: int = 5,
+) -> Examples:
     """The ``most`` queries that went best under a measure, then those that went worst, worst first.
 
     Equal scores go by id. A query is never shown as both: of few queries the successes come first.
@@ -59,7 +88,8 @@ def examples_of(
     best = known[np.lexsort((places[known], -good[known]))]
     half = min(most, (len(best) + 1) // 2)
     worst = best[half:][np.lexsort((places[best[half:]], good[best[half:]]))][:most]
-    return tuple(_examples(scores, values, best[:half].tolist(), worst.tolist(), top, _grades(gold)))
+    rows = best[:half].tolist(), worst.tolist()
+    return Examples(tuple(_examples(scores, values, *rows, top, _grades(gold), texts, names)))
 
 
 def _examples(
@@ -69,17 +99,22 @@ def _examples(
     worst: list[int],
     top: Sequence[Sequence[str]],
     grades: Mapping[str, Mapping[str, float]],
+    texts: Mapping[str, str],
+    names: Mapping[str, str],
 ) -> Iterator[Example]:
+    def listed(items: Sequence[str], judged: Mapping[str, float]) -> tuple[ExampleItem, ...]:
+        return tuple(ExampleItem(item, judged.get(item, 0.0), names.get(item)) for item in items)
+
     for kind, rows in (("success", best), ("failure", worst)):
         for row in rows:
             query = str(scores.queries[row])
             judged = grades.get(query, {})
-            found = [(item, judged.get(item, 0.0)) for item in top[row][:_SHOWN]]
             rest = sorted(
                 (item for item in judged if item not in top[row][:_SHOWN]), key=lambda one: (-judged[one], one)
             )
-            missed = [(item, judged[item]) for item in rest if judged[item] > 0][:_MISSED_SHOWN]
-            yield Example(kind, query, float(values[row]), tuple(found), tuple(missed))
+            missed = [item for item in rest if judged[item] > 0][:_MISSED_SHOWN]
+            found = listed(top[row][:_SHOWN], judged)
+            yield Example(kind, query, float(values[row]), found, listed(missed, judged), texts.get(query))
 
 
 def _grades(gold: Gold) -> dict[str, dict[str, float]]:

@@ -6,14 +6,17 @@ from typing import Any
 import numpy as np
 
 from karat.lists import Lists
+from karat.sections import Section
 from karat.types import Floats, Ints
 
 __all__ = ["Exposure", "exposure_of"]
 
 
-@dataclass(frozen=True)
-class Exposure:
+@dataclass(frozen=True, eq=False)
+class Exposure(Section):
     """Shares of recommendations, of the catalogue and of training interactions, popular items first."""
+
+    name = "exposure"
 
     k: int
     n: int
@@ -28,7 +31,7 @@ class Exposure:
     """How many items are recommended to anybody."""
     catalogue: int
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {name: list(one) if isinstance(one, tuple) else one for name, one in vars(self).items()}
 
 

@@ -11,6 +11,7 @@ from karat.figures import Figure, difference_of, figure_of
 from karat.markup import snippet_of
 from karat.measure import METRICS
 from karat.saved import Saved
+from karat.sections import Section
 from karat.statistics.intervals import Bounds
 from karat.targets import Decision, Outcome, Target
 
@@ -34,7 +35,7 @@ class Verdict(Decision):
     def __bool__(self) -> bool:
         return not self.failed
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "target": self.target.title,
             "measure": self.target.subject,
@@ -50,14 +51,16 @@ class Verdict(Decision):
         }
 
 
-@dataclass(frozen=True)
-class Gate(Decision):
+@dataclass(frozen=True, eq=False)
+class Gate(Decision, Section):
     """The verdicts of all targets.
 
     A gate is true where ``karat gate`` would exit with 0, so ``assert karat.gate(report, "ap >= 0.5")`` fails where the
     target failed. An unsure gate is true unless it is ``strict``. ``passed``, ``failed`` and ``unsure`` distinguish all
     three outcomes.
     """
+
+    name = "gate"
 
     verdicts: tuple[Verdict, ...]
     source: str
@@ -84,14 +87,14 @@ class Gate(Decision):
         """What to keep in mind, each once."""
         return list(dict.fromkeys(f"{one.target.title}: {one.note}" for one in self.verdicts if one.note))
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "schema": GATE_SCHEMA,
             "verdict": self.outcome,
             "report": self.source,
             "baseline": self.baseline,
             "strict": self.strict,
-            "targets": [verdict.as_json() for verdict in self.verdicts],
+            "targets": [verdict.to_json() for verdict in self.verdicts],
         }
 
     def _repr_html_(self) -> str:

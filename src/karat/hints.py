@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from karat.drift import Drift
 from karat.errors import KaratError
 from karat.measure import Measure
+from karat.records import FiniteFloat, Record, read_record, to_json
 from karat.saved import Saved
+from karat.sections import Section
 from karat.wording import bounds_shown, count, figure_shown, percent
 
-__all__ = ["Hint", "hints_of"]
+__all__ = ["Hint", "Hints", "hints_of"]
 
 GOOD_RECALL, GOOD_NDCG = 0.95, 0.85
 """What a search over an index, and a ranking, should reach."""
@@ -35,26 +38,45 @@ Found = Iterator[tuple[str, float, str]]
 
 
 @dataclass(frozen=True)
-class Hint:
+class Hint(Record):
     """What to look at, and the figure that says so."""
+
+    json_keys = MappingProxyType({"text": "hint"})
 
     system: str
     text: str
     figure: str
-    value: float
-
-    def as_json(self) -> dict[str, Any]:
-        return {"system": self.system, "hint": self.text, "figure": self.figure, "value": self.value}
+    value: FiniteFloat
 
     def __str__(self) -> str:
         return f"{self.system}: {self.text}"
+
+
+@dataclass(frozen=True, eq=False)
+class Hints(Section):
+    """What patterns among the values of a report suggest to do."""
+
+    name = "hints"
+
+    hints: tuple[Hint, ...] = ()
+
+    def __iter__(self) -> Iterator[Hint]:
+        return iter(self.hints)
+
+    def to_json(self) -> Any:
+        return to_json(self.hints)
+
+    @classmethod
+    def from_json(cls, value: Any, where: str = "report") -> "Hints":
+        found: Hints = read_record(cls, {"hints": value}, where)
+        return found
 
 
 def hints_of(saved: Saved, drift: Drift | None = None) -> list[Hint]:
     """Of every system. Drift is the one given, for its system, or what the report holds of it."""
     found = []
     for name, entry in saved.systems.items():
-        known = {**entry, "drift": drift.as_json()} if drift is not None and drift.system == name else entry
+        known = {**entry, "drift": drift.to_json()} if drift is not None and drift.system == name else entry
         for look in (_failed, _recall, _proof, _loss, _order, _drift, _slow, _overloaded):
             found += [Hint(name, text, figure, value) for figure, value, text in look(known)]
     return found

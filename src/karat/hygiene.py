@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 from karat.blocks import cut_rows
 from karat.neighbours import NOBODY, Neighbours, nearest, score_listed
+from karat.records import read_record, to_json
+from karat.report_warnings import ReportWarning, as_warnings
+from karat.sections import Section
 from karat.similarity import COSINES, norms_of
 from karat.types import Floats, Ints, Matrix, Vectors
 from karat.wording import count
 
-__all__ = ["HUB_K", "Hygiene", "inspect", "notes_of"]
+__all__ = ["HUB_K", "GoldSpaces", "Hygiene", "inspect"]
 
 HUB_K = 10
 NEAR = 0.999
@@ -33,9 +36,11 @@ _MUCH_ALIKE = 0.5
 _BINS = 30
 
 
-@dataclass(frozen=True)
-class Hygiene:
+@dataclass(frozen=True, eq=False)
+class Hygiene(Section):
     """Of one space: lengths, duplicates, how alike everything is, hubs, and ties at the cut-off."""
+
+    name = "space"
 
     vectors: int
     dimensions: int
@@ -68,7 +73,7 @@ class Hygiene:
     norm_counts: tuple[int, ...] = ()
     """How many vectors have a length between an edge and the next, the last edge with it."""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "vectors": self.vectors,
             "dimensions": self.dimensions,
@@ -98,6 +103,9 @@ class Hygiene:
             "tied_at": {str(k): share for k, share in self.tied_at.items()},
         }
 
+    def warnings(self) -> Iterator[ReportWarning]:
+        yield from as_warnings(self.notes())
+
     def notes(self) -> Iterator[str]:
         """What a person should be warned of."""
         if self.norm_outliers:
@@ -114,6 +122,27 @@ class Hygiene:
         name, times = self.hubs[0] if self.hubs else ("", 0)
         if self.hub_skew > _MUCH_SKEW and times >= max(_OFTEN, _OFTEN_SHARE * self.queries):
             yield f"hubs: {name} is among the {self.hub_k} nearest of {times:,} queries of {self.queries:,}"
+
+
+@dataclass(frozen=True, eq=False)
+class GoldSpaces(Section):
+    """Embedding diagnostics of vectors that the gold was made from, by name."""
+
+    name = "spaces"
+
+    spaces: Mapping[str, Hygiene] = field(default_factory=dict)
+
+    def warnings(self) -> Iterator[ReportWarning]:
+        for name, space in self.spaces.items():
+            yield from (one.about(name) for one in space.warnings())
+
+    def to_json(self) -> Any:
+        return to_json(self.spaces)
+
+    @classmethod
+    def from_json(cls, value: Any, where: str = "report") -> "GoldSpaces":
+        found: GoldSpaces = read_record(cls, {"spaces": value}, where)
+        return found
 
 
 def inspect(
@@ -290,8 +319,3 @@ def _ties(found: Neighbours, cuts: Sequence[int]) -> Iterator[tuple[int, float]]
         if k < found.items.shape[1]:
             tied = (found.scores[:, k - 1] == found.scores[:, k]) & (found.items[:, k] != NOBODY)
             yield k, float(tied.mean())
-
-
-def notes_of(spaces: Mapping[str, Hygiene]) -> list[str]:
-    """What to warn of, with the name of the system."""
-    return [f"{name}: {note}" for name, space in spaces.items() for note in space.notes()]

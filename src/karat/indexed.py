@@ -7,6 +7,7 @@ from typing import Any
 
 from karat.ann import AnnRecall
 from karat.results import Recorded
+from karat.sections import Section
 from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Bounds
 from karat.timing.summary import Latency
@@ -49,7 +50,7 @@ class Loss:
     """Index less exact: what the index loses."""
     difference_ci: Bounds | None
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         def brief(one: Estimate) -> dict[str, Any]:
             return {"mean": one.mean if one.n else None, "ci": None if one.ci is None else list(one.ci)}
 
@@ -78,7 +79,7 @@ class Filtered:
     recall: float
     p95_ms: float
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """What is not known is null."""
         known = {"recall": self.recall, "p95_ms": self.p95_ms}
         return vars(self) | {name: None if isnan(value) else value for name, value in known.items()}
@@ -95,7 +96,7 @@ class Equivalence:
     differing: int
     example: Mapping[str, Any] | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "metrics": list(self.metrics),
             "normalised": self.normalised,
@@ -121,18 +122,20 @@ class Timings:
     open: Latency | None = None
     """With queries that come at their own times."""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
-            "index_only": None if self.index_only is None else self.index_only.as_json(),
-            "end_to_end": self.end_to_end.as_json() | {"includes": list(self.includes)},
-            "closed": [one.as_json() for one in self.closed],
-            "open": None if self.open is None else self.open.as_json(),
+            "index_only": None if self.index_only is None else self.index_only.to_json(),
+            "end_to_end": self.end_to_end.to_json() | {"includes": list(self.includes)},
+            "closed": [one.to_json() for one in self.closed],
+            "open": None if self.open is None else self.open.to_json(),
         }
 
 
-@dataclass(frozen=True)
-class Indexed:
+@dataclass(frozen=True, eq=False)
+class Indexed(Section):
     """One index of a report."""
+
+    name = "index"
 
     engine: str
     metric: str
@@ -158,8 +161,8 @@ class Indexed:
     vectors: Mapping[str, Any] = field(default_factory=dict)
     """What was done to the vectors before: normalised, truncated, quantised; and whether queries are filtered."""
 
-    def as_json(self) -> dict[str, Any]:
-        own = None if self.own_exact is None else self.own_exact.as_json()
+    def to_json(self) -> dict[str, Any]:
+        own = None if self.own_exact is None else self.own_exact.to_json()
         return {
             "engine": self.engine,
             "metric": self.metric,
@@ -173,11 +176,11 @@ class Indexed:
             "build_seconds": self.build_seconds,
             "size_bytes": self.size_bytes,
             "failed": self.failed,
-            "recall": self.recall.as_json() | {"own_exact": own},
-            "loss": None if self.loss is None else self.loss.as_json(),
-            "latency": None if self.latency is None else self.latency.as_json(),
-            "filters": [one.as_json() for one in self.filters],
-            "equivalence": None if self.equivalence is None else self.equivalence.as_json(),
+            "recall": self.recall.to_json() | {"own_exact": own},
+            "loss": None if self.loss is None else self.loss.to_json(),
+            "latency": None if self.latency is None else self.latency.to_json(),
+            "filters": [one.to_json() for one in self.filters],
+            "equivalence": None if self.equivalence is None else self.equivalence.to_json(),
         }
 
     def figures(self) -> dict[str, Recorded]:

@@ -1,131 +1,184 @@
-"""Report: all that was found, in one versioned form. Every writer, and the gate, reads only this."""
+"""Report: evaluation results as one value, with one versioned JSON form.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+Every writer, the gate, drift, the archive and the page take a ``Report``, fresh or read back:
+``Report.from_json(report.to_json()) == report``. What a speciality adds is a section (``karat.sections``). Data of
+single queries, of which there may be many, is outside of the value (``queries``).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from math import isnan
-from typing import Any, Protocol
+from typing import Any, TypeVar, cast
 
+import numpy as np
 import polars as pl
 
 from karat._version import __version__
-from karat.agreement import Agreement
 from karat.answers import Answers
 from karat.arguments import check_arguments
-from karat.breakdown import Slice, worst_slices
+from karat.breakdown import Gap, Slice, worst_slices
 from karat.changes import Change
-from karat.examples import Example
-from karat.exposures import Exposure
-from karat.hygiene import Hygiene
-from karat.indexed import Indexed
+from karat.errors import DataError, UsageError
 from karat.markup import snippet_of
-from karat.partial import Partial
+from karat.measure import Aggregate, Measure
+from karat.records import Record, read_record, to_json
+from karat.report_upgrade import SCHEMA, upgrade_report
+from karat.report_warnings import ReportWarning, merge_warnings
 from karat.results import Recorded, Scores
-from karat.stability import Stability
+from karat.sections import Section, read_section
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Resampling
+from karat.system_results import QueryData, SystemResult
 from karat.types import Floats
-from karat.usual import beside
+from karat.usual import beside, usual_names
 from karat.wording import aligned, count, difference_shown, estimate_shown, p_shown
 
-__all__ = ["SCHEMA", "Report"]
+__all__ = ["SCHEMA", "QueryData", "Report", "SystemResult"]
 
-SCHEMA = "karat.report/1"
 _MOST_QUERIES_KEPT = 50_000
 _LONGEST_NAME = 24
-
-
-class Kept(Protocol):
-    """What is made from a report, and kept with it."""
-
-    @check_arguments
-    def as_json(self) -> dict[str, Any]: ...
+_DETECT = 0.01
+S = TypeVar("S", bound=Section)
 
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """The systems' scores, how far to trust and what to make of them, and how it all came about."""
+    """Evaluation results: estimates, comparisons, slices, warnings, provenance, and sections."""
 
-    systems: dict[str, Scores]
-    estimates: dict[str, dict[str, Estimate]]
-    """By system and measure."""
-    how: Resampling | None = None
+    systems: Mapping[str, SystemResult]
+    resampling: Resampling | None = None
     """How intervals were made; None where there are none."""
     baseline: str | None = None
     comparisons: tuple[Comparison, ...] = ()
     changes: tuple[Change, ...] = ()
     slices: tuple[Slice, ...] = ()
-    figures: Mapping[str, Mapping[str, float | Recorded]] = field(default_factory=dict)
-    """What else was recorded of a system, such as a latency."""
-    golds: dict[str, str] = field(default_factory=dict)
-    """By system, which gold it was held against, where there are several."""
-    spaces: dict[str, Hygiene] = field(default_factory=dict)
-    """By system, what is to be known of its vectors."""
-    agreements: dict[str, Agreement] = field(default_factory=dict)
-    """By system, how far its similarities agree with the reference's."""
-    fusions: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By system, how it was fused from others."""
-    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By system, what else it is made of: a model, a chunking."""
-    indexes: dict[str, Indexed] = field(default_factory=dict)
-    """By system, what was found of its index."""
-    stabilities: dict[str, Stability] = field(default_factory=dict)
-    """By system, how alike its first items are, and how long its vectors."""
-    fingerprints: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By system, what tells its items, vectors and queries from others."""
-    drifts: Mapping[str, Kept] = field(default_factory=dict)
-    """By system, what moved since an earlier report."""
-    hints: tuple[Kept, ...] = ()
-    """What a pattern among the figures suggests to do."""
-    by_chance: frozenset[str] = frozenset()
-    """Systems whose scores are expectations of a random order."""
-    partials: Mapping[str, Partial] = field(default_factory=dict)
-    """By system, which of the queries' keywords its results have and lack, where the gold is made of keywords."""
-    asked: Mapping[str, Any] = field(default_factory=dict)
-    """What queries ask for by keywords: groups, match, how texts were mapped and how well."""
-    interactions: Mapping[str, Any] = field(default_factory=dict)
-    """Of what log the gold was held out: its split, windows, catalogue and tiers."""
-    exposures: Mapping[str, Exposure] = field(default_factory=dict)
-    """By system, how popular what it recommends was in training."""
-    answers: Answers | None = None
-    """The gold's and every system's first items of every query, where they were kept."""
-    examples: dict[str, tuple[Example, ...]] = field(default_factory=dict)
-    """By system, the queries that went best and worst."""
-    query_names: dict[str, str] = field(default_factory=dict)
-    """The queries' texts."""
-    names: dict[str, str] = field(default_factory=dict)
-    """What items are called, for people."""
-    queries_are_items: bool = False
-    """Queries are items of the corpus, so that names of items are theirs too; equal ids alone do not say so."""
-    quantiles: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
-    """By system and measure: the scores at some shares of the queries, and how far they may be off."""
     headline: tuple[str, ...] = ()
     """The measures to show first; where there are none, all of them."""
-    detect: float = 0.01
+    detect: float = _DETECT
     """A difference of interest: how many queries would show it is said."""
-    warnings: tuple[str, ...] = ()
-    provenance: dict[str, Any] = field(default_factory=dict)
+    sections: Mapping[str, Section] = field(default_factory=dict)
+    """Sections of the report as a whole, by name; those of a system are in ``systems``."""
+    warnings: tuple[ReportWarning, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    queries: QueryData | None = field(default=None, compare=False)
+    """Scores, lists and texts of single queries; None where they are not known here."""
+    source: str = field(default="report", compare=False)
+    """Where it was read from, for messages."""
 
-    @cached_property
-    def top(self) -> dict[str, tuple[tuple[str, ...], ...]]:
-        """By system, the first items of every query, where they were kept."""
-        answers = self.answers
-        return {} if answers is None else {name: one.tuples(answers.depth) for name, one in answers.systems.items()}
+    def section(self, kind: type[S], system: str | None = None) -> S | None:
+        """Return the section of a kind, of a system or of the report as a whole; None where there is none."""
+        held = self.sections if system is None else self.systems[system].sections
+        found = held.get(kind.name)
+        return found if isinstance(found, kind) else None
+
+    def needed_section(self, kind: type[S], system: str | None = None) -> S:
+        """Return the section of a kind.
+
+        Raises:
+            UsageError: Where the report has none.
+        """
+        found = self.section(kind, system)
+        if found is None:
+            raise UsageError(f"the report has no section {kind.name!r}", where=self.source)
+        return found
+
+    def sections_of(self, kind: type[S]) -> dict[str, S]:
+        """Return the sections of a kind by system, of those systems that have one."""
+        found = {name: self.section(kind, name) for name in self.systems}
+        return {name: one for name, one in found.items() if one is not None}
+
+    def with_sections(self, *sections: Section, system: str | None = None) -> "Report":
+        """Return the report with sections added, to a system or to the report as a whole.
+
+        A section of the same name is replaced. The sections' warnings are added to the report's.
+        """
+        added = {one.name: one for one in sections}
+        found = [warning for one in sections for warning in one.warnings()]
+        warnings = (*self.warnings, *(one if system is None else one.about(system) for one in found))
+        if system is None:
+            return replace(self, sections={**self.sections, **added}, warnings=warnings)
+        changed = replace(self.systems[system], sections={**self.systems[system].sections, **added})
+        return replace(self, systems={**self.systems, system: changed}, warnings=warnings)
+
+    def with_recorded(self, values: Mapping[str, Mapping[str, float | Recorded]]) -> "Report":
+        """Return the report with values of systems, such as latencies, added: by system and name."""
+        systems = dict(self.systems)
+        for name, found in values.items():
+            added = {key: one if isinstance(one, Recorded) else Recorded(one) for key, one in found.items()}
+            systems[name] = replace(systems[name], recorded={**systems[name].recorded, **added})
+        return replace(self, systems=systems)
+
+    @property
+    def estimates(self) -> dict[str, dict[str, Estimate]]:
+        """By system and measure."""
+        return {name: dict(one.estimates) for name, one in self.systems.items()}
+
+    @property
+    def scores(self) -> Mapping[str, Scores]:
+        """By system, the scores of every query."""
+        if self.queries is None:
+            raise UsageError(
+                "the scores of single queries are not held",
+                where=self.source,
+                hint="In blocks they are written on the way: per_query, or --per-query.",
+            )
+        return self.queries.scores
+
+    @property
+    def answers(self) -> Answers | None:
+        """The gold's and every system's first items of every query, where they are known."""
+        return None if self.queries is None else self.queries.answers
+
+    @property
+    def top_items(self) -> Mapping[str, tuple[tuple[str, ...], ...]]:
+        """By system, the first items of every query, where they are known."""
+        return {} if self.queries is None else self.queries.top
+
+    @property
+    def golds(self) -> dict[str, str]:
+        """By system, which gold it was compared with, where there are several."""
+        return {name: one.gold for name, one in self.systems.items() if one.gold}
+
+    @property
+    def random_systems(self) -> list[str]:
+        """Systems whose scores are expectations of a random order."""
+        return [name for name, one in self.systems.items() if one.random]
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The measures, in the order asked."""
-        return tuple(dict.fromkeys(label for scores in self.systems.values() for label in scores.labels))
+        return tuple(dict.fromkeys(label for one in self.systems.values() for label in one.estimates))
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries there are, also of those for which a measure is undefined."""
+        numbers = (one.n + one.undefined for system in self.systems.values() for one in system.estimates.values())
+        return max(numbers, default=0)
+
+    @property
+    def unit(self) -> tuple[str, str]:
+        """What a query is, and queries are: users of a recommender are called so."""
+        return ("user", "users") if "interactions" in self.sections else ("query", "queries")
 
     @property
     def usual_names(self) -> dict[str, str]:
         """By label, the usual name of a measure whose own name misleads."""
-        return {label: usual for scores in self.systems.values() for label, usual in scores.usual_names.items()}
+        return {label: usual for one in self.systems.values() for label, usual in usual_names(one.conventions).items()}
+
+    def measure(self, label: str) -> Measure | None:
+        """Return a measure with its conventions; None where its metric is not installed here."""
+        return next((one.measures[label] for one in self.systems.values() if label in one.measures), None)
 
     def is_whole(self, label: str) -> bool:
-        """Whether a measure is one figure over all queries, to which each contributes."""
-        return any(label in scores.whole for scores in self.systems.values())
+        """Whether a measure is one value over all queries, to which each contributes."""
+        measure = self.measure(label)
+        return measure is not None and measure.metric.whole
+
+    def lower_is_better(self, label: str) -> bool:
+        """Whether less of a measure is better."""
+        measure = self.measure(label)
+        return measure is not None and measure.metric.lower_is_better
 
     @check_arguments
     def both_names(self, label: str) -> str:
@@ -135,67 +188,78 @@ class Report:
     @check_arguments
     def only(self, labels: Sequence[str]) -> "Report":
         """Some of the measures, for showing."""
-
-        def kept(estimates: dict[str, dict[str, Estimate]]) -> dict[str, dict[str, Estimate]]:
-            return {name: {label: of[label] for label in labels if label in of} for name, of in estimates.items()}
-
+        slices = tuple(
+            replace(
+                part,
+                estimates={
+                    name: {label: of[label] for label in labels if label in of} for name, of in part.estimates.items()
+                },
+                beside=tuple(one for one in part.beside if one.measure in labels),
+            )
+            for part in self.slices
+        )
         return replace(
             self,
-            systems={name: scores.only(labels) for name, scores in self.systems.items()},
-            estimates=kept(self.estimates),
+            systems={name: one.only(labels) for name, one in self.systems.items()},
             comparisons=tuple(one for one in self.comparisons if one.measure in labels),
             changes=tuple(one for one in self.changes if one.measure in labels),
-            slices=tuple(
-                replace(
-                    part,
-                    estimates=kept(part.estimates),
-                    beside=tuple(one for one in part.beside if one.measure in labels),
-                )
-                for part in self.slices
-            ),
+            slices=slices,
         )
 
     @property
     def keeps_queries(self) -> bool:
-        """Whether the versioned form can hold every query's scores."""
-        return self.holds_queries and len(self._queries) <= _MOST_QUERIES_KEPT
-
-    @property
-    def holds_queries(self) -> bool:
-        """Whether every query's scores are here; in blocks they are written on the way, if at all."""
-        return not any(one.elsewhere for one in self.systems.values())
+        """Whether the JSON can hold every query's scores."""
+        return self.queries is not None and len(self.queries.ids) <= _MOST_QUERIES_KEPT
 
     @property
     def level(self) -> float:
-        return (self.how or Resampling()).level
+        return (self.resampling or Resampling()).level
+
+    @property
+    def warning_lines(self) -> list[str]:
+        """Warnings as lines to show; what holds of several systems is one line."""
+        return merge_warnings(self.warnings, list(self.systems))
 
     def __repr__(self) -> str:
         against = f", compared with {self.baseline}" if self.baseline else ""
         rows = [("measure", "system", "mean", *(("difference", "p") if self.baseline else ()))]
         compared = {(one.measure, one.system): one for one in self.comparisons}
         for label in self.labels:
-            for name, estimates in self.estimates.items():
+            for name, system in self.systems.items():
                 one = compared.get((label, name))
-                beside = ("", "")
+                found = ("", "")
                 if one is not None:
-                    beside = (difference_shown(one.difference, one.ci), p_shown(one.p_holm, at_floor=one.at_floor))
-                rows.append(
-                    (self.both_names(label), name, estimate_shown(estimates[label]), *(beside if self.baseline else ()))
-                )
+                    found = (difference_shown(one.difference, one.ci), p_shown(one.p_holm, at_floor=one.at_floor))
+                estimate = estimate_shown(system.estimates[label])
+                rows.append((self.both_names(label), name, estimate, *(found if self.baseline else ())))
         title = f"Report on {count(len(self.systems), 'system', 'systems')}{against}"
-        return "\n".join([title, *aligned(rows, left=2), *(f"warning: {warning}" for warning in self.warnings)])
+        return "\n".join([title, *aligned(rows, left=2), *(f"warning: {line}" for line in self.warning_lines)])
 
     def _repr_html_(self) -> str:
         return snippet_of("report", self)
 
     def query_name(self, id_: str) -> str:
         """What people call a query in a table: the item's name where queries are items, else the id."""
-        return self.name_of(id_) if self.queries_are_items else id_
+        return self.name_of(id_) if self.queries is not None and self.queries.queries_are_items else id_
 
     @property
-    def texts(self) -> dict[str, str]:
-        """By query, its text; where queries are items and have none, the item's name."""
-        return {**(self.names if self.queries_are_items else {}), **self.query_names}
+    def names(self) -> Mapping[str, str]:
+        """Names of items, where they are known."""
+        return {} if self.queries is None else self.queries.names
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """By query, its text, where it is known."""
+        return {} if self.queries is None else self.queries.texts
+
+    def fact(self, system: str, name: str) -> Any:
+        """Return one of a system's facts, such as its model; None where it is not known."""
+        facts = self.systems[system].sections.get("facts")
+        return facts.get(name) if isinstance(facts, Mapping) else None
+
+    def query_text(self, id_: str) -> str | None:
+        """Return a query's own text, where it is known."""
+        return None if self.queries is None else self.queries.query_texts.get(id_)
 
     @check_arguments
     def name_of(self, id_: str) -> str:
@@ -204,88 +268,203 @@ class Report:
         return name if len(name) <= _LONGEST_NAME or name == id_ else f"{name[: _LONGEST_NAME - 1].rstrip()}…"
 
     @check_arguments
-    def as_json(self, *, queries: bool = False) -> dict[str, Any]:
-        """The versioned form; what is undefined is null. With ``queries``, every query's scores as well."""
+    def to_json(self, *, queries: bool = False) -> dict[str, Any]:
+        """Return the versioned form; what is undefined is null. With ``queries``, every query's scores as well."""
         form: dict[str, Any] = {
             "schema": SCHEMA,
             "karat": __version__,
-            "systems": {name: self._system(name, scores) for name, scores in self.systems.items()},
+            "systems": {name: one.to_json() for name, one in self.systems.items()},
         }
         if self.headline:
             form["headline"] = list(self.headline)
-        if self.how is not None:
-            form["resampling"] = self.how.as_json()
+        if self.resampling is not None:
+            form["resampling"] = self.resampling.to_json()
         if self.baseline is not None:
             form["baseline"] = self.baseline
+            form["detect"] = self.detect
             form["comparisons"] = [self._comparison(comparison) for comparison in self.comparisons]
-            form["changes"] = [change.as_json() for change in self.changes]
-        others = {name: space.as_json() for name, space in self.spaces.items() if name not in self.systems}
-        if others:
-            form["spaces"] = others
+            form["changes"] = to_json(self.changes)
         if self.slices:
-            form["slices"] = [part.as_json() for part in self.slices]
-            form["worst_slices"] = [lost.as_json() for lost in worst_slices(self.slices, self.level)]
-        if self.asked:
-            form["keywords"] = dict(self.asked)
-        if self.interactions:
-            form["interactions"] = dict(self.interactions)
-        if self.hints:
-            form["hints"] = [hint.as_json() for hint in self.hints]
+            form["slices"] = [part.to_json() for part in self.slices]
+            form["worst_slices"] = [lost.to_json() for lost in worst_slices(self.slices, self.level)]
+        form |= {name: section.to_json() for name, section in self.sections.items()}
         if queries and self.keeps_queries:
             form["queries"] = self._per_query()
-        return form | {"warnings": list(self.warnings), "provenance": self.provenance}
-
-    def _system(self, name: str, scores: Scores) -> dict[str, Any]:
-        measures = {}
-        usual = scores.usual_names
-        for label, convention in zip(scores.labels, scores.conventions, strict=True):
-            measures[label] = {**self.estimates[name][label].as_json(), "convention": convention}
-            measures[label] |= {"usual_name": usual[label]} if label in usual else {}
-            known = self.quantiles.get(name, {}).get(label)
-            measures[label] |= {"quantiles": dict(known)} if known else {}
-        beside = {
-            "gold": self.golds.get(name),
-            "by_chance": name in self.by_chance,
-            "fusion": self.fusions.get(name),
-            "first_scores": self._histogram(name),
-            "space": self.spaces[name].as_json() if name in self.spaces else None,
-            "agreement": self.agreements[name].as_json() if name in self.agreements else None,
-            "facts": self.facts.get(name),
-            "partial_matches": self.partials[name].as_json() if name in self.partials else None,
-            "exposure": self.exposures[name].as_json() if name in self.exposures else None,
-            "index": self.indexes[name].as_json() if name in self.indexes else None,
-            "stability": self.stabilities[name].as_json() if name in self.stabilities else None,
-            "fingerprints": self.fingerprints.get(name),
-            "examples": [one.as_json(self.query_names, self.names) for one in self.examples.get(name, ())],
-            "drift": self.drifts[name].as_json() if name in self.drifts else None,
-            "figures": {label: _figure(one) for label, one in self.figures.get(name, {}).items()},
-        }
-        return {"measures": measures} | {key: value for key, value in beside.items() if value}
-
-    def _histogram(self, name: str) -> dict[str, Any] | None:
-        """Of the scores of its first items."""
-        listed = None if self.answers is None else self.answers.systems.get(name)
-        return None if listed is None else listed.histogram()
+        return form | {"warnings": to_json(self.warnings), "provenance": dict(self.provenance)}
 
     def _comparison(self, one: Comparison) -> dict[str, Any]:
         detect = {"difference": self.detect, "queries": one.needed_for(self.detect, self.level)}
-        return one.as_json() | {"to_detect": detect}
-
-    @property
-    def _queries(self) -> pl.Series:
-        return next(iter(self.systems.values())).queries
+        return one.to_json() | {"to_detect": detect}
 
     def _per_query(self) -> dict[str, Any]:
         """Enough for another report to be compared with this one query by query."""
-        scores = {name: {label: _without_nan(one[label]) for label in one.labels} for name, one in self.systems.items()}
+        data = cast(QueryData, self.queries)
+        scores = {name: {label: _without_nan(one[label]) for label in one.labels} for name, one in data.scores.items()}
         slices = {part.name: list(part.rows) for part in self.slices if part.of == "queries"}
-        tops = {"top": {name: [list(items) for items in top] for name, top in self.top.items()}} if self.top else {}
-        return {"ids": [str(query) for query in self._queries], "scores": scores, "slices": slices} | tops
+        tops = {"top": {name: [list(items) for items in top] for name, top in data.top.items()}} if data.top else {}
+        return {"ids": [str(query) for query in data.ids], "scores": scores, "slices": slices} | tops
 
+    @classmethod
+    def from_json(cls, value: Any, where: str = "report") -> "Report":
+        """Read what ``to_json`` wrote, now or in an earlier version.
 
-def _figure(one: float | Recorded) -> float | dict[str, Any]:
-    return one.as_json() if isinstance(one, Recorded) else one
+        Args:
+            value: The parsed JSON.
+            where: The file, for errors.
+
+        Raises:
+            DataError: Where it is not a report, or a value in it is not as karat writes it.
+        """
+        return _read_report(value, where)
 
 
 def _without_nan(values: Floats) -> list[float | None]:
     return [None if isnan(value) else value for value in values.tolist()]
+
+
+def _read_report(value: Any, where: str) -> Report:
+    """Return the report that a parsed JSON file holds, of the current version or an earlier one."""
+    form = upgrade_report(value, where)
+    entry = read_record(_ReportForm, form, where)
+    own = {one.name for one in fields(_ReportForm)} | _DERIVED
+    report = Report(
+        entry.systems,
+        entry.resampling,
+        entry.baseline,
+        entry.comparisons,
+        entry.changes,
+        tuple(_read_slice(one, where) for one in form.get("slices") or ()),
+        entry.headline,
+        entry.detect,
+        {key: read_section(key, held, where) for key, held in form.items() if key not in own and held is not None},
+        entry.warnings,
+        entry.provenance,
+        source=where,
+    )
+    report = _with_directions(report)
+    _check_references(report)
+    return report if entry.queries is None else _with_queries(report, entry.queries)
+
+
+_DERIVED = {"schema", "karat", "slices", "worst_slices"}
+
+
+@dataclass(frozen=True)
+class _QueriesForm(Record):
+    ids: tuple[str, ...]
+    scores: dict[str, dict[str, tuple[float, ...]]]
+    slices: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    top: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _ReportForm:
+    systems: dict[str, SystemResult]
+    resampling: Resampling | None = None
+    baseline: str | None = None
+    comparisons: tuple[Comparison, ...] = ()
+    changes: tuple[Change, ...] = ()
+    headline: tuple[str, ...] = ()
+    detect: float = _DETECT
+    warnings: tuple[ReportWarning, ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
+    queries: _QueriesForm | None = None
+
+
+@dataclass(frozen=True)
+class _SliceForm:
+    slice: str
+    systems: dict[str, Any]
+    note: str = ""
+    of: str = "queries"
+    n: int = 0
+    comparisons: tuple[Comparison, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+
+@dataclass(frozen=True)
+class _SliceEntry:
+    measures: dict[str, Estimate]
+
+
+def _read_slice(value: Any, where: str) -> Slice:
+    entry = read_record(_SliceForm, value, where)
+    estimates = {name: read_record(_SliceEntry, one, where).measures for name, one in entry.systems.items()}
+    return Slice(entry.slice, entry.note, entry.of, entry.n, estimates, beside=(*entry.comparisons, *entry.gaps))
+
+
+def _with_directions(report: Report) -> Report:
+    """Return the report with what its JSON does not say of differences, as it follows from their measures."""
+    lower = {label for label in report.labels if report.lower_is_better(label)}
+    if not lower:
+        return report
+
+    def directed(found: Iterable[Any]) -> tuple[Any, ...]:
+        return tuple(replace(one, lower_is_better=True) if one.measure in lower else one for one in found)
+
+    return replace(
+        report,
+        comparisons=directed(report.comparisons),
+        changes=directed(report.changes),
+        slices=tuple(replace(part, beside=directed(part.beside)) for part in report.slices),
+    )
+
+
+def _check_references(report: Report) -> None:
+    """Check what parts of a report say of each other: systems and measures that are named are there."""
+    where = report.source
+    labels = {name: set(one.estimates) for name, one in report.systems.items()}
+    if not any(labels.values()):
+        raise DataError(f"the report has no {'measure' if labels else 'system'}", where=where)
+    for part in report.slices:
+        if any(
+            set(measures) - labels.get(name, set()) or name not in labels for name, measures in part.estimates.items()
+        ):
+            raise DataError(f"the slice {part.name} has other systems or measures than the report", where=where)
+    for kind, found in (("comparisons", report.comparisons), ("changes", report.changes)):
+        if any(one.measure not in labels.get(one.system, ()) for one in found):
+            raise DataError(f"{kind} name a system or a measure that the report does not have", where=where)
+
+
+def _with_queries(report: Report, queries: _QueriesForm) -> Report:
+    """Return the report with the queries' scores that its JSON holds."""
+    where, n = report.source, len(queries.ids)
+    if len(set(queries.ids)) < n:
+        raise DataError("queries: a query occurs twice", where=where)
+    if {name: set(columns) for name, columns in queries.scores.items()} != {
+        name: set(one.estimates) for name, one in report.systems.items()
+    }:
+        raise DataError("the queries' scores have other systems or measures than the report", where=where)
+    if any(len(column) != n for columns in queries.scores.values() for column in columns.values()):
+        raise DataError("there are not as many scores as queries", where=where)
+    if any(row >= n for rows in queries.slices.values() for row in rows):
+        raise DataError("a slice has a query that is not there", where=where)
+    ids = pl.Series("query_id", queries.ids, dtype=pl.String)
+    scores = {name: _read_scores(ids, report.systems[name], columns, where) for name, columns in queries.scores.items()}
+    slices = tuple(replace(part, rows=queries.slices.get(part.name, ())) for part in report.slices)
+    data = QueryData(scores)
+    if queries.top:
+        object.__setattr__(data, "top", queries.top)  # the lists alone: no grades and no scores
+    return replace(report, slices=slices, queries=data)
+
+
+def _read_scores(ids: pl.Series, system: SystemResult, columns: Mapping[str, Sequence[float]], where: str) -> Scores:
+    labels = tuple(system.estimates)
+    measures = [system.measures[label] for label in labels]
+    aggregates: tuple[Aggregate, ...] = tuple("mean" if one is None else one.metric.aggregate for one in measures)
+    return Scores(
+        ids,
+        labels,
+        tuple(system.conventions[label] for label in labels),
+        aggregates,
+        np.array([columns[label] for label in labels], dtype=np.float64).reshape(len(labels), len(ids)).T,
+        source=where,
+        lower_is_better=frozenset(
+            label for label, one in zip(labels, measures, strict=True) if one is not None and one.metric.lower_is_better
+        ),
+        whole={
+            label: float("inf")
+            for label, one in zip(labels, measures, strict=True)
+            if one is not None and one.metric.whole
+        },
+    )

@@ -82,7 +82,7 @@ def _report() -> CoreSchema:
         interactions=_interactions(),
         hints=array(record({"system": TEXT, "hint": TEXT}, figure=TEXT, value=FINITE)),
         queries=_queries(),
-        warnings=array(TEXT),
+        warnings=array(VALUE),
         provenance=record({}, **dict.fromkeys(("name", "plan", "made", "dialect", "per_query"), TEXT), meta=VALUE),
         gate=_gate(),
     )
@@ -109,18 +109,17 @@ def _system() -> CoreSchema:
         examples=array(example),
         drift=_drift(),
         figures=table(_figure()),
+        quantiles=table(record({"at": table(optional(NUMBER), _share())}, relative_error=NUMBER)),
     )
 
 
 def _estimate() -> CoreSchema:
-    quantiles = record({"at": table(optional(NUMBER), _share())}, relative_error=NUMBER)
     numbers = dict.fromkeys(("std", "se", "sum"), NUMBER)
     return record(
         {"mean": optional(NUMBER), "n": COUNT, "undefined": COUNT},
         ci=INTERVAL,
         convention=TEXT,
         usual_name=TEXT,
-        quantiles=quantiles,
         **numbers,
     )
 

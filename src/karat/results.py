@@ -10,8 +10,9 @@ from karat.arguments import check_arguments
 from karat.errors import UnknownName, UsageError
 from karat.markup import snippet_of
 from karat.measure import Aggregate, is_descriptive
+from karat.records import FiniteFloat, Record, read_record
 from karat.statistics.estimates import Estimate, estimate_all, mean_of, summarise
-from karat.statistics.intervals import Bounds, Resampling
+from karat.statistics.intervals import Resampling
 from karat.statistics.streams import keys_of
 from karat.types import Floats, Ints
 from karat.usual import beside, usual_names
@@ -21,25 +22,23 @@ __all__ = ["Recorded", "Scores"]
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Recorded(Record):
     """A figure beside the measures, such as a latency, and how far to trust it where that is known."""
 
-    value: float
-    ci: Bounds | None = None
+    value: FiniteFloat
+    ci: tuple[FiniteFloat, FiniteFloat] | None = None
     n: int | None = None
 
-    def as_json(self) -> float | dict[str, Any]:
+    def to_json(self) -> float | dict[str, Any]:
         """A bare number where there is nothing more to say."""
         if self.ci is None and self.n is None:
             return self.value
         return {"value": self.value, "ci": None if self.ci is None else list(self.ci), "n": self.n}
 
     @classmethod
-    def from_json(cls, form: Any) -> "Recorded":
-        if not isinstance(form, Mapping):
-            return cls(float(form))
-        ci = form.get("ci")
-        return cls(float(form["value"]), (ci[0], ci[1]) if ci else None, form.get("n"))
+    def from_json(cls, value: Any, where: str = "report") -> "Recorded":
+        found: Recorded = read_record(cls, value if isinstance(value, Mapping) else {"value": value}, where)
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from karat.errors import DataError
+from karat.sections import Section
 from karat.statistics.moments import mean_and_std
 from karat.types import Floats
 
@@ -27,13 +28,15 @@ class Spread:
         """Sums are exact before they are rounded: no digit hangs on the order of values."""
         return cls(*mean_and_std(values))
 
-    def as_json(self) -> dict[str, float | None]:
+    def to_json(self) -> dict[str, float | None]:
         return {"mean": _or_none(self.mean), "std": _or_none(self.std)}
 
 
 @dataclass(frozen=True, eq=False)
-class Stability:
+class Stability(Section):
     """Of one system: similarities of the best item and of the k best, over queries; lengths of the vectors it holds."""
+
+    name = "stability"
 
     k: int
     top1: Spread
@@ -46,13 +49,13 @@ class Stability:
     query_topk_mean: Floats
     query_topk_std: Floats
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """What cannot be known is null."""
         return {
             "k": self.k,
-            "top1": self.top1.as_json(),
-            f"top{self.k}": self.topk.as_json(),
-            "norm": self.norm.as_json(),
+            "top1": self.top1.to_json(),
+            f"top{self.k}": self.topk.to_json(),
+            "norm": self.norm.to_json(),
             "queries": {
                 "ids": list(self.queries),
                 "top1": _without_nan(self.query_top1),
@@ -62,13 +65,13 @@ class Stability:
         }
 
     @classmethod
-    def from_json(cls, form: Any, where: str) -> "Stability":
-        """What ``as_json`` gave, read back and checked."""
+    def from_json(cls, value: Any, where: str = "report") -> "Stability":
+        """What ``to_json`` gave, read back and checked."""
         try:
-            k, queries = form["k"], form["queries"]
+            k, queries = value["k"], value["queries"]
             if type(k) is not int or k < 1:
                 raise ValueError(f"k is {k!r}")
-            top1, topk, norm = (_read_spread(form[name]) for name in ("top1", f"top{k}", "norm"))
+            top1, topk, norm = (_read_spread(value[name]) for name in ("top1", f"top{k}", "norm"))
             ids = _read_ids(queries["ids"])
             columns = [_read_column(queries[name], len(ids)) for name in ("top1", "topk_mean", "topk_std")]
         except (KeyError, TypeError, ValueError) as error:

@@ -22,7 +22,6 @@ __all__ = [
     "of_users",
     "p_shown",
     "percent",
-    "told_once",
 ]
 
 NOTHING = "–"
@@ -32,7 +31,6 @@ ITEM_SLICES = (
 )
 """What every report says beside slices of items."""
 _NAMED = 100
-_MANY = 3
 _USUAL_DECIMALS = 4
 _FEWEST_DECIMALS, _MOST_DECIMALS = 3, 6
 _PERCENT_DECIMALS = 1
@@ -89,26 +87,6 @@ def estimate_shown(estimate: Estimate) -> str:
         return f"Σ {estimate.total:,.0f}"
     text = figure_shown(estimate.mean, decimals_of(estimate.ci))
     return f"{text} {bounds_shown(estimate.ci)}" if estimate.ci else text
-
-
-def told_once(warnings: Sequence[str], systems: Sequence[str]) -> list[str]:
-    """Warnings that begin with a system's name; what is said of three or more is said once."""
-    owners: dict[str, list[str]] = {}
-    parted = []
-    for warning in dict.fromkeys(warnings):
-        name, colon, text = warning.partition(": ")
-        owner = name if colon and name in systems else None
-        parted.append((owner, warning if owner is None else text))
-        if owner is not None:
-            owners.setdefault(text, []).append(owner)
-    told: list[str] = []
-    for owner, text in parted:
-        names = owners.get(text, []) if owner is not None else []
-        if owner is None or len(names) < _MANY:
-            told.append(text if owner is None else f"{owner}: {text}")
-        elif owner == names[0]:
-            told.append(f"{', '.join(names) if len(names) < len(systems) else 'all systems'}: {text}")
-    return told
 
 
 def of_users(text: str) -> str:

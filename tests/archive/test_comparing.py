@@ -124,5 +124,5 @@ def test_verdicts_that_changed(archive: Archive, two: tuple[Run, Run], tmp_path:
     compared = compare_runs(two[0], kept(archive, plan, 2))
     (one,) = compared.verdicts
     assert (one["target"], one["system"], one["before"], one["after"]) == ("rr", "new", "pass", "fail")
-    form = compared.as_json()
+    form = compared.to_json()
     assert form["schema"] == "karat.diff/1" and json.loads(json.dumps(form, allow_nan=False)) == form

@@ -50,7 +50,7 @@ def test_a_step_and_what_changed_there(run: Run) -> None:
     assert (found.before.name, found.after.name, found.step.index) == ("day-005", "day-006", 6)
     assert found.step.difference == pytest.approx(0.1) and found.step.beyond is True
     assert [str(one) for one in found.changed] == ["input new.trec has other contents"]
-    assert found.as_json()["run"] == "day-006" and json.dumps(found.as_json(), allow_nan=False)
+    assert found.to_json()["run"] == "day-006" and json.dumps(found.to_json(), allow_nan=False)
 
 
 def test_runs_without_it_and_gaps(run: Run) -> None:

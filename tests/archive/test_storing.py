@@ -80,13 +80,13 @@ def test_the_form_is_the_reports(run: Run, made: Made) -> None:
     report, gate = made[0].report, made[0].gate
     assert gate is not None
     form = Run.open(run.path).form
-    assert form.pop("gate") == json.loads(json.dumps(gate.as_json() | {"report": "plan.toml"}))
-    assert form == json.loads(json.dumps(report.as_json()))
+    assert form.pop("gate") == json.loads(json.dumps(gate.to_json() | {"report": "plan.toml"}))
+    assert form == json.loads(json.dumps(report.to_json()))
 
 
 def test_saved_is_a_report_with_its_queries(run: Run, made: Made, tmp_path: Path) -> None:
     saved = run.saved()
-    expected = json.loads(json.dumps(made[0].report.as_json(queries=True)))
+    expected = json.loads(json.dumps(made[0].report.to_json(queries=True)))
     assert saved.form["queries"] == expected["queries"]
     (tmp_path / "report.json").write_text(json.dumps(saved.form))
     assert read_report(str(tmp_path / "report.json")).column("rr", "new", "type=odd", "").per_query() is not None

@@ -61,7 +61,7 @@ def reported(plan: Path, folder: Path) -> Reported:
     """Carry a plan out and write its page."""
     outcome = run_plan(plan)
     file = folder / "report.html"
-    form = outcome.report.as_json() | ({} if outcome.gate is None else {"gate": outcome.gate.as_json()})
+    form = outcome.report.to_json() | ({} if outcome.gate is None else {"gate": outcome.gate.to_json()})
     file.write_text(page_of(form, Details.of(outcome.report)), encoding="utf-8")
     return Reported(file, outcome.report, outcome.gate)
 

@@ -25,11 +25,11 @@ def test_all_texts_come_through_unchanged(tmp_path: Path) -> None:
     assert {part.name for part in report.slices} >= set(slices_of(TEXTS))
     assert outcome.gate is not None
     assert {verdict.outcome for verdict in outcome.gate.verdicts} == {"pass", "fail"}
-    json.dumps(report.as_json(), allow_nan=False)
+    json.dumps(report.to_json(), allow_nan=False)
 
 
 def test_queries_get_better_and_worse(tmp_path: Path) -> None:
-    changes = [change.as_json() for change in run_plan(hostile_plan(tmp_path)).report.changes]
+    changes = [change.to_json() for change in run_plan(hostile_plan(tmp_path)).report.changes]
     assert {change["system"] for change in changes} == set(SYSTEMS[1:])
 
 

@@ -22,8 +22,8 @@ def losses(movies: Reported) -> dict[str, float]:
     report = movies.report
     label = report.headline[0]
     compared = dict.fromkeys(one.system for one in report.comparisons)
-    base = report.systems[report.baseline or ""][label]
-    lost = np.min([report.systems[name][label] - base for name in compared], axis=0)
+    base = report.scores[report.baseline or ""][label]
+    lost = np.min([report.scores[name][label] - base for name in compared], axis=0)
     return dict(zip(movies.queries, lost.tolist(), strict=True))
 
 
@@ -226,7 +226,7 @@ def test_conventions_provenance_and_warnings_are_whole(page: "Page", movies: Rep
         assert all(label in text for label in scores.labels)
     assert movies.report.provenance["made"] in text
     warned = page.inner_text("#warnings")
-    assert all(warning in warned for warning in movies.report.warnings)
+    assert all(warning in warned for warning in movies.report.warning_lines)
 
 
 def test_all_but_queries_is_there_without_a_script(browser: "Browser", movies: Reported) -> None:

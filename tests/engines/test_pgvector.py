@@ -16,6 +16,7 @@ from karat.engines.pgvector import Pgvector
 from karat.engines.pgvector.loading import blocks_of
 from karat.engines.pgvector.server import Server, running
 from karat.errors import DataError, KaratError, UnknownName, UsageError
+from karat.indexed import Indexed
 from karat.neighbours import NOBODY, Neighbours, nearest
 from karat.plan.execution import Outcome, run_plan
 from karat.plan.indexes import on_database
@@ -409,7 +410,7 @@ def test_a_table_that_lost_its_normalisation_fails_the_drift_target(live: Any, t
     again = outcome.report
     assert outcome.gate is not None and outcome.gate.outcome == "fail"
     assert again.stabilities["pg"].norm.mean > 1.5
-    assert again.as_json()["systems"]["pg"]["drift"]["worst"]["figure"].startswith("norm")
+    assert again.to_json()["systems"]["pg"]["drift"]["worst"]["figure"].startswith("norm")
     assert again.indexes["pg"].recall.mean > 0.95, "against exact search over what the table holds"
     same = again.indexes["pg"].equivalence
     if more:
@@ -484,8 +485,8 @@ def test_a_plan_on_a_database_that_the_command_names(users: Any, tmp_path: Path)
     checked = on_database(read_plan(tmp_path / "plan.toml"), dsn_of(users))
     report = run_plan(checked).report
     schemas = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'karat%'"
-    assert users.execute(schemas).fetchone() == (0,) and report.indexes["pg"].recall.mean > 0.9
-    form = json.dumps(report.as_json(queries=True))
+    assert users.execute(schemas).fetchone() == (0,) and report.sections_of(Indexed)["pg"].recall.mean > 0.9
+    form = json.dumps(report.to_json(queries=True))
     assert "users" in form and "hush" not in form
     (tmp_path / "other.toml").write_text(f"{plan}[systems.x]\nkind = 'index'\nengine = 'exact'\n{files}")
     with pytest.raises(UsageError, match="no system has the engine pgvector"):

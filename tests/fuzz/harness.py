@@ -96,7 +96,7 @@ class Case:
         """Return this case with other options."""
         return replace(self, options={**self.options, **options})
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the case as JSON: content as text where it is UTF-8, as base64 where it is not."""
         return {"files": {name: _encoded(data) for name, data in self.files.items()}, "options": dict(self.options)}
 
@@ -535,7 +535,7 @@ def run(surface: str, seed: int, first: int, count: int, modules: Sequence[str] 
 def write_found(case: Case, surface: str, about: str, folder: Path = FOUND) -> Path:
     """Keep a case in ``found/``, which ``make test`` runs again; the file is named by its description."""
     path = folder / f"{surface}-{'-'.join(re.findall('[a-z0-9]+', about.lower()))[:60]}.json"
-    form = {"surface": surface, "about": about, **case.as_json()}
+    form = {"surface": surface, "about": about, **case.to_json()}
     path.write_text(json.dumps(form, indent=1) + "\n")
     return path
 

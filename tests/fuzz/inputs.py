@@ -183,7 +183,7 @@ def _reports(folder: Path) -> tuple[bytes, bytes]:
     for shift in (2, 1):
         (folder / "new.trec").write_text(ranked(shift))
         report = run_plan(read_plan(folder / "plan.toml")).report
-        found.append(json.dumps(report.as_json(queries=True)).encode())
+        found.append(json.dumps(report.to_json(queries=True)).encode())
     return found[0], found[1]
 
 

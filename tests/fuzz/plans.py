@@ -246,7 +246,7 @@ def _run(case: Case) -> object:
     outcome = run_plan(checked)
     if ".." not in content and '"/' not in content:  # nothing is written outside of the folder
         write_outputs(checked, outcome.report, Path("out"), outcome.gate)
-    return outcome.report.as_json(queries=True)
+    return outcome.report.to_json(queries=True)
 
 
 def _numbers(tree: Any) -> Iterator[float]:

@@ -348,7 +348,7 @@ _QUERIES_RUNS = {"x": {"q1": {"a": 1.0}, "q2": {"d": 2.0, "a": 1.0}}, "y": {"q1"
 
 def _slices(path: str) -> object:
     how = Resampling(resamples=100)
-    return compare(_QUERIES_GOLD, _QUERIES_RUNS, "ndcg@3", slices=path, how=how).as_json(queries=True)
+    return compare(_QUERIES_GOLD, _QUERIES_RUNS, "ndcg@3", slices=path, how=how).to_json(queries=True)
 
 
 def _slices_by(path: str) -> object:
@@ -356,12 +356,12 @@ def _slices_by(path: str) -> object:
     how = Resampling(resamples=100)
     names = [name for name in table.columns if name not in ("id", "query_id")][:3]
     by = ",".join(f"{name}(quantiles=2)" if table[name].dtype.is_numeric() else name for name in names)
-    return compare(_QUERIES_GOLD, _QUERIES_RUNS, "ndcg@3", slices=path, by=by, how=how).as_json(queries=True)
+    return compare(_QUERIES_GOLD, _QUERIES_RUNS, "ndcg@3", slices=path, by=by, how=how).to_json(queries=True)
 
 
 def _item_slices(path: str) -> object:
     how = Resampling(resamples=100)
-    return compare(_QUERIES_GOLD, _QUERIES_RUNS, "ndcg@3", item_slices=path, how=how).as_json(queries=True)
+    return compare(_QUERIES_GOLD, _QUERIES_RUNS, "ndcg@3", item_slices=path, how=how).to_json(queries=True)
 
 
 surface("slices", _ATTRIBUTES, _slices)
@@ -540,7 +540,7 @@ def report_forms() -> list[dict[str, Any]]:
     figures = {"x": {"latency_p95_ms": 12.5}, "y": {"latency_p95_ms": 20.0}}
     plain = compare(_QUERIES_GOLD, _QUERIES_RUNS, ["ndcg@3", "ap"], how=how)
     sliced = compare(_QUERIES_GOLD, _QUERIES_RUNS, ["ndcg@3"], slices=table, figures=figures, how=how)
-    return [plain.as_json(queries=True), sliced.as_json(queries=True), sliced.as_json(queries=False)]
+    return [plain.to_json(queries=True), sliced.to_json(queries=True), sliced.to_json(queries=False)]
 
 
 def _report_seeds() -> list[Case]:
@@ -591,7 +591,7 @@ def _in_blocks(case: Case) -> object:
     report = scale.evaluate(
         "gold.parquet", {"x": "run.parquet", "y": "more"}, "ndcg@3", baseline="x", slices=slices, how=how
     )
-    return report.as_json(queries=False)
+    return report.to_json(queries=False)
 
 
 def _block_files() -> list[Case]:

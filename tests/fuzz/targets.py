@@ -102,7 +102,7 @@ def _change_number(rng: Random, form: Any) -> Any:
 
 def _gate(case: Case) -> object:
     found = gate("report.json", *case.options["targets"], baseline=case.options["baseline"])
-    return found.as_json(), found.notes, found._repr_html_()
+    return found.to_json(), found.notes, found._repr_html_()
 
 
 def _mutate_drift(rng: Random, case: Case) -> Case:

@@ -56,4 +56,4 @@ def test_a_fault_is_found_and_its_case_can_be_repeated(name: str, kind: str, fau
     assert outcome.cases == 20
     again = faulty.run(name, SEED, finding.number, 2 if name == "open" else 1)
     assert [found.kind for found in again.findings] == [kind]
-    assert finding.case is not None and Case.from_json(finding.case.as_json()) == finding.case
+    assert finding.case is not None and Case.from_json(finding.case.to_json()) == finding.case

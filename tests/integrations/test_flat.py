@@ -97,7 +97,7 @@ class TestNames:
 
 class TestValues:
     def test_every_figure_with_its_interval_and_difference(self, report: Report) -> None:
-        metrics = flatten(report.as_json()).metrics
+        metrics = flatten(report.to_json()).metrics
         for system, estimates in report.estimates.items():
             for label, one in estimates.items():
                 name = f"{system}/{clean(label)}"
@@ -161,7 +161,7 @@ class TestForms:
     def test_a_report_its_form_and_a_run_are_the_same(self, report: Report) -> None:
         gate, form = gated(report)
         assert form_of(report, gate) == form_of(form) == form_of(SimpleNamespace(form=form)) == form
-        assert form_of(report.as_json(), gate.as_json()) == form
+        assert form_of(report.to_json(), gate.to_json()) == form
 
     @pytest.mark.parametrize("given", [{}, {"schema": "karat.sweep/1"}, 7, {"schema": "karat.report/1", "systems": {}}])
     def test_what_is_no_report(self, given: Any) -> None:
@@ -172,7 +172,7 @@ class TestForms:
         gate, form = gated(report)
         files = files_of(report, form)
         saved = json.loads(files["report.json"])
-        assert saved == report.as_json(queries=True) | {"gate": gate.as_json()}
+        assert saved == report.to_json(queries=True) | {"gate": gate.to_json()}
         assert files["report.md"].startswith("### ❌ FAIL")
         assert "<!doctype html>" in files["report.html"].lower()[:200]
 
@@ -192,7 +192,7 @@ class TestForms:
 
 class TestTables:
     def test_headline_and_slices_have_all_digits(self, report: Report) -> None:
-        tables = tables_of(report.as_json())
+        tables = tables_of(report.to_json())
         columns, rows = tables["headline"]
         found = {(row[0], row[1]): dict(zip(columns, row, strict=True)) for row in rows}
         assert len(found) == 9
@@ -208,7 +208,7 @@ class TestTables:
         assert first["difference"] == report.slices[0].beside[0].difference
 
     def test_worst_queries_worst_first(self, report: Report) -> None:
-        columns, rows = tables_of(report.as_json())["worst_queries"]
+        columns, rows = tables_of(report.to_json())["worst_queries"]
         gains = {(one.system, one.measure, one.query): one.gain for one in report.changes}
         found = [gains[row[0], row[1], row[2]] for row in rows]
         assert found == sorted(found) and found[-1] < 0

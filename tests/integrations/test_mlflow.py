@@ -59,7 +59,7 @@ class TestWhatIsLogged:
         assert {one.path for one in mlflow.MlflowClient().list_artifacts(run_id)} == {
             *("report.json", "report.md", "report.html")
         }
-        assert json.loads(file_of(run_id, "report.json"))["gate"] == GATE.as_json()
+        assert json.loads(file_of(run_id, "report.json"))["gate"] == GATE.to_json()
         assert file_of(run_id, "report.md").startswith("### ❌ FAIL")
 
     def test_the_report_in_the_store_is_one_that_karat_reads(self, store: str, tmp_path: Path) -> None:

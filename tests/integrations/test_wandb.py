@@ -47,7 +47,7 @@ def run(logged: dict[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
-def as_json(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
@@ -72,12 +72,12 @@ def test_tables_have_all_digits(logged: dict[str, Any]) -> None:
     assert {f"karat/{name}" for name in wanted} == set(found) and len(found) == 3
     for name, (columns, rows) in wanted.items():
         assert found[f"karat/{name}"]["columns"] == columns
-        assert found[f"karat/{name}"]["data"] == as_json(rows)
+        assert found[f"karat/{name}"]["data"] == to_json(rows)
 
 
 def test_the_artifact_is_the_whole_report(logged: dict[str, Any]) -> None:
     files = run(logged, "report")["artifacts"]["karat-report"]
-    assert json.loads(files["report.json"]) == as_json(REPORT.as_json(queries=True) | {"gate": GATE.as_json()})
+    assert json.loads(files["report.json"]) == to_json(REPORT.to_json(queries=True) | {"gate": GATE.to_json()})
     assert files["report.md"] == summary_of(FORM)
     assert "<!doctype html>" in files["report.html"].lower()[:200]
 

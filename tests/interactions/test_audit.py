@@ -284,7 +284,7 @@ def test_other_fractions() -> None:
 
 
 def test_json_holds_everything_and_no_nan() -> None:
-    form = audit(log_of(quiet_rows())).as_json()
+    form = audit(log_of(quiet_rows())).to_json()
     assert json.loads(json.dumps(form, allow_nan=False)) == form
     assert form["schema"] == "karat.audit/1"
     assert form["users"]["rows"]["max"] >= form["users"]["rows"]["min"]

@@ -54,8 +54,8 @@ class TestDecision:
 class TestForm:
     def test_it_reads_back_what_it_wrote_and_finds_settings_by_their_parameters(self) -> None:
         times = PairedTimes((({"m": 8, "ef": 1}, {"reach": 9}), ({"m": 8}, {})), ((1.0, 4.0), (2.0, 3.0)), 5)
-        assert PairedTimes.from_json(times.as_json()) == times
-        assert times.as_json()["rounds"] == 2
+        assert PairedTimes.from_json(times.to_json()) == times
+        assert times.to_json()["rounds"] == 2
         assert setting_key({"ef": 1, "m": 8}, {}) == setting_key({"m": 8, "ef": 1}, {})
         assert times.of(point(1.0, 1.0, reach=9)) is None
         assert times.mean(point(1.0, 1.0)) is None

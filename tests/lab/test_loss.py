@@ -60,7 +60,7 @@ class TestByHand:
         """
         ideal, second = 7 + 1 / np.log2(3), 1 + 7 / np.log2(3)
         found = runs(GOLD, {"q1": ["b", "a"], "q2": ["c"], "q3": ["a"]}, {"q1": ["b"], "q2": ["c"], "q3": ["b"]})
-        form = found.as_json()
+        form = found.to_json()
         exact, index = (second / ideal + 1) / 2, (1 / ideal + 1) / 2
         assert (form["measure"], form["ideal"]) == ("ndcg(gain=exp)@5", 1.0)
         assert form["exact"]["mean"] == pytest.approx(exact) and form["index"]["mean"] == pytest.approx(index)
@@ -70,23 +70,23 @@ class TestByHand:
 
     def test_an_index_that_finds_what_exact_search_finds_loses_nothing(self) -> None:
         both = {"q1": ["b", "a"], "q2": ["x", "c"], "q3": ["a"]}
-        form = runs(GOLD, both, both).as_json()
+        form = runs(GOLD, both, both).to_json()
         assert form["index_loss"] == {"mean": 0.0, "ci": [0.0, 0.0]} and form["embedding_loss"] > 0
 
     def test_an_index_may_win_by_missing_what_is_not_relevant(self) -> None:
-        form = runs(GOLD, {"q1": ["x", "a", "b"], "q2": ["c"]}, {"q1": ["a", "b"], "q2": ["c"]}).as_json()
+        form = runs(GOLD, {"q1": ["x", "a", "b"], "q2": ["c"]}, {"q1": ["a", "b"], "q2": ["c"]}).to_json()
         assert form["index_loss"]["mean"] < 0 and form["index"]["mean"] == 1.0
 
     def test_nothing_is_relevant(self) -> None:
         found = runs({"q1": {"a": 0}}, {"q1": ["a"]}, {"q1": ["b"]})
-        form = found.as_json()
+        form = found.to_json()
         assert isnan(found.difference)
         assert form["exact"] == form["index"] == {"mean": None, "ci": None}
         assert form["embedding_loss"] is None and form["index_loss"] == {"mean": None, "ci": None}
         json.dumps(form, allow_nan=False)
 
     def test_one_query_has_no_interval(self) -> None:
-        form = runs({"q1": {"a": 1}}, {"q1": ["a"]}, {"q1": ["x", "a"]}).as_json()
+        form = runs({"q1": {"a": 1}}, {"q1": ["a"]}, {"q1": ["x", "a"]}).to_json()
         assert form["index_loss"]["ci"] is None and form["exact"]["ci"] is None
         assert form["index_loss"]["mean"] == pytest.approx(1 - 1 / np.log2(3))
 
@@ -118,7 +118,7 @@ class TestOfAnIndex:
     def test_the_losses_add_up(self, gold: Gold, engine: str, build: Any, search: Any) -> None:
         """Embedding loss + index loss = 1 − what the index reaches."""
         found = self.tried(engine, build=build, search=search)
-        form = lost(gold, found.exact, found.ranking).as_json()
+        form = lost(gold, found.exact, found.ranking).to_json()
         assert form["embedding_loss"] + form["index_loss"]["mean"] == pytest.approx(
             1 - form["index"]["mean"], abs=1e-12
         )
@@ -128,7 +128,7 @@ class TestOfAnIndex:
 
     def test_means_are_those_of_an_evaluation(self, gold: Gold) -> None:
         found = self.tried("faiss-ivf", build={"nlist": 6}, search={"nprobe": 1})
-        form = lost(gold, found.exact, found.ranking, ("ndcg(gain=exp)@5", "recall@5")).as_json()
+        form = lost(gold, found.exact, found.ranking, ("ndcg(gain=exp)@5", "recall@5")).to_json()
         for side, ranking in (("exact", found.exact), ("index", found.ranking)):
             estimate = evaluate(gold, ranking, [NDCG]).estimates(HOW)[NDCG.label]
             assert form[side] == {"mean": estimate.mean, "ci": list(estimate.ci or ())}
@@ -137,7 +137,7 @@ class TestOfAnIndex:
         found = self.tried("faiss-ivf", build={"nlist": 6}, search={"nprobe": 1})
         loss = lost(gold, found.exact, found.ranking)
         assert loss.difference_ci is not None
-        low, high = loss.as_json()["index_loss"]["ci"]
+        low, high = loss.to_json()["index_loss"]["ci"]
         assert (low, high) == (-loss.difference_ci[1], -loss.difference_ci[0])
         assert low < -loss.difference < high and low >= 0
 
@@ -145,7 +145,7 @@ class TestOfAnIndex:
         found = measure(bench_of("endpoint", call="unlucky_service"))
         loss = lost(gold, found.exact, found.ranking)
         assert loss.index.n == loss.exact.n == len(QUERIES) and loss.difference < 0
-        form = loss.as_json()
+        form = loss.to_json()
         assert form["embedding_loss"] + form["index_loss"]["mean"] == pytest.approx(
             1 - form["index"]["mean"], abs=1e-12
         )

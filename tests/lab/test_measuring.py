@@ -39,7 +39,7 @@ def names(found: Neighbours) -> dict[str, list[str]]:
 
 def check_form(found: Measured) -> dict[str, Any]:
     """It can be written, whatever is not known."""
-    return json.loads(json.dumps(found.indexed.as_json(), allow_nan=False))  # type: ignore[no-any-return]
+    return json.loads(json.dumps(found.indexed.to_json(), allow_nan=False))  # type: ignore[no-any-return]
 
 
 class TestWhole:
@@ -51,7 +51,7 @@ class TestWhole:
         form = check_form(found)
         assert (form["engine"], form["metric"], form["items"], form["dimensions"]) == ("faiss-ivf", "cosine", 90, 8)
         assert (form["build"], form["search"], form["settings"]) == ({"nlist": 6}, {"nprobe": 2}, {})
-        assert form["recall"] == recall.as_json() | {"own_exact": form["recall"]["own_exact"]}
+        assert form["recall"] == recall.to_json() | {"own_exact": form["recall"]["own_exact"]}
         assert form["recall"]["own_exact"]["mean"] == 1.0 > form["recall"]["mean"]
         assert (form["size_bytes"], form["failed"]) == (size, 0) and form["build_seconds"] > 0
         assert form["facts"]["approximate"] is True and form["facts"]["library"] == "faiss"
@@ -247,7 +247,7 @@ class TestFilters:
         ]
         assert [one.selectivity for one in found] == [0.0, 1 / 3, 1 / 3, 1.0]
         assert [one.recall for one in found[1:]] == [1.0] * 3 and np.isnan(found[0].recall)
-        assert all(one.p95_ms > 0 for one in found) and found[0].as_json()["recall"] is None
+        assert all(one.p95_ms > 0 for one in found) and found[0].to_json()["recall"] is None
 
     def test_without_filters_there_are_no_rows(self) -> None:
         assert measure(bench_of("exact"), clock=QUICK).indexed.filters == ()
@@ -256,14 +256,14 @@ class TestFilters:
         found = measure(bench_of("exact", filters=self.FILTERS)).indexed.filters
         assert [(one.filter, one.queries) for one in found][1:] == [("kind=boot", 3), ("kind=hat", 2), ("none", 4)]
         assert [one.recall for one in found[1:]] == [1.0] * 3 and all(np.isnan(one.p95_ms) for one in found)
-        assert found[1].as_json()["p95_ms"] is None
+        assert found[1].to_json()["p95_ms"] is None
 
     def test_a_filter_under_which_every_query_failed(self) -> None:
         """Its time is not known: it is null, and the report can be written."""
         filters: list[Any] = [None] * len(QUERIES)
         filters[UNLUCKY] = HATS
         found = measure(bench_of("endpoint", call="unlucky_service", filters=filters), clock=QUICK)
-        assert [one["p95_ms"] is None for one in found.indexed.as_json()["filters"]] == [True, False]
+        assert [one["p95_ms"] is None for one in found.indexed.to_json()["filters"]] == [True, False]
         check_form(found)
 
 
@@ -286,7 +286,7 @@ class TestEquivalence:
     def test_normalised_vectors_rank_alike(self, seed: int) -> None:
         found = equivalence_of(self.units(80, "i", seed), self.units(12, "q", seed + 9), k=10)
         assert (found.differing, found.example, found.normalised, found.queries, found.k) == (0, None, True, 12, 10)
-        form = found.as_json()
+        form = found.to_json()
         assert form["identical"] is True and form["first_counter_example"] is None
         assert form["metrics"] == ["cosine", "ip"]
 
@@ -294,7 +294,7 @@ class TestEquivalence:
         """b is long and aslant: the first by inner product, the last by cosine."""
         corpus = Vectors(pl.Series(["a", "b", "c"]), np.array([[1.0, 0.0], [3.0, 4.0], [1.5, 0.5]]))
         asked = Vectors(pl.Series(["y", "x"]), np.array([[1.0, 0.0], [2.0, 0.0]]))
-        form = equivalence_of(corpus, asked, k=2).as_json()
+        form = equivalence_of(corpus, asked, k=2).to_json()
         assert (form["normalised"], form["differing"], form["identical"]) == (False, 2, False)
         assert form["first_counter_example"] == {
             "query": "x",
@@ -327,7 +327,7 @@ class TestEquivalence:
 
     def test_other_metrics(self) -> None:
         found = equivalence_of(self.units(50, "i", 5), self.units(8, "q", 6), k=5, metrics=("cosine", "l2"))
-        assert found.as_json()["metrics"] == ["cosine", "l2"] and found.differing == 0
+        assert found.to_json()["metrics"] == ["cosine", "l2"] and found.differing == 0
 
 
 def test_names_of_figures() -> None:

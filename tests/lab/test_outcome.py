@@ -106,7 +106,7 @@ class TestCheapest:
             assert choice.outcome == "tied"
             assert choice.point is not None
             assert {id(choice.point), *map(id, choice.rivals)} == set(map(id, equal))
-            form = choice.as_json()
+            form = choice.to_json()
             assert len(form["cannot_be_distinguished"]) == 3 and slow.search not in form["cannot_be_distinguished"]
 
     def test_a_difference_in_every_round_is_sure_however_much_the_load_varies(self) -> None:
@@ -174,20 +174,20 @@ class TestForm:
             Point({"m": 9}, {"reach": 1}, "skipped", because="reach is 1"),
         )
         sweep = replace(swept(*points, target=0.8, limit=2.0), timed={"rounds": 3}, notes=("so",), resumed=1)
-        form = json.loads(json.dumps(sweep.as_json(), allow_nan=False))
+        form = json.loads(json.dumps(sweep.to_json(), allow_nan=False))
         again = Sweep.from_json(form)
         assert again == sweep
-        assert again.as_json() == sweep.as_json()
+        assert again.to_json() == sweep.to_json()
 
     def test_it_tells_the_frontier_by_place_and_the_cheapest_by_every_cost(self) -> None:
-        form = swept(point(0.7, 3.0), point(0.9, 1.0), point(1.0, 2.0), target=0.95).as_json()
+        form = swept(point(0.7, 3.0), point(0.9, 1.0), point(1.0, 2.0), target=0.95).to_json()
         assert form["schema"] == SCHEMA
         assert form["frontier"] == [1, 2]
         assert list(form["cheapest"]) == ["p95", "size", "build"]
         for choice in form["cheapest"].values():
             assert choice["outcome"] == "sure"
             assert choice["point"] == {"build": {"m": 8}, "search": {"reach": 2000}}
-        assert swept(point(0.7, 3.0)).as_json()["cheapest"] is None
+        assert swept(point(0.7, 3.0)).to_json()["cheapest"] is None
 
     @pytest.mark.parametrize("form", [{}, {"schema": "karat.report/1"}, [], None])
     def test_what_is_no_sweep_is_refused(self, form: object) -> None:
@@ -195,7 +195,7 @@ class TestForm:
             Sweep.from_json(form, "x.json")  # type: ignore[arg-type]
 
     def test_what_lacks_a_part_or_has_a_strange_status_is_refused(self) -> None:
-        form = swept(point(0.7, 3.0)).as_json()
+        form = swept(point(0.7, 3.0)).to_json()
         with pytest.raises(DataError, match=r"x\.json: the sweep cannot be read: 'engine' is missing"):
             Sweep.from_json({key: value for key, value in form.items() if key != "engine"}, "x.json")
         form["points"][0]["status"] = "guessed"

@@ -92,7 +92,7 @@ class TestTheProtocolsExample:
         assert found.keywords[0].share == 0.0
 
     def test_as_json(self) -> None:
-        told = self.partial(0.15).as_json()
+        told = self.partial(0.15).to_json()
         assert told["results"] == {"whole": 2, "some": 1, "none": 1}
         assert (told["k"], told["threshold"], told["alike"]) == (5, 0.15, None)
         assert told["queries"][0]["results"][2] == {
@@ -114,7 +114,7 @@ class TestTheProtocolsExample:
         missed = next(one for one in found.keywords if one.name == "objects=bicyclist")
         assert (missed.queries, missed.results, missed.lacking) == (1, 0, 0)
         assert missed.share != missed.share
-        assert missed.as_json()["share"] is None
+        assert missed.to_json()["share"] is None
         assert found.of("nobody") is None
 
     def test_an_order_without_scores(self) -> None:
@@ -151,7 +151,7 @@ class TestItemsAsQueries:
         run = karat.as_ranking({"bike1": {"person": 0.9, "bike2": 0.8, "alien": 0.7}})
         found = partial_matches(predicates, run, 5, everything=everything)
         assert found.alike == Alike(relevant=0.0, others=1.0, anything=0.25, groups=("scene",))
-        assert found.as_json()["alike"] == {
+        assert found.to_json()["alike"] == {
             "groups": ["scene"], "relevant_results": 0.0, "other_results": 1.0, "any_item": 0.25,
         }  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from karat.partial import Partial
 from karat.plan.execution import Outcome
 from karat.report import Report
 
@@ -76,15 +77,18 @@ def ran(folder: Path, *parts: str, system: str = ON_CLIPS) -> Outcome:
 
 
 def relevant(outcome: Outcome) -> dict[str, int]:
-    return {one.query: one.relevant for one in outcome.report.partials["s"].queries}
+    return {one.query: one.relevant for one in outcome.report.sections_of(Partial)["s"].queries}
 
 
 def asked(outcome: Outcome) -> dict[str, set[str]]:
-    return {one.query: {keyword.name for keyword in one.keywords} for one in outcome.report.partials["s"].queries}
+    return {
+        one.query: {keyword.name for keyword in one.keywords}
+        for one in outcome.report.sections_of(Partial)["s"].queries
+    }
 
 
 def groups_of(outcome: Outcome) -> set[str]:
-    return {keyword.group for one in outcome.report.partials["s"].queries for keyword in one.keywords}
+    return {keyword.group for one in outcome.report.sections_of(Partial)["s"].queries for keyword in one.keywords}
 
 
 def scores(report: Report, label: str, system: str = "s") -> dict[str, float]:
@@ -93,7 +97,7 @@ def scores(report: Report, label: str, system: str = "s") -> dict[str, float]:
 
 
 def warned(outcome: Outcome, *words: str) -> bool:
-    return any(all(word in warning for word in words) for warning in outcome.report.warnings)
+    return any(all(word in warning for word in words) for warning in outcome.report.warning_lines)
 
 
 def many(folder: Path, number: int = 12) -> None:

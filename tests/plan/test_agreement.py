@@ -65,7 +65,7 @@ def put_run(folder: Path, name: str, vectors: Matrix, k: int = COUNT - 1) -> Non
 
 
 def agreement(outcome: Outcome, system: str = "base") -> Agreement:
-    return outcome.report.agreements[system]
+    return outcome.report.sections_of(Agreement)[system]
 
 
 def refused(folder: Path, text: str) -> str:
@@ -81,7 +81,7 @@ def test_a_reference_plan_shows_no_levels_as_scores(place: Path) -> None:
     report = carried_out(place, text).report
     assert report.answers is not None
     assert [listed.scores for listed in report.answers.systems.values()] == [None, None]
-    assert [one.get("first_scores") for one in report.as_json()["systems"].values()] == [None, None]
+    assert [one.get("first_scores") for one in report.to_json()["systems"].values()] == [None, None]
 
 
 class TestAgreementTable:
@@ -94,7 +94,7 @@ class TestAgreementTable:
         assert agreement(found).figures["mae"].value == pytest.approx(errors.mean(), abs=1e-12)
 
     def test_without_it_there_is_none(self, place: Path) -> None:
-        assert carried_out(place, HEAD + GOLD + SYSTEMS).report.agreements == {}
+        assert carried_out(place, HEAD + GOLD + SYSTEMS).report.sections_of(Agreement) == {}
 
     def test_pairs_and_seed(self, place: Path) -> None:
         text = HEAD + GOLD + SYSTEMS + OTHER + "[agreement]\npairs = 60\n"
@@ -137,7 +137,7 @@ class TestAgreementTable:
         more = OTHER + "[systems.both]\nkind = 'fusion'\nof = ['base', 'tuned']\n"
         more += "[systems.chance]\nkind = 'random'\ncandidates = 29\n"
         found = carried_out(place, HEAD.replace(", 'rbo'", "") + GOLD + SYSTEMS + more + "[agreement]\n")
-        assert set(found.report.agreements) == {"base", "tuned"} and len(found.report.systems) == 4
+        assert set(found.report.sections_of(Agreement)) == {"base", "tuned"} and len(found.report.systems) == 4
 
 
 class TestRuns:
@@ -261,17 +261,17 @@ class TestKeys:
         groups = np.eye(3)[np.arange(COUNT) % 3]
         put(place, ref__npz=held(groups), base__npz=held(groups[:, ::-1] + 0.01 * DRAW.normal(size=groups.shape)))
         by_id = carried_out(place, HEAD + GOLD + SYSTEMS)
-        note = next(line for line in by_id.report.warnings if "the id decides" in line)
+        note = next(line for line in by_id.report.warning_lines if "the id decides" in line)
         assert "30 at 1" in note and "30 at 4" in note
         any_of = carried_out(place, HEAD.replace("gold=k", "gold=tied") + GOLD + "ties = 'any'\n" + SYSTEMS)
         assert means(any_of, "base")["recall(over=k,gold=tied)@4"] == 1.0
         assert means(by_id, "base")["recall(over=k,gold=k)@4"] < 0.8
-        assert any("all that tie count" in line for line in any_of.report.warnings)
+        assert any("all that tie count" in line for line in any_of.report.warning_lines)
 
     def test_samples(self, place: Path) -> None:
         def asked(more: str, systems: str = SYSTEMS) -> set[str]:
             found = carried_out(place, HEAD + GOLD + more + systems)
-            return set(found.report.systems["base"].queries)
+            return set(found.report.scores["base"].queries)
 
         ten = asked("sample = 10\n")
         assert len(ten) == 10 and ten == asked("sample = 10\nseed = 42\n", OTHER + SYSTEMS)
@@ -357,7 +357,7 @@ class TestDraft:
         check_outputs(plan)
         found = carried_out(tmp_path, QUICK + text)
         systems = list(found.report.systems)
-        assert len(systems) == len(names) - 1 and set(found.report.agreements) == set(systems)
+        assert len(systems) == len(names) - 1 and set(found.report.sections_of(Agreement)) == set(systems)
         assert means(found, systems[0])["recall(over=k,gold=k)@10"] == pytest.approx(overlap(REF, BASE, 10), abs=1e-12)
         assert plan.cuts == (1, 3, 5, 10) and all(label.endswith("@10") for label in plan.headline)
         assert (found.report.baseline is not None) == (len(names) > 2)
@@ -370,7 +370,7 @@ class TestDraft:
         text = "\n".join(lines).replace("# sample = 500", "sample = 20 #")
         found = carried_out(tmp_path, QUICK + text)
         assert list(found.report.systems) == ["small", "small-int8"]
-        assert len(found.report.systems["small"].queries) == 20
+        assert len(found.report.scores["small"].queries) == 20
 
     def test_without_files_it_says_what_lacks(self, tmp_path: Path) -> None:
         with pytest.raises(KaratError, match=r"reference\.npy.*no such file"):

@@ -59,7 +59,7 @@ class TestKeywords:
     def test_annotated_items_and_vectors(self, tmp_path: Path) -> None:
         put(tmp_path, clips__csv=self.CLIPS, clips__npz=named(ROWS[:20], "d"))
         outcome = run(tmp_path, "keywords")
-        assert len(outcome.report.systems["clips"].queries) == 20
+        assert len(outcome.report.scores["clips"].queries) == 20
         assert list(outcome.report.labels[:1]) == ["Recall@1"]
 
     def test_with_texts(self, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ class TestKeywords:
         arrays = {"clips": ROWS[:20], "queries": ROWS[20:22]}
         put(tmp_path, vectors__npz=arrays | {name: np.array(one) for name, one in ids.items()})
         outcome = run(tmp_path, "keywords")
-        assert outcome.report.systems["clips"].queries.to_list() == ["q0", "q1"]
+        assert outcome.report.scores["clips"].queries.to_list() == ["q0", "q1"]
 
     def test_columns_of_many_texts_are_no_keywords(self, tmp_path: Path) -> None:
         rows = "".join(f"d{n},title {n}|{n},{('car', 'bike')[n % 2]}\n" for n in range(60))
@@ -165,7 +165,7 @@ class TestSpaces:
             put(tmp_path, vectors__npz={"ids": held["ids"], **arrays})
         outcome = run(tmp_path, "spaces")
         assert list(outcome.report.golds.values()) == ["overall", "content", "vibes", "overall", "overall"]
-        assert not any("aspect" in warning for warning in outcome.report.warnings)
+        assert not any("aspect" in warning for warning in outcome.report.warning_lines)
 
     @pytest.mark.parametrize("name", ["first", "ContentVibe", "similar", "v"])
     def test_a_name_that_tells_no_aspect_leaves_the_key_to_be_set(self, tmp_path: Path, name: str) -> None:
@@ -189,7 +189,7 @@ class TestSpaces:
         system = '[systems.one]\nkind = "vectors"\npath = "vectors.npz:anchor"\ngold = "overall"\n'
         put(tmp_path, karat__toml=f'measures = ["rr@5"]\n[gold]\nkind = "ordered"\npath = "gold.json"\n{system}')
         outcome = run_plan(read_plan(tmp_path / "karat.toml"))
-        assert any("content, vibes" in warning and "no system" in warning for warning in outcome.report.warnings)
+        assert any("content, vibes" in warning and "no system" in warning for warning in outcome.report.warning_lines)
 
 
 class TestReference:
@@ -198,7 +198,7 @@ class TestReference:
         found = look(tmp_path)
         assert found.vectors == ["candidate.npy", "reference.npy"] and found.reference == "reference.npy"
         outcome = run(tmp_path, "reference")
-        assert set(outcome.report.systems) == {"candidate"} and len(outcome.report.systems["candidate"].queries) == 30
+        assert set(outcome.report.systems) == {"candidate"} and len(outcome.report.scores["candidate"].queries) == 30
         assert 0 < means(outcome, "candidate")["recall(over=k,gold=k)@10"] < 1
 
     def test_an_equal_candidate_is_perfect(self, tmp_path: Path) -> None:
@@ -215,8 +215,8 @@ class TestSearch:
         found = look(search_files(tmp_path))
         assert found == Found(golds=["labels.jsonl"], vectors=["items.npz"], query_vectors=["queries.npz"])
         outcome = run(tmp_path, "search")
-        assert outcome.report.systems["items"].queries.to_list() == ["q0", "q1", "q2", "q3", "q4"]
-        assert {len(top) for top in outcome.report.top["items"]} == {10}
+        assert outcome.report.scores["items"].queries.to_list() == ["q0", "q1", "q2", "q3", "q4"]
+        assert {len(top) for top in outcome.report.top_items["items"]} == {10}
 
     def test_vectors_in_parquet(self, tmp_path: Path) -> None:
         frame = pl.DataFrame({"id": [f"d{n}" for n in range(20)], "v": ROWS[:20].tolist(), "w": ROWS[:20, :3].tolist()})

@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 import karat
+from karat.common_sections import Interactions
+from karat.exposures import Exposure
 from karat.plan.drafting import draft, kind_for
 from karat.plan.execution import Outcome, run_plan
 from karat.plan.looking import Found, look
@@ -97,16 +99,16 @@ class TestRuns:
         put(tmp_path, ratings__csv=CSV, movies__csv=MOVIES)
         report = run(tmp_path).report
         assert list(report.systems) == ["popularity", "random"] and report.baseline == "popularity"
-        assert report.interactions["catalogue"] == {"kind": "items", "items": ITEMS}
+        assert report.needed_section(Interactions)["catalogue"] == {"kind": "items", "items": ITEMS}
         assert "diversity@10" in report.labels and "ndcg@20" in report.labels
-        assert [warning for warning in report.warnings if "karat[recsys]" in warning]
+        assert [warning for warning in report.warning_lines if "karat[recsys]" in warning]
 
     @pytest.mark.parametrize("files", [{"ratings__dat": DAT, "movies__dat": MOVIES_DAT}, {"u__data": DATA}])
     def test_other_releases(self, tmp_path: Path, files: dict[str, str]) -> None:
         put(tmp_path, **files)
         report = run(tmp_path).report
         kind = "items" if len(files) > 1 else "seen"
-        assert report.interactions["catalogue"]["kind"] == kind
+        assert report.needed_section(Interactions)["catalogue"]["kind"] == kind
         assert ("diversity@10" in report.labels) == (kind == "items")
 
     def test_outputs_are_written(self, tmp_path: Path) -> None:
@@ -132,8 +134,8 @@ def test_with_libraries_all_models_run(tmp_path: Path) -> None:
         pytest.skip(f"karat[recsys] is not installed: {', '.join(missing)}")
     put(tmp_path, ratings__csv=CSV, movies__csv=MOVIES)
     report = run(tmp_path).report
-    assert list(report.systems) == wanted and report.by_chance == {"random"}
-    assert set(report.exposures) == set(wanted) - {"random"}
+    assert list(report.systems) == wanted and report.random_systems == {"random"}
+    assert set(report.sections_of(Exposure)) == set(wanted) - {"random"}
 
 
 def test_what_can_be_tuned_is_of_a_system(tmp_path: Path) -> None:
@@ -230,7 +232,7 @@ class TestReleases:
         assert (found.logs, found.catalogues, found.people) == (
             ["ml-1m/ratings.dat"], ["ml-1m/movies.dat"], ["ml-1m/users.dat"],
         )  # fmt: skip
-        assert run(release).report.as_json()["interactions"]["catalogue"] == {"kind": "items", "items": ITEMS}
+        assert run(release).report.to_json()["interactions"]["catalogue"] == {"kind": "items", "items": ITEMS}
 
     def test_as_the_path_of_a_gold(self, release: Path, core: None) -> None:
         """The movies were not found: candidates were the items seen, and measures by genre were refused."""
@@ -242,7 +244,7 @@ class TestReleases:
         (release / "karat.toml").write_text(QUICK + plan)
         checked = read_plan(release / "karat.toml")
         assert (checked.plan.gold.items, checked.plan.gold.users) == ("ml-1m/movies.dat", "ml-1m/users.dat")  # type: ignore[attr-defined]
-        report = run_plan(checked).report.as_json()
+        report = run_plan(checked).report.to_json()
         assert report["interactions"]["catalogue"] == {"kind": "items", "items": ITEMS}
         assert report["systems"]["popularity"]["measures"]["diversity@5"]["mean"] is not None
         (release / "karat.toml").write_text(QUICK + plan.replace('"ml-1m"', '"ml-1m", items = "other.csv"'))

@@ -43,7 +43,7 @@ def searched(folder: Path, more: str) -> dict[str, tuple[str, ...]]:
     put(folder, labels__csv=LABELS, items__npz=arrays(ITEMS), queries__npz=arrays(QUERIES))
     text = f"gold = 'labels.csv'\nmeasures = ['rr@12']\n[systems.v]\nkind = 'vectors'\n{more}"
     report = carried_out(folder, text).report
-    return dict(zip(report.systems["v"].queries, report.top["v"], strict=True))
+    return dict(zip(report.scores["v"].queries, report.top_items["v"], strict=True))
 
 
 ORDERED = [
@@ -147,8 +147,10 @@ class TestVectors:
         text = SPACES + f"[systems.v]\nkind = 'vectors'\npath = 'v.npz'\ngold = 'all'\n{candidates}"
         report = carried_out(with_spaces(tmp_path, extra), text).report
         pool = MOVIES | extra if "all" in candidates else MOVIES
-        assert report.top["v"][0] == tuple(slow.ranked({m: slow.unit(v) for m, v in pool.items()}, "m0", list(pool)))
-        warned = [text for text in report.warnings if "no candidate" in text]
+        assert report.top_items["v"][0] == tuple(
+            slow.ranked({m: slow.unit(v) for m, v in pool.items()}, "m0", list(pool))
+        )
+        warned = [text for text in report.warning_lines if "no candidate" in text]
         assert warned == ([] if "all" in candidates else ["v: 2 vectors are of no query, and no candidate: z8, z9"])
 
     @pytest.mark.parametrize(
@@ -232,7 +234,7 @@ class TestRandom:
         """Two of five candidates: each is within the first two with 2/5; the first is at 1 with 2/5, at 2 with 3/10."""
         found = carried_out(with_spaces(tmp_path), SPACES + "systems.r = { kind = 'random', gold = 'mood' }")
         assert means(found, "r") == pytest.approx({"hits@2": 2 / 5, "rr@2": 2 / 5 + (3 / 5) * (2 / 4) / 2})
-        assert found.report.estimates["r"]["rr@2"].ci is None and "r" not in found.report.top
+        assert found.report.estimates["r"]["rr@2"].ci is None and "r" not in found.report.top_items
 
     def test_of_open_golds_the_number_of_candidates_is_asked_for(self, tmp_path: Path) -> None:
         text = SHORT + "measures = ['recall@3']\n[systems.r]\nkind = 'random'\n"
@@ -306,7 +308,7 @@ class TestRest:
         for seed in (None, 1, 2):
             rows = random.Random(seed).sample(ORDERED, len(ORDERED)) if seed else ORDERED
             put(with_spaces(tmp_path, shuffled=seed), gold__json=json.dumps(rows))
-            form = carried_out(tmp_path, "baseline = 'v'\n" + TestFusion.TEXT).report.as_json(queries=True)
+            form = carried_out(tmp_path, "baseline = 'v'\n" + TestFusion.TEXT).report.to_json(queries=True)
             seen.add(json.dumps(form, allow_nan=False))
         assert len(seen) == 1
 
@@ -329,11 +331,11 @@ class TestOwnItem:
         two = self.TEXT + kind + "path = 'docs.npy'\nqueries = 'asked.npy'\n"
         found = carried_out(place, two)
         assert means(found, "x") == {"rr": 1.0}
-        (line,) = [line for line in found.report.warnings if "id of an item" in line]
+        (line,) = [line for line in found.report.warning_lines if "id of an item" in line]
         assert "4 queries" in line and "is kept" in line
         found = carried_out(place, two + "exclude_self = true\n")
         assert means(found, "x") == {"rr": 0.0}
-        assert any("is left out" in line for line in found.report.warnings)
+        assert any("is left out" in line for line in found.report.warning_lines)
         for same in ("", "queries = 'docs.npy'\n", "queries = './docs.npy'\n"):
             assert means(carried_out(place, self.TEXT + kind + "path = 'docs.npy'\n" + same), "x") == {"rr": 0.0}
         kept = self.TEXT + kind + "path = 'docs.npy'\nexclude_self = false\n"
@@ -347,7 +349,7 @@ class TestOwnItem:
         assert found.report.answers is not None
         (truth,) = found.report.answers.golds.values()
         assert [truth.of(row)[0].item for row in range(4)] == list("0123")
-        assert any(line.startswith("reference: 4 queries") for line in found.report.warnings)
+        assert any(line.startswith("reference: 4 queries") for line in found.report.warning_lines)
         found = carried_out(place, head + gold + "exclude_self = true\n" + system)
         assert found.report.answers is not None
         for listed in (*found.report.answers.golds.values(), *found.report.answers.systems.values()):

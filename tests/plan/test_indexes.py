@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from karat.common_sections import Fingerprints
 from karat.engines import ENGINES
 from karat.engines.exact import Exact
 from karat.errors import DataError, MissingExtra, UsageError
 from karat.gates import check_targets
+from karat.indexed import Indexed
 from karat.plan.api import run_plan as run_file
 from karat.plan.execution import Outcome, run_plan
 from karat.plan.outputs import check_outputs, write_outputs
 from karat.plan.sweeping import sweeps_of
 from karat.reports.saved import read_report
 from karat.saved import Saved
+from karat.stability import Stability
 from karat.targets import parse_target
 from karat.text.queryset import pin, read_query_set
 
@@ -291,8 +294,8 @@ class TestUsualGate:
         """Of a service that takes texts it is not known what is nearest; its latency is that of all, end to end."""
         found = outcome_of(tmp_path, PLAN, service("svc", "by_text", ", text = true"), lab(texts=True))
         assert verdicts(found).keys() == {(NDCG, "svc"), (P95, "svc")}
-        assert [one for one in found.report.warnings if RECALL in one]
-        figures = found.report.as_json()["systems"]["svc"]["figures"]
+        assert [one for one in found.report.warning_lines if RECALL in one]
+        figures = found.report.to_json()["systems"]["svc"]["figures"]
         assert figures[P95] == figures["end_to_end_p95_ms"]
         both = outcome_of(tmp_path, PLAN, service("svc", "by_text", ", text = true"), index(), lab(texts=True))
         assert verdicts(both).keys() == {(NDCG, "svc"), (P95, "svc"), (NDCG, "x"), (RECALL, "x"), (P95, "x")}
@@ -312,7 +315,7 @@ class TestVerdicts:
     def test_unsure_where_the_limit_lies_in_the_interval(self, tmp_path: Path) -> None:
         recall = (
             outcome_of(tmp_path, PLAN, "targets = []\n", index("ivf", "faiss-ivf", IVF), lab())
-            .report.indexes["ivf"]
+            .report.sections_of(Indexed)["ivf"]
             .recall
         )
         assert recall.ci is not None and recall.ci[0] < recall.mean < recall.ci[1]
@@ -330,7 +333,7 @@ class TestVerdicts:
         found = outcome_of(tmp_path, PLAN, f"targets = '{RECALL} >= 0.9'\n", index("ivf", "faiss-ivf", IVF), lab())
         assert found.gate is not None
         (verdict,) = found.gate.verdicts
-        recall = found.report.indexes["ivf"].recall
+        recall = found.report.sections_of(Indexed)["ivf"].recall
         assert (verdict.value, verdict.ci, verdict.n) == (recall.mean, recall.ci, Q)
 
 
@@ -363,7 +366,7 @@ class TestOptional:
     def test_left_out_with_a_warning(self, tmp_path: Path) -> None:
         found = outcome_of(tmp_path, PLAN, index(), self.GONE, lab())
         assert list(found.report.systems) == ["x"] and {name for _, name in verdicts(found)} == {"x"}
-        assert "gone: left out, as absent is not installed: pip install 'karat[absent]'" in found.report.warnings
+        assert "gone: left out, as absent is not installed: pip install 'karat[absent]'" in found.report.warning_lines
 
     def test_an_engine_of_somebody_else(self, tmp_path: Path) -> None:
         (note,) = checked(tmp_path, PLAN + index() + index("gone", "foreign", "optional = true\n")).notes
@@ -397,7 +400,7 @@ class TestOptional:
         fused = "[systems.fused]\nkind = 'fusion'\nof = ['x', 'gone']\n"
         found = outcome_of(tmp_path, PLAN, "targets = []\n", index(), self.GONE, fused, lab())
         assert list(found.report.systems) == ["x"]
-        assert [one for one in found.report.warnings if one.startswith("fused: left out")]
+        assert [one for one in found.report.warning_lines if one.startswith("fused: left out")]
 
     def test_without_the_only_index_the_usual_gate_goes_too(self, tmp_path: Path) -> None:
         found = outcome_of(tmp_path, PLAN, "systems.run = 'run.trec'\n", self.GONE)
@@ -493,7 +496,7 @@ class TestDrift:
         self.earlier(tmp_path, index())
         found = outcome_of(tmp_path, PLAN, index(), lab("earlier = 'old.json'\n"))
         assert verdicts(found)["drift", "x"] == "pass"
-        form = found.report.as_json()["systems"]["x"]
+        form = found.report.to_json()["systems"]["x"]
         assert form["drift"]["verdict"] == "pass" and form["drift"]["worst"]["change"] == 0.0
         assert form["figures"]["drift"] == 0.0 and form["drift"]["changed"] == []
 
@@ -502,20 +505,20 @@ class TestDrift:
         self.earlier(tmp_path, index("x", "exact", "normalise = true\n"))
         found = outcome_of(tmp_path, PLAN, index(), lab("earlier = 'old.json'\n"))
         assert verdicts(found)["drift", "x"] == "fail"
-        form = found.report.as_json()["systems"]["x"]["drift"]
+        form = found.report.to_json()["systems"]["x"]["drift"]
         assert form["worst"]["figure"].startswith("norm") and form["undeclared"] == []
         assert [(one["what"], one["found"]) for one in form["changed"]] == [("index", ["normalise true → false"])]
 
     def test_how_much_is_allowed(self, tmp_path: Path) -> None:
         self.earlier(tmp_path, index("x", "exact", "normalise = true\n"))
         found = outcome_of(tmp_path, PLAN, index(), lab("earlier = 'old.json'\nallowed_drift = 100.0\n"))
-        told = found.report.as_json()["systems"]["x"]["drift"]
+        told = found.report.to_json()["systems"]["x"]["drift"]
         assert told["allowed"] == 100.0
 
     def test_the_only_system_of_a_report_under_another_name(self, tmp_path: Path) -> None:
         self.earlier(tmp_path, index("before"))
         found = outcome_of(tmp_path, PLAN, index(), lab("earlier = 'old.json'\n"))
-        assert found.report.as_json()["systems"]["x"]["drift"]["old_system"] == "before"
+        assert found.report.to_json()["systems"]["x"]["drift"]["old_system"] == "before"
 
     def test_none_of_the_systems(self, tmp_path: Path) -> None:
         self.earlier(tmp_path, index("a"), index("b"))
@@ -563,7 +566,7 @@ class TestEarlierRuns:
 
     def drift(self, found: Outcome, system: str = "x") -> tuple[str, str]:
         """The verdict and the file that it was compared with."""
-        form = found.report.as_json()["systems"][system]["drift"]
+        form = found.report.to_json()["systems"][system]["drift"]
         return verdicts(found)["drift", system], Path(form["old_report"]).name
 
     def test_a_failed_run_is_not_the_reference_of_the_next(self, tmp_path: Path) -> None:
@@ -573,7 +576,7 @@ class TestEarlierRuns:
         assert self.drift(self.run(tmp_path, 2, index("x", "exact", self.UNIT))) == ("fail", good)
         again = self.run(tmp_path, 3, index("x", "exact", self.UNIT))
         assert self.drift(again) == ("fail", good)
-        assert any("eval_1970-01-03_model_x.json" in note and good in note for note in again.report.warnings)
+        assert any("eval_1970-01-03_model_x.json" in note and good in note for note in again.report.warning_lines)
         assert self.drift(self.run(tmp_path, 4, index())) == ("pass", good)
         assert self.drift(self.run(tmp_path, 5, index())) == ("pass", "eval_1970-01-05_model_x.json")
 
@@ -584,7 +587,7 @@ class TestEarlierRuns:
         found = self.run(tmp_path, 2, index("x", "exact", self.UNIT), index("y"), plan=plan)
         assert [self.drift(found, name)[0] for name in ("x", "y")] == ["fail", "pass"]
         assert found.gate is not None and found.gate.exit_code == 4
-        report = Saved(found.report.as_json(), "report.json")
+        report = Saved(found.report.to_json(), "report.json")
         assert report.baseline == "x"
         gate = check_targets([parse_target("drift <= 5 %")], report)
         assert {one.system: one.outcome for one in gate.verdicts} == {"x": "fail", "y": "pass"}
@@ -593,9 +596,9 @@ class TestEarlierRuns:
         """Two plans that write into one folder take each other's reports as earlier ones."""
         self.run(tmp_path, 1, index(), plan="name = 'first'\n" + PLAN)
         found = self.run(tmp_path, 2, index(), plan="name = 'second'\n" + PLAN)
-        assert any("eval_1970-01-02_model_x.json" in one and "first" in one for one in found.report.warnings)
+        assert any("eval_1970-01-02_model_x.json" in one and "first" in one for one in found.report.warning_lines)
         again = self.run(tmp_path, 3, index(), plan="name = 'second'\n" + PLAN)
-        assert not any("another plan" in one for one in again.report.warnings)
+        assert not any("another plan" in one for one in again.report.warning_lines)
 
     def test_naming_a_failed_file_accepts_it(self, tmp_path: Path) -> None:
         self.run(tmp_path, 1, index())
@@ -649,30 +652,34 @@ class TestEarlierRuns:
         (tmp_path / "reports" / "eval_1970-01-02_model_hnsw.json").unlink()
         (tmp_path / "reports" / "eval_1970-01-03_model_hnsw.json").unlink()
         found = self.run(tmp_path, 3, raw, unit)
-        assert "drift" not in found.report.as_json()["systems"]["hnsw"]
+        assert "drift" not in found.report.to_json()["systems"]["hnsw"]
 
     @pytest.mark.parametrize("targets", ["", "targets = ['drift <= 5 %', 'rr@5 >= 0']\n"])
     def test_the_first_run_is_noted_and_no_error(self, tmp_path: Path, targets: str) -> None:
         """It was an error before the work; of a second index, after it."""
         found = self.run(tmp_path, 1, index(), plan=PLAN + targets)
         assert not any(subject == "drift" for subject, _ in verdicts(found))
-        assert any("eval_*_x.json" in note for note in found.report.warnings)
+        assert any("eval_*_x.json" in note for note in found.report.warning_lines)
         both = self.run(tmp_path, 2, index(), index("new"), plan=PLAN + targets)
         assert [name for subject, name in verdicts(both) if subject == "drift"] == ["x"]
-        assert [note.partition(":")[0] for note in both.report.warnings if "no earlier report" in note] == ["new"]
+        assert [note.partition(":")[0] for note in both.report.warning_lines if "no earlier report" in note] == ["new"]
 
     def test_a_target_on_the_drift_of_a_new_index(self, tmp_path: Path) -> None:
         self.run(tmp_path, 1, index())
         target = "[[target]]\nrequire = 'drift <= 5 %'\nsystem = 'new'\n"
         found = self.run(tmp_path, 2, index(), index("new"), target)
-        assert found.gate is None and any("target on drift was not checked" in note for note in found.report.warnings)
+        assert found.gate is None and any(
+            "target on drift was not checked" in note for note in found.report.warning_lines
+        )
 
     def test_a_system_without_files_of_its_own_is_not_looked_for(self, tmp_path: Path) -> None:
         """Only indexes have evaluation files; looking for those of other systems was an error after the work."""
         vectors = index("v").replace("kind = 'index'\nengine = 'exact'", "kind = 'vectors'")
         self.run(tmp_path, 1, index(), vectors)
         found = self.run(tmp_path, 2, index(), vectors)
-        assert self.drift(found)[0] == "pass" and not any("no earlier report" in one for one in found.report.warnings)
+        assert self.drift(found)[0] == "pass" and not any(
+            "no earlier report" in one for one in found.report.warning_lines
+        )
 
     def test_an_index_whose_name_is_not_a_file_name(self, tmp_path: Path) -> None:
         system = index("'a b'")
@@ -684,7 +691,7 @@ class TestEarlierRuns:
         (tmp_path / "reports" / "eval_cut_x.json").write_text('{"schema": "karat.rep')
         found = self.run(tmp_path, 2, index())
         assert self.drift(found) == ("pass", "eval_1970-01-02_model_x.json")
-        assert any("eval_cut_x.json" in note for note in found.report.warnings)
+        assert any("eval_cut_x.json" in note for note in found.report.warning_lines)
 
     @pytest.mark.parametrize("file", ["reports/eval_last_{index}.json", "last_{index}.json", "reports/eval_all_x.json"])
     def test_the_reference_is_not_written_over(self, tmp_path: Path, file: str) -> None:
@@ -777,20 +784,20 @@ class TestOutputs:
         outcome = run_file(plan_in(with_lab(tmp_path), text), output=tmp_path / "out")
         assert outcome.gate is not None
         form = json.loads((tmp_path / "out" / "e_x.json").read_text())
-        assert form["targets"] == [one.as_json() for one in outcome.gate.verdicts]
+        assert form["targets"] == [one.to_json() for one in outcome.gate.verdicts]
 
 
 class TestReports:
     def test_normalised_vectors_are_checked_for_rank_alike(self, tmp_path: Path) -> None:
         systems = index("raw") + index("unit", "exact", "normalise = true\n") + index("far", "exact", "metric = 'l2'\n")
         found = outcome_of(tmp_path, PLAN, systems, index("ip", "exact", "normalise = true\nmetric = 'ip'\n"), lab())
-        same = {name: one.equivalence for name, one in found.report.indexes.items()}
+        same = {name: one.equivalence for name, one in found.report.sections_of(Indexed).items()}
         assert same["raw"] is None and same["far"] is None
         for name in ("unit", "ip"):
             one = same[name]
             assert one is not None and (one.normalised, one.differing, one.queries, one.k) == (True, 0, Q, K)
         off = outcome_of(tmp_path, PLAN, index("unit", "exact", "normalise = true\n"), lab("verify = false\n"))
-        assert off.report.indexes["unit"].equivalence is None
+        assert off.report.sections_of(Indexed)["unit"].equivalence is None
 
     def test_cosine_and_inner_product_score_alike_on_normalised_vectors_and_not_on_raw(self, tmp_path: Path) -> None:
         unit, ip = "normalise = true\n", "metric = 'ip'\n"
@@ -804,11 +811,11 @@ class TestReports:
         found = outcome_of(tmp_path, PLAN, index("x", "exact", f"normalise = true\n{more}"), lab()).report
         norm = found.stabilities["x"].norm
         assert norm.mean == pytest.approx(1.0, abs=1e-6) and norm.std < 1e-6
-        assert outcome_of(tmp_path, PLAN, index(), lab()).report.stabilities["x"].norm.mean > 1.5
+        assert outcome_of(tmp_path, PLAN, index(), lab()).report.sections_of(Stability)["x"].norm.mean > 1.5
 
     def test_losses_add_up(self, tmp_path: Path) -> None:
         found = outcome_of(tmp_path, PLAN, index("ivf", "faiss-ivf", IVF), lab()).report
-        form = found.indexes["ivf"].as_json()["loss"]
+        form = found.indexes["ivf"].to_json()["loss"]
         assert form["measure"] == NDCG and form["index"]["mean"] == found.estimates["ivf"][NDCG].mean
         assert form["embedding_loss"] + form["index_loss"]["mean"] == pytest.approx(1 - form["index"]["mean"])
         assert form["embedding_loss"] > 0 and form["index_loss"]["mean"] > 0
@@ -827,7 +834,7 @@ class TestReports:
     def test_fingerprints(self, tmp_path: Path) -> None:
         """Another engine has the same vectors, normalised ones are others of the same items."""
         systems = index() + index("y", "faiss-flat") + index("unit", "exact", "normalise = true\n")
-        prints = outcome_of(tmp_path, PLAN, systems, lab()).report.fingerprints
+        prints = outcome_of(tmp_path, PLAN, systems, lab()).report.sections_of(Fingerprints)
         assert prints["x"] == prints["y"] and set(prints["x"]) == {"items", "vectors", "queries", "query_vectors"}
         differ = {name for name in prints["x"] if prints["x"][name] != prints["unit"][name]}
         assert differ == {"vectors", "query_vectors"}
@@ -837,12 +844,12 @@ class TestReports:
         text = service("svc", "by_text", ", text = true")
         found = outcome_of(tmp_path, PLAN, "targets = []\n", text, lab(texts=True)).report
         assert set(found.fingerprints["svc"]) == {"items", "queries"}
-        assert found.indexes["svc"].loss is None and found.stabilities["svc"].as_json()["norm"] == {
+        assert found.indexes["svc"].loss is None and found.stabilities["svc"].to_json()["norm"] == {
             "mean": None,
             "std": None,
         }
         assert found.top["svc"][0] == tuple(by_vector(QUERIES[0], K))
-        json.dumps(found.as_json(queries=True), allow_nan=False)
+        json.dumps(found.to_json(queries=True), allow_nan=False)
 
     def test_as_deep_as_the_measures_look(self, tmp_path: Path) -> None:
         text = GOLD + "targets = []\nmeasures = ['ndcg@5', 'recall@20']\n"
@@ -852,7 +859,7 @@ class TestReports:
 
     def test_examples_have_texts_and_names(self, tmp_path: Path) -> None:
         found = outcome_of(tmp_path, PLAN, "names = 'items.jsonl:title'\n", index(), lab(texts=True)).report
-        examples = found.as_json()["systems"]["x"]["examples"]
+        examples = found.to_json()["systems"]["x"]["examples"]
         assert [one["kind"] for one in examples] == ["success"] * 5 + ["failure"] * 5
         assert all(one["text"] == f"text of {one['query']}" for one in examples)
         assert all(item["name"] == f"Item {item['id']}" for one in examples for item in one["items"])

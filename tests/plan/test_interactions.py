@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import karat
+from karat.common_sections import Interactions
 from karat.errors import DataError, MissingExtra, UsageError
+from karat.exposures import Exposure
 from karat.interactions.log import Log
 from karat.interactions.reading import read_log
 from karat.interactions.saving import write_split
@@ -58,14 +60,14 @@ def check(outcome: Outcome, world: slow.World, system: str, lists: Mapping[str, 
     lists = world.lists(system) if lists is None else lists
     scores = outcome.report.systems[system]
     assert scores.queries.to_list() == world.users
-    assert [list(top)[:5] for top in outcome.report.top[system]] == [lists[user][:5] for user in world.users]
+    assert [list(top)[:5] for top in outcome.report.top_items[system]] == [lists[user][:5] for user in world.users]
     for label, of in (("ndcg@5", slow.ndcg), ("precision(rel=4)@5", slow.precision)):
         wanted = [of(lists[user], world.truth[user], 5) for user in world.users]
         np.testing.assert_allclose(scores[label], np.array(wanted, dtype=float), rtol=1e-12)
 
 
 def warned(outcome: Outcome, fragment: str) -> bool:
-    return any(fragment in warning for warning in outcome.report.warnings)
+    return any(fragment in warning for warning in outcome.report.warning_lines)
 
 
 class TestLogs:
@@ -88,7 +90,7 @@ class TestLogs:
         outcome = run(folder, POPULARITY + OWN, **keys)
         check(outcome, world, "popularity")
         check(outcome, world, "own")
-        about = outcome.report.interactions
+        about = outcome.report.needed_section(Interactions)
         assert about["window"] == held and about["catalogue"] == {"kind": catalogue, "items": len(world.items)}
 
     def test_learning_from_validation_as_well(self, folder: Path) -> None:
@@ -105,12 +107,12 @@ class TestLogs:
         outcome = run(folder, 'systems.p = { kind = "recommender", model = "popularity", depth = 25 }\n',
                       "cutoffs = [25]\n", candidates="{ sampled = 4, seed = 2 }")  # fmt: skip
         assert warned(outcome, "4 drawn items beside those held out") and warned(outcome, "Krichene & Rendle")
-        for user, top in zip(WORLD.users, outcome.report.top["p"], strict=True):
+        for user, top in zip(WORLD.users, outcome.report.top_items["p"], strict=True):
             others = set(top) - set(WORLD.truth[user])
             assert set(WORLD.truth[user]) < set(top) and len(others) == 4
             assert others <= set(WORLD.candidates(user))
             assert list(top) == [item for item in WORLD.by_popularity(user, 25) if item in top]
-        drawn = {tuple(sorted(top)) for top in outcome.report.top["p"]}
+        drawn = {tuple(sorted(top)) for top in outcome.report.top_items["p"]}
         assert len(drawn) == len(WORLD.users)
 
 
@@ -143,7 +145,11 @@ class TestSystems:
         outcome = run(folder, f'systems.own = {{ kind = "recommender", model = "factors", {system}')
         rows = [dict(zip(items, row.tolist(), strict=True)) for row in of_users @ of_items.T]
         check(outcome, replace(WORLD, scores=dict(zip(users, rows, strict=True))), "own")
-        assert outcome.report.facts["own"]["users"] == {"known": len(users), "cold": 2, "cold_get": "popularity"}
+        assert outcome.report.sections_of(Facts)["own"]["users"] == {
+            "known": len(users),
+            "cold": 2,
+            "cold_get": "popularity",
+        }
 
     def test_a_callable(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """It is fitted on training alone, and the ids it is given are those of the log."""
@@ -175,7 +181,7 @@ class TestSystems:
         check(outcome, WORLD, "own", lists)
         got = "get the most popular items" if fallback == "popularity" else "get nothing, and score 0"
         assert warned(outcome, f"not known to the model, and {got}")
-        assert outcome.report.facts["own"]["users"]["cold"] == cold
+        assert outcome.report.sections_of(Facts)["own"]["users"]["cold"] == cold
 
     @pytest.mark.parametrize("keys", [{}, {"catalogue": '"train"'}, {"candidates": "{ sampled = 3 }"}])
     def test_a_random_order(self, folder: Path, keys: dict[str, str]) -> None:
@@ -188,13 +194,13 @@ class TestSystems:
             n = min(n, len(world.truth[user]) + 3) if "candidates" in keys else n
             shown = min(5, n)
             wanted.append(len(slow.liked(world.truth[user])) / n * shown / 5)
-        found = outcome.report.systems["r"]["precision(rel=4)@5"]
+        found = outcome.report.scores["r"]["precision(rel=4)@5"]
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
         assert outcome.report.estimates["r"]["ndcg@5"].ci is None
 
     def test_a_fusion_of_recommenders(self, folder: Path) -> None:
         outcome = run(folder, POPULARITY + OWN + 'systems.both = { kind = "fusion", of = ["popularity", "own"] }\n')
-        for user, top in zip(WORLD.users, outcome.report.top["both"], strict=True):
+        for user, top in zip(WORLD.users, outcome.report.top_items["both"], strict=True):
             assert set(top) <= set(WORLD.candidates(user))
 
 
@@ -243,7 +249,7 @@ class TestReports:
         for place, name in enumerate(("low", "medium", "high")):
             members = [user for user in WORLD.users if activity[user] == place]
             assert parts[f"activity={name}"].n == len(members)
-        about = outcome.report.interactions["tiers"]
+        about = outcome.report.needed_section(Interactions)["tiers"]
         assert about["users"]["activity"]["medium"]["range"] == "8 to 11 training interactions"
         assert sum(one["train"] for one in about["items"]["popularity"].values()) == len(
             {row[1] for row in WORLD.train}
@@ -256,7 +262,7 @@ class TestReports:
             f'systems.{name} = {{ kind = "recommender", model = "hybrid"{more} }}\n'
             for name, more in (("a", ""), ("b", ", params = { cold_items = 3, ease_regularization = 7 }"))
         )
-        recorded = run(folder, systems, items='"movies.csv"', tiers="{ cold_items = 6 }").report.facts
+        recorded = run(folder, systems, items='"movies.csv"', tiers="{ cold_items = 6 }").report.sections_of(Facts)
         params: dict[str, Any] = {name: recorded[name]["params"] for name in ("a", "b")}
         assert (params["a"]["cold_items"], params["a"]["ease_regularization"]) == (6, 10.0)
         assert (params["b"]["cold_items"], params["b"]["ease_regularization"]) == (3, 7.0)
@@ -329,7 +335,7 @@ class TestReports:
         text = f'{MEASURES}baseline = "popularity"\noutputs = ["r.md", "r.json"]\n' + gold(items='"movies.csv"')
         (folder / "plan.toml").write_text("statistics.resamples = 100\n" + text + POPULARITY + OWN)
         report = karat.run_plan(folder / "plan.toml", output=folder).report
-        assert report.changes and not report.query_names
+        assert report.changes and not report.queries.query_texts
         users = {f"| {change.query} |" for change in report.changes}
         page = (folder / "r.md").read_text()
         assert "Film of" in page and any(user in page for user in users)
@@ -341,14 +347,14 @@ class TestReports:
         """Below the threshold nothing is shown, in the table of exposure either."""
         outcome = run(folder, POPULARITY.replace("model", "threshold = 8, model"), 'headline = ["ndcg@5"]\n')
         shown = [[item for item in top[:5] if WORLD.taken[item] >= 8] for top in WORLD.lists("popularity").values()]
-        exposure = outcome.report.exposures["popularity"]
+        exposure = outcome.report.sections_of(Exposure)["popularity"]
         assert exposure.n == sum(map(len, shown)) < 5 * len(shown)
         assert exposure.distinct == len({item for top in shown for item in top})
 
     def test_libraries_and_settings_are_recorded(self, folder: Path) -> None:
         pytest.importorskip("implicit")
         system = 'systems.als = { kind = "recommender", model = "als", params = { factors = 4, iterations = 2 } }\n'
-        facts: dict[str, Any] = run(folder, system).report.facts["als"]
+        facts: dict[str, Any] = run(folder, system).report.sections_of(Facts)["als"]
         assert facts["model"] == "als" and facts["params"]["factors"] == 4
         assert set(facts["libraries"]) >= {"implicit"} and all(facts["libraries"].values())
 

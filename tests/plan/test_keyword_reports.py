@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from karat.gates import check_targets
+from karat.partial import Partial
 from karat.plan.api import run_plan as run_file
 from karat.plan.execution import Outcome
 from karat.saved import Saved
@@ -120,12 +121,15 @@ class TestReport:
 
     def test_a_system_each(self, folder: Path) -> None:
         report = ran(folder, WITH_TEXTS, system=ON_TEXTS + 'systems.other = "run.trec"\n').report
-        assert list(report.partials) == ["s", "other"]
-        assert report.partials["s"].as_json()["results"] == report.partials["other"].as_json()["results"]
+        assert list(report.sections_of(Partial)) == ["s", "other"]
+        assert (
+            report.sections_of(Partial)["s"].to_json()["results"]
+            == report.sections_of(Partial)["other"].to_json()["results"]
+        )
 
     def test_nothing_of_it_with_another_gold(self, folder: Path) -> None:
         put(folder, gold__qrels="t1 0 c1 1\nt2 0 c3 1\n")
-        form = carried_out(folder, 'gold = "gold.qrels"\nmeasures = ["rr"]\n' + ON_TEXTS).report.as_json()
+        form = carried_out(folder, 'gold = "gold.qrels"\nmeasures = ["rr"]\n' + ON_TEXTS).report.to_json()
         assert "keywords" not in form and "partial_matches" not in form["systems"]["s"]
 
 
@@ -133,9 +137,9 @@ class TestToldAndKept:
     def test_graded_with_measures_that_count_any_keyword(self, folder: Path) -> None:
         plain = 'measures = ["precision@3", "ndcg@3"]\n' + GOLD + 'gold.match = "graded"\n'
         outcome = carried_out(folder, plain + ON_CLIPS)
-        assert any("precision@3 count items that have any" in one for one in outcome.report.warnings)
+        assert any("precision@3 count items that have any" in one for one in outcome.report.warning_lines)
         full = plain.replace("precision@3", "precision(rel=1)@3")
-        assert not any("match = graded" in one for one in carried_out(folder, full + ON_CLIPS).report.warnings)
+        assert not any("match = graded" in one for one in carried_out(folder, full + ON_CLIPS).report.warning_lines)
 
     def test_a_threshold_that_hides_everything(self, folder: Path) -> None:
         hidden = 'systems.s = { kind = "vectors", path = "vectors.npz:clips", threshold = 7.0 }\n'
@@ -147,7 +151,7 @@ class TestToldAndKept:
         put(folder, tied__trec="".join(rows))
         system = 'systems.s = "tied.trec"\n'
         outcome = ran(folder, WITH_TEXTS, f'conventions.ties = "{ties}"\nconventions.missing = "skip"\n', system=system)
-        looked = outcome.report.partials["s"].of("t1")
+        looked = outcome.report.sections_of(Partial)["s"].of("t1")
         assert looked is not None and looked.results[0].item == first
 
     def test_slices_of_targets_are_there_however_many_there_are(self, folder: Path) -> None:
@@ -170,9 +174,9 @@ class TestToldAndKept:
         put(folder, at__trec="t1 Q0 c1 1 0.5 x\nt1 Q0 c2 2 0.25 x\n")
         system = 'systems.s = { path = "at.trec", threshold = 0.5 }\n'
         report = ran(folder, WITH_TEXTS, 'conventions.missing = "skip"\n', system=system).report
-        looked = report.partials["s"].of("t1")
+        looked = report.sections_of(Partial)["s"].of("t1")
         assert looked is not None and [one.shown for one in looked.results] == [True, False]
-        assert report.top["s"][0] == ("c1",)
+        assert report.top_items["s"][0] == ("c1",)
 
     @pytest.mark.parametrize("kind", ["run", "vectors"])
     def test_a_text_with_the_id_of_a_clip_finds_that_clip(self, folder: Path, kind: str) -> None:
@@ -181,15 +185,15 @@ class TestToldAndKept:
         vectors = '{ kind = "vectors", path = "vectors.npz:clips", queries = "one.npz:v" }\n'
         system = 'systems.s = "same.trec"\n' if kind == "run" else f"systems.s = {vectors}"
         report = ran(folder, WITH_TEXTS, system=system).report
-        assert report.top["s"][0][0] == "c1" and scores(report, "Recall@1") == {"c1": 1.0}
+        assert report.top_items["s"][0][0] == "c1" and scores(report, "Recall@1") == {"c1": 1.0}
 
     def test_the_own_clip_of_a_run_takes_no_place(self, folder: Path) -> None:
         put(folder, own__trec="c1 Q0 c1 1 9 x\nc1 Q0 c2 2 8 x\nc1 Q0 c3 3 7 x\n")
         text = 'measures = ["precision@1"]\nconventions.missing = "skip"\n' + GOLD + 'gold.match = "any"\n'
         report = carried_out(folder, text + 'systems.s = "own.trec"\n').report
-        assert report.top["s"][0] == ("c2", "c3")
+        assert report.top_items["s"][0] == ("c2", "c3")
 
     def test_a_gate_on_the_saved_report_leaves_random_orders_out(self, folder: Path) -> None:
         report = ran(folder, system=ON_CLIPS + 'systems.chance = { kind = "random" }\n').report
-        gate = check_targets([parse_target("Recall@1 >= 0")], Saved(report.as_json(), "report"))
+        gate = check_targets([parse_target("Recall@1 >= 0")], Saved(report.to_json(), "report"))
         assert [one.system for one in gate.verdicts] == ["s"]

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from karat.common_sections import Facts
 from karat.errors import DataError, UsageError
+from karat.indexed import Indexed
+from karat.partial import Partial
 
 from . import carried_out, checked, put
 from .keyword_plans import (
@@ -59,16 +62,16 @@ class TestThreshold:
         report = outcome.report
         assert [scores(report, "Recall@3")[query] for query in ("t1", "t2", "t3")] == [2 / 3, 1 / 3, 1 / 3]
         assert [scores(report, "MAP")[query] for query in ("t1", "t2")] == pytest.approx([1.0, 1 / 6])
-        looked = report.partials["s"].of("t2")
+        looked = report.sections_of(Partial)["s"].of("t2")
         assert looked is not None and [one.shown for one in looked.results] == [True] * 3
-        assert report.facts["s"]["threshold"] == report.partials["s"].threshold == 0.4999
+        assert report.sections_of(Facts)["s"]["threshold"] == report.sections_of(Partial)["s"].threshold == 0.4999
 
     @pytest.mark.parametrize("kind", SYSTEMS)
     def test_what_is_below_it_does_not_count(self, folder: Path, kind: str) -> None:
         """c3 and c4, the bikes, are below: t2 has found nothing, and K is still 3."""
         outcome = ran(folder, WITH_TEXTS, system=SYSTEMS[kind].replace("0.5", "0.6"))
         assert [scores(outcome.report, "Recall@3")[query] for query in ("t1", "t2", "t3")] == [2 / 3, 0.0, 1 / 3]
-        partial = outcome.report.partials["s"]
+        partial = outcome.report.sections_of(Partial)["s"]
         looked = partial.of("t2")
         assert looked is not None and [one.shown for one in looked.results] == [True, True, False]
         assert partial.whole + partial.some + partial.none == 6, "results that are shown"
@@ -91,11 +94,13 @@ class TestThreshold:
         outcome = ran(folder, WITH_TEXTS, system=both + fused)
         assert scores(outcome.report, "Recall@3")["t1"] == 2 / 3 and scores(outcome.report, "Recall@3")["t2"] == 0.0
         assert scores(outcome.report, "Recall@3", "a")["t2"] == 1 / 3
-        assert outcome.report.facts["s"] == {"threshold": 1.2} and "a" not in outcome.report.facts
+        assert outcome.report.sections_of(Facts)["s"] == {"threshold": 1.2} and "a" not in outcome.report.sections_of(
+            Facts
+        )
 
     def test_a_fusion_is_of_what_is_shown(self, folder: Path) -> None:
         one = '[systems.a]\npath = "run.trec"\nthreshold = 0.8\n[systems.s]\nkind = "fusion"\nof = ["a"]\n'
-        looked = ran(folder, WITH_TEXTS, system=one).report.partials["s"].of("t1")
+        looked = ran(folder, WITH_TEXTS, system=one).report.sections_of(Partial)["s"].of("t1")
         assert looked is not None and [one.item for one in looked.results] == ["c1"]
 
     def test_a_random_order_has_no_scores(self, folder: Path) -> None:
@@ -117,8 +122,8 @@ class TestThreshold:
         """An exact index loses nothing."""
         head = HEAD.replace('"NDCG@3"', '"NDCG@5"')
         text = f"{head}{GOLD}{WITH_TEXTS}{SYSTEMS['exact'].replace('0.5', '0.6')}"
-        loss = carried_out(folder, text).report.indexes["s"].loss
-        assert loss is not None and loss.as_json()["index_loss"]["mean"] == 0.0
+        loss = carried_out(folder, text).report.sections_of(Indexed)["s"].loss
+        assert loss is not None and loss.to_json()["index_loss"]["mean"] == 0.0
 
 
 class TestRandom:
@@ -140,7 +145,7 @@ class TestRandom:
 
     def test_it_has_no_partial_matches(self, folder: Path) -> None:
         report = ran(folder, system=self.RANDOM + ON_CLIPS.replace("systems.s", "systems.v")).report
-        assert set(report.partials) == {"v"} and "partial_matches" not in report.as_json()["systems"]["s"]
+        assert set(report.sections_of(Partial)) == {"v"} and "partial_matches" not in report.to_json()["systems"]["s"]
 
 
 class TestVectors:

@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from karat.common_sections import Keywords
 from karat.errors import DataError
+from karat.partial import Partial
 from karat.plan.keywords import KeywordsGold
 from karat.plan.mapping import MappingTable
 
@@ -43,7 +45,7 @@ class TestAnnotations:
     def test_every_column_is_a_group(self, folder: Path) -> None:
         outcome = ran(folder)
         assert asked(outcome)["c2"] == {"car", "turning", "braking", "city"}
-        assert outcome.report.asked["groups"] == ["thing", "act", "place"]
+        assert outcome.report.needed_section(Keywords)["groups"] == ["thing", "act", "place"]
         assert relevant(outcome) == {"c1": 0, "c2": 0, "c3": 0, "c4": 0, "c5": 1, "c6": 0}
 
     @pytest.mark.parametrize("suffix", ["jsonl", "parquet", "tsv", "csv.gz"])
@@ -79,7 +81,7 @@ class TestAnnotations:
         put(folder, clips__csv="clip,a,b,c,d\nc1,car,car,x,7\nc2,van,car,y,7\nc3,car,van,x,7\n")
         outcome = ran(folder, 'gold.groups = { thing = ["a", "b"], other = "c" }\n')
         assert asked(outcome) == {"c1": {"car", "x"}, "c2": {"car", "van", "y"}, "c3": {"car", "van", "x"}}
-        assert outcome.report.asked["vocabulary"] == 4
+        assert outcome.report.needed_section(Keywords)["vocabulary"] == 4
         assert relevant(outcome) == {"c1": 1, "c2": 0, "c3": 0}
 
     def test_yes_and_no(self, folder: Path) -> None:
@@ -107,7 +109,7 @@ class TestAnnotations:
         assert asked(ran(folder, 'gold.no_value = ["None", ""]\n')) == {"c1": {"N/A"}, "c3": {"car"}, "c4": {"NaN"}}
 
     def test_a_group_with_an_equals_sign(self, folder: Path) -> None:
-        partial = ran(folder, 'gold.groups = { "a=b" = "thing", act = "act" }\n').report.partials["s"]
+        partial = ran(folder, 'gold.groups = { "a=b" = "thing", act = "act" }\n').report.sections_of(Partial)["s"]
         assert {one.name for one in partial.groups} == {"a=b", "act"}
 
 
@@ -116,15 +118,18 @@ class TestSelect:
         outcome = ran(folder, 'gold.select = ["act"]\n')
         assert groups_of(outcome) == {"act"}
         assert relevant(outcome) == {"c1": 2, "c2": 0, "c3": 2, "c4": 2, "c6": 2}
-        assert outcome.report.asked["groups"] == ["act"] and outcome.report.asked["vocabulary"] == 2
-        assert outcome.report.partials["s"].alike is not None, "what the others say of look-alikes is told"
+        assert (
+            outcome.report.needed_section(Keywords)["groups"] == ["act"]
+            and outcome.report.needed_section(Keywords)["vocabulary"] == 2
+        )
+        assert outcome.report.sections_of(Partial)["s"].alike is not None, "what the others say of look-alikes is told"
 
     def test_of_texts(self, folder: Path) -> None:
         """A keyword of another group is no keyword of the query; one that has no other is left out."""
         outcome = ran(folder, WITH_TEXTS, 'gold.select = ["act", "place"]\n', system=ON_TEXTS)
         assert asked(outcome) == {"t1": {"turning"}, "t3": {"city"}}
         assert warned(outcome, "1 query has no keyword in the selected groups", "left out: t2")
-        assert outcome.report.asked["without_keywords"] == ["t2"]
+        assert outcome.report.needed_section(Keywords)["without_keywords"] == ["t2"]
 
     def test_none_is_all(self, folder: Path) -> None:
         assert asked(ran(folder, "gold.select = []\n")) == asked(ran(folder))
@@ -145,7 +150,7 @@ class TestMatch:
         """A text of fewer keywords than are needed asks for all of its own."""
         outcome = ran(folder, WITH_TEXTS, f'gold.match = "{match}"\n', system=ON_TEXTS)
         assert list(relevant(outcome).values()) == counts
-        assert outcome.report.asked["match"] == match
+        assert outcome.report.needed_section(Keywords)["match"] == match
 
     def test_graded(self, folder: Path) -> None:
         """Ranks 1 to 3 of t1 have both, both and neither of its keywords; c4, at rank 4, has one."""
@@ -160,7 +165,7 @@ class TestMatch:
 class TestSample:
     def test_so_many_clips_ask(self, folder: Path) -> None:
         outcome = ran(folder, "gold.sample = 3\n")
-        assert len(relevant(outcome)) == 3 and outcome.report.asked["items"] == 6
+        assert len(relevant(outcome)) == 3 and outcome.report.needed_section(Keywords)["items"] == 6
         assert all(relevant(outcome)[query] == relevant(ran(folder))[query] for query in relevant(outcome))
 
     def test_by_the_seed(self, folder: Path) -> None:
@@ -173,7 +178,7 @@ class TestSample:
 
     def test_neighbours_are_all(self, folder: Path) -> None:
         outcome = ran(folder, "gold.sample = 1\n")
-        (looked,) = outcome.report.partials["s"].queries
+        (looked,) = outcome.report.sections_of(Partial)["s"].queries
         assert {one.item for one in looked.results} <= set(CLIPS) - {looked.query} and len(looked.results) == 3
 
 
@@ -202,7 +207,9 @@ class TestSlices:
     def test_means(self, folder: Path) -> None:
         many(folder)
         report = ran(folder).report
-        told = {one.query: {str(keyword) for keyword in one.keywords} for one in report.partials["s"].queries}
+        told = {
+            one.query: {str(keyword) for keyword in one.keywords} for one in report.sections_of(Partial)["s"].queries
+        }
         values = scores(report, "Recall@3")
         slices = {part.name: part.estimates["s"]["Recall@3"].mean for part in report.slices}
         for name in ("bus", "car"):

@@ -255,7 +255,7 @@ class TestValidation:
     def test_every_figure_of_a_report(self, catalogue: str, tmp_path: Path) -> None:
         forms = []
         for plan in plans(tmp_path, catalogue=catalogue):
-            form = run_plan(plan).report.as_json(queries=True)
+            form = run_plan(plan).report.to_json(queries=True)
             form["interactions"]["windows"].pop("test")
             for window in form["interactions"]["windows"].values():
                 window.pop("share")

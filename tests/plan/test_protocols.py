@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from karat.hygiene import Hygiene
 from karat.plan.execution import Outcome
 from karat.plan.reading import read_plan
 from tests.specs import slow_movies as slow
@@ -98,7 +99,7 @@ class TestPapers:
         finetuned = ada | {"v": ada["v"] + 0.2 * np.random.default_rng(1).normal(size=(40, 12))}
         put(tmp_path, ada__npy=ada["v"], base__npy=base["v"], finetuned__npy=finetuned["v"])
         outcome = carried_out(tmp_path, self.PLAN)
-        queries = outcome.report.systems["base"].queries.to_list()
+        queries = outcome.report.scores["base"].queries.to_list()
         assert len(queries) == 25
         rows = {
             name: {query: by_cosine(space, space["v"][int(query)].tolist(), query) for query in queries}
@@ -177,7 +178,7 @@ class TestFashion:
         estimate = outcome.report.estimates["cosine"]["ndcg(gain=exp)@10"]
         assert estimate.ci is not None and estimate.ci[0] < estimate.mean < estimate.ci[1]
         assert outcome.report.provenance["meta"]["dataset_version"] == "1"
-        assert outcome.report.spaces["cosine"].norm_mean == pytest.approx(1.0)
+        assert outcome.report.sections_of(Hygiene)["cosine"].norm_mean == pytest.approx(1.0)
 
 
 class TestDriving:

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import karat.plan.texts
+from karat.common_sections import Facts
 from karat.errors import DataError, KaratError, UnknownName, UsageError
+from karat.hygiene import Hygiene
 from karat.plan.execution import Outcome
 from karat.text.wordllama import WordLlamaModel
 
@@ -50,7 +52,7 @@ def run(folder: Path, *systems: str) -> Outcome:
 
 
 def first_of(outcome: Outcome, name: str) -> dict[str, tuple[str, ...]]:
-    return dict(zip(outcome.report.systems[name].queries, outcome.report.top[name], strict=True))
+    return dict(zip(outcome.report.scores[name].queries, outcome.report.top_items[name], strict=True))
 
 
 def cosines(texts: list[list[str]], how: Any) -> dict[str, list[str]]:
@@ -101,7 +103,7 @@ def test_chunkings_are_systems_of_one_comparison(tmp_path: Path) -> None:
 def test_what_is_recorded(tmp_path: Path) -> None:
     outcome = run(tmp_path, system("w", chunking=" title + bullets/3+1"), system("t", chunking="title"))
     pieces = sum(len(windows(text, 3, 2)) for text in TITLES_AND_BULLETS)
-    assert outcome.report.facts["w"] == {
+    assert outcome.report.sections_of(Facts)["w"] == {
         "chunking": "title+bullets/3+1",
         "aggregate": "best",
         "chunks": pieces,
@@ -110,9 +112,9 @@ def test_what_is_recorded(tmp_path: Path) -> None:
         "model": "wordllama",
         "model_version": WordLlamaModel().version,
     }
-    assert outcome.report.facts["t"]["chunks"] == len(ITEMS)
-    assert outcome.report.spaces["w"].vectors == pieces
-    assert outcome.report.as_json()["systems"]["w"]["facts"]["chunking"] == "title+bullets/3+1"
+    assert outcome.report.sections_of(Facts)["t"]["chunks"] == len(ITEMS)
+    assert outcome.report.sections_of(Hygiene)["w"].vectors == pieces
+    assert outcome.report.to_json()["systems"]["w"]["facts"]["chunking"] == "title+bullets/3+1"
 
 
 def test_the_same_texts_are_embedded_once(tmp_path: Path, mine: str) -> None:
@@ -154,7 +156,7 @@ def test_depth_and_metric(tmp_path: Path, mine: str) -> None:
 def test_items_without_text_cannot_be_found_and_are_told(tmp_path: Path) -> None:
     outcome = run(tmp_path, system("b", chunking="bullets"))
     assert all("p4" not in items and len(items) == 4 for items in first_of(outcome, "b").values())
-    assert "b: 1 item has no text in bullets, and cannot be found: p4" in outcome.report.warnings
+    assert "b: 1 item has no text in bullets, and cannot be found: p4" in outcome.report.warning_lines
 
 
 def test_other_forms_of_items_and_queries(tmp_path: Path) -> None:

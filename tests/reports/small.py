@@ -45,4 +45,4 @@ def small(
 def gated(report: Report) -> tuple[Gate, dict[str, Any]]:
     """The gate of the targets, and the form that holds it."""
     gate = karat.gate(report, *TARGETS)
-    return gate, report.as_json() | {"gate": gate.as_json()}
+    return gate, report.to_json() | {"gate": gate.to_json()}

@@ -48,7 +48,10 @@ def having(report: Report, measure: str = NDCG, **changes: Any) -> Report:
 
 
 def agreeing(report: Report, system: str, **changes: Any) -> Report:
-    return replace(report, agreements={**report.agreements, system: replace(report.agreements[system], **changes)})
+    return replace(
+        report,
+        agreements={**report.sections_of(Agreement), system: replace(report.sections_of(Agreement)[system], **changes)},
+    )
 
 
 class TestSimilarities:
@@ -64,7 +67,7 @@ class TestSimilarities:
         """Ends of intervals stand as decimals of the figure; differences have a sign and four decimals."""
         _, rows = agreement_table(report)
         for place, name in enumerate(("spearman", "kendall", "pearson", "mae", "rmse")):
-            one = report.agreements["tuned"].figures[name]
+            one = report.sections_of(Agreement)["tuned"].figures[name]
             shown, low, high = (float(part.strip("[],").replace("−", "-")) for part in rows[3 * place + 2][1].split())
             assert one.ci is not None and one.difference is not None and one.difference_ci is not None
             assert (shown, low, high) == (pytest.approx(one.value, abs=0.01), pytest.approx(one.ci[0], abs=0.01),
@@ -75,7 +78,7 @@ class TestSimilarities:
         assert rows[2][2].startswith("+") and rows[11][2].startswith("−"), "more ρ, less error"
 
     def test_without_a_baseline_there_is_no_third_column(self, report: Report) -> None:
-        alone = replace(report, agreements={"base": report.agreements["base"]})
+        alone = replace(report, agreements={"base": report.sections_of(Agreement)["base"]})
         header, rows = agreement_table(alone)
         assert header == ["similarities", "agreement"] and all(len(row) == 2 for row in rows)
 

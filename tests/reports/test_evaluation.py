@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from karat.common_sections import Fingerprints
 from karat.drift import drift_between
 from karat.errors import UsageError
+from karat.indexed import Indexed
 from karat.plan.execution import Outcome, run_plan
 from karat.plan.outputs import file_parts, write_outputs
 from karat.report import Report
@@ -96,7 +98,7 @@ class TestTemplate:
         assert meta["owner"] == "search team", "whatever else is declared"
         assert (meta["index"], meta["date"]) == ("ivf", report.provenance["made"])
         assert meta["query_set"]["queries"] == Q and len(meta["query_set"]["sha256"]) == 64
-        assert meta["fingerprints"] == report.fingerprints["ivf"]
+        assert meta["fingerprints"] == report.sections_of(Fingerprints)["ivf"]
 
     def test_meta_as_declared_stands_before_what_was_found(self, report: Report) -> None:
         declared = {"index_params": "ivf, one list", "query_set_version": "mine"}
@@ -116,7 +118,7 @@ class TestTemplate:
         assert form["resampling"]["level"] == 0.95
 
     def test_ann(self, form: dict[str, Any], report: Report) -> None:
-        recall = report.indexes["ivf"].recall
+        recall = report.sections_of(Indexed)["ivf"].recall
         assert recall.ci is not None and 0 < recall.mean < 1
         expected = {"k": 10, "mean": recall.mean, "ci": list(recall.ci), "p5": recall.low, "n": Q}
         assert form["ann"] == expected | {"own_exact": form["ann"]["own_exact"]}
@@ -124,8 +126,8 @@ class TestTemplate:
 
     @pytest.mark.parametrize("clock", ["index_only", "end_to_end"])
     def test_latency(self, form: dict[str, Any], report: Report, clock: str) -> None:
-        assert report.indexes["ivf"].latency is not None
-        found, known = form["latency"][clock], getattr(report.indexes["ivf"].latency, clock)
+        assert report.sections_of(Indexed)["ivf"].latency is not None
+        found, known = form["latency"][clock], getattr(report.sections_of(Indexed)["ivf"].latency, clock)
         for name in ("p50", "p95", "p99"):
             assert found[name]["ms"] == known.percentiles[name].seconds * 1e3 and len(found[name]["ci"]) == 2
         assert found["p50"]["ms"] <= found["p95"]["ms"] <= found["p99"]["ms"] <= found["max_ms"]
@@ -156,12 +158,14 @@ class TestTemplate:
         """Five that went best and five that went worst, with the query's text and the items' names and grades."""
         found = form["examples"]
         assert list(found) == ["successes", "failures"] and {len(one) for one in found.values()} == {5}
-        scores = dict(zip(QUERY_IDS, report.systems["ivf"]["ndcg(gain=exp)@10"].tolist(), strict=True))
+        scores = dict(zip(QUERY_IDS, report.scores["ivf"]["ndcg(gain=exp)@10"].tolist(), strict=True))
         best, worst = ([one["score"] for one in found[kind]] for kind in ("successes", "failures"))
         assert best == sorted(scores.values(), reverse=True)[:5] and worst == sorted(scores.values())[:5]
         for one in (*found["successes"], *found["failures"]):
             assert one["score"] == scores[one["query"]] and one["text"] == f"text of {one['query']}"
-            assert [item["id"] for item in one["items"]] == list(report.top["ivf"][QUERY_IDS.index(one["query"])])[:10]
+            assert [item["id"] for item in one["items"]] == list(
+                report.top_items["ivf"][QUERY_IDS.index(one["query"])]
+            )[:10]
             assert all(item["name"] == f"Item {item['id']}" for item in one["items"] + one["missed"])
             assert all(item["grade"] > 0 for item in one["missed"])
         assert found["failures"][0]["missed"]
@@ -188,8 +192,8 @@ class TestTemplate:
         assert form_of(report)["targets"] == [] and form_of(report, "exact", outcome)["targets"] == []
 
     def test_without_times(self, report: Report) -> None:
-        untimed = replace(report.indexes["ivf"], latency=None)
-        assert form_of(replace(report, indexes={**report.indexes, "ivf": untimed}))["latency"] is None
+        untimed = replace(report.sections_of(Indexed)["ivf"], latency=None)
+        assert form_of(replace(report, indexes={**report.sections_of(Indexed), "ivf": untimed}))["latency"] is None
 
 
 class TestReadBack:
@@ -204,7 +208,7 @@ class TestReadBack:
     def test_as_a_report(self, path: str, report: Report) -> None:
         saved = read_report(path)
         assert looks_like_report(path) and list(saved.systems) == ["ivf"] and saved.baseline is None
-        whole = json.loads(json.dumps(report.as_json()))
+        whole = json.loads(json.dumps(report.to_json()))
         assert saved.systems["ivf"] == whole["systems"]["ivf"]
         assert set(saved.form["queries"]["scores"]) == set(saved.form["queries"]["top"]) == {"ivf"}
         assert {name for part in saved.form["slices"] for name in part["systems"]} == {"ivf"}

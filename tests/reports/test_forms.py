@@ -84,7 +84,7 @@ class TestCsv:
                     *estimate.ci,
                 )
                 assert (float(row["std"]), int(row["n"])) == (estimate.std, estimate.n)
-                assert (row["baseline"], int(row["better"])) == ("old", one.as_json()["better"])
+                assert (row["baseline"], int(row["better"])) == ("old", one.to_json()["better"])
 
     def test_the_baseline_has_no_difference(self, report: Report) -> None:
         (row,) = [
@@ -116,10 +116,10 @@ class TestJson:
         write_reports(report, [Request(str(tmp_path / "r.json"))])
         saved = read_report(str(tmp_path / "r.json"))
         assert looks_like_report(str(tmp_path / "r.json"))
-        assert saved.form == report.as_json(queries=True) and saved.how == QUICK and saved.baseline == "old"
+        assert saved.form == report.to_json(queries=True) and saved.how == QUICK and saved.baseline == "old"
 
     def test_queries_are_left_out_of_a_pipe(self, report: Report) -> None:
-        whole, summary = json.loads(to_json(report)), json.loads(json.dumps(report.as_json()))
+        whole, summary = json.loads(to_json(report)), json.loads(json.dumps(report.to_json()))
         assert whole.pop("queries")["ids"] == [f"q{q:02}" for q in range(24)] and whole == summary
 
     def test_comparisons_say_how_many_queries_it_takes(self, report: Report) -> None:
@@ -218,7 +218,7 @@ class TestTables:
 
     def test_less_is_better_turns_it_around(self, report: Report) -> None:
         one = next(one for one in report.comparisons if (one.system, one.measure) == ("new", "unjudged@5"))
-        ours, theirs = (report.systems[name]["unjudged@5"] for name in ("new", "old"))
+        ours, theirs = (report.scores[name]["unjudged@5"] for name in ("new", "old"))
         assert (one.better, one.worse) == (int((ours < theirs).sum()), int((ours > theirs).sum()))
         assert one.better != one.worse and one.gain == -one.difference
 

@@ -125,7 +125,7 @@ class TestFigures:
 
 def test_json_is_the_versioned_form() -> None:
     text = gate_to_json(GATE)
-    assert json.loads(text) == GATE.as_json() and text.endswith("}\n") and "é" in text
+    assert json.loads(text) == GATE.to_json() and text.endswith("}\n") and "é" in text
 
 
 def test_on_the_console(capsys: pytest.CaptureFixture[str]) -> None:

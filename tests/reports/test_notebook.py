@@ -101,10 +101,10 @@ class TestReport:
         assert [row[0] for row in folded[0][1:]] == ["type=b", "type=b", "type=a", "type=a"]
 
     def test_warnings_are_a_list(self, report: Report) -> None:
-        assert report.warnings
+        assert report.warning_lines
         snippet = report._repr_html_()
-        assert snippet.count("<li>") == len(report.warnings)
-        assert set(report.warnings) <= set(Reader(snippet).texts)
+        assert snippet.count("<li>") == len(report.warning_lines)
+        assert set(report.warning_lines) <= set(Reader(snippet).texts)
 
     def test_queries_are_called_by_their_texts(self, report: Report) -> None:
         named = replace(report, query_names={"q20": "what is it?"}, names={"d0": "a dog"})

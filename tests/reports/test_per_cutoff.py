@@ -61,7 +61,7 @@ class TestTables:
         assert rows == [line.split() for line in BASE.splitlines()]
 
     def test_the_spread_is_that_of_a_sample(self, report: Report) -> None:
-        values = report.systems["base"]["recall(over=k,gold=k)@5"].tolist()
+        values = report.scores["base"]["recall(over=k,gold=k)@5"].tolist()
         (_, (_, rows)), _ = cutoff_tables(report)
         assert rows[2][1] == f"{sum(values) / len(values):.3f}±{stdev(values):.3f}"
 

@@ -69,7 +69,7 @@ class TestWhatIsSaid:
         assert summary_of(changed).splitlines()[0] == f"### {mark} · nightly"
 
     def test_without_targets_it_is_a_report(self, report: Report) -> None:
-        summary = summary_of(report.as_json())
+        summary = summary_of(report.to_json())
         assert summary.startswith("### karat · report\n\n24 queries · 3 systems · compared with old\n")
         assert not re.search("PASS|FAIL|target", summary)
 
@@ -129,7 +129,7 @@ class TestWhatIsSaid:
     def test_warnings_conventions_and_provenance_are_there(self, report: Report, form: dict[str, Any]) -> None:
         given = {"plan": "karat.toml", "dialect": "trec_eval", "made": "2026-01-02T03:04:05Z"}
         summary = summary_of(form | {"provenance": given})
-        for warning in report.warnings:
+        for warning in report.warning_lines:
             assert plain(warning, 500) in summary
         assert "`ndcg@5`: `ndcg(gain=linear," in summary
         assert summary.splitlines()[-1] == (

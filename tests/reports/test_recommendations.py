@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from karat.common_sections import Facts, Interactions
 from karat.exposures import Exposure
 from karat.plan.execution import run_plan
 from karat.plan.reading import check_plan
@@ -108,14 +109,14 @@ def shown(report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
 def test_windows_are_counted_as_by_hand(report: Report) -> None:
     """The cut-offs are times: nothing that happened at the same one is parted."""
     rows = sorted(interactions(), key=lambda row: row[3])
-    first, second = (report.interactions["cutoffs"][name] for name in ("validation", "test"))
+    first, second = (report.needed_section(Interactions)["cutoffs"][name] for name in ("validation", "test"))
     parts = {
         "train": [row for row in rows if row[3] < first],
         "validation": [row for row in rows if first <= row[3] < second],
         "test": [row for row in rows if row[3] >= second],
     }
     before = {place: {row[place] for row in parts["train"]} for place in (0, 1)}
-    header, cells = windows_table(report.interactions)
+    header, cells = windows_table(report.needed_section(Interactions))
     assert header[:4] == ["window", "rows", "users", "items"] and len(header) == 7
     for (name, part), row in zip(parts.items(), cells, strict=True):
         distinct = [{one[place] for one in part} for place in (0, 1)]
@@ -133,7 +134,7 @@ def test_a_log_without_times_has_no_dates() -> None:
 
 def test_large_counts_have_commas_and_unknown_ones_a_dash(report: Report) -> None:
     windows = {"train": {"rows": 1_234_567, "users": None, "items": 5}}
-    _, cells = windows_table({**report.interactions, "windows": windows})
+    _, cells = windows_table({**report.needed_section(Interactions), "windows": windows})
     assert cells == [["train", "1,234,567", "–", "5", "–", "–", ""]]
 
 
@@ -192,7 +193,7 @@ class TestTiers:
 
     def test_figures_of_a_tier_are_means_of_its_users(self, report: Report) -> None:
         """Cold by hand: fewer than ten interactions in training."""
-        cut = report.interactions["cutoffs"]["validation"]
+        cut = report.needed_section(Interactions)["cutoffs"]["validation"]
         taken = [row[0] for row in interactions() if row[3] < cut]
         scores = report.systems["popularity"]
         values = dict(zip(scores.queries, scores["ndcg@5"].tolist(), strict=True))
@@ -244,7 +245,7 @@ class TestExposure:
         assert len(set(header)) == len(header)
 
     def test_systems_without_exposure_are_left_out(self, report: Report) -> None:
-        kept = {name: one for name, one in report.exposures.items() if name != "content"}
+        kept = {name: one for name, one in report.sections_of(Exposure).items() if name != "content"}
         _, rows = exposure_table(replace(report, exposures=kept))
         assert [row[0] for row in rows[:-1]] == ["popularity", "recent", "random"]
 
@@ -271,7 +272,7 @@ class TestBelowChance:
 
     def test_an_expectation_is_a_random_order_too(self, report: Report) -> None:
         """The kind of system that scores by its exact expectation."""
-        facts = {name: {} if name == "random" else of for name, of in report.facts.items()}
+        facts = {name: {} if name == "random" else of for name, of in report.sections_of(Facts).items()}
         named = replace(report, facts=facts, by_chance=frozenset({"random"}))
         assert any("chance" in note for note in self.told(named, content=0.01, random=0.05))
         assert not any("chance" in note for note in self.told(replace(report, facts=facts), content=0.01, random=0.05))
@@ -381,7 +382,9 @@ class TestScreen:
     def test_what_models_learnt_from_is_told(
         self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        both = replace(report, interactions={**report.interactions, "fit_on": "train+validation", "window": "test"})
+        both = replace(
+            report, interactions={**report.needed_section(Interactions), "fit_on": "train+validation", "window": "test"}
+        )
         assert "fitted on train and validation" in shown(both, capsys, monkeypatch, 120)
 
 
@@ -404,9 +407,11 @@ class TestMarkdown:
         assert titles[:3] == ["The log", "Measures", "Compared with popularity"]
         by_tier = [title.split()[0] for title in titles if "by tier" in title]
         assert by_tier == ["ndcg@5", "recall(rel=4)@&#8203;5", "ndcg@10", "recall(rel=4)@&#8203;10"]
-        assert titles[-1].startswith(f"Which share of the first {whole.exposures['popularity'].k} recommendations")
+        assert titles[-1].startswith(
+            f"Which share of the first {whole.sections_of(Exposure)['popularity'].k} recommendations"
+        )
         for table in (
-            windows_table(whole.interactions),
+            windows_table(whole.needed_section(Interactions)),
             tiers_table(whole, "recall(rel=4)@10", ends=True),
             exposure_table(whole),
         ):
@@ -435,7 +440,7 @@ class TestMarkdown:
 
 def test_exposure_looks_as_deep_as_the_headline(whole: Report) -> None:
     """So that its items are those of coverage beside it."""
-    one = whole.exposures["popularity"]
+    one = whole.sections_of(Exposure)["popularity"]
     assert one.k == 5 and one.distinct / one.catalogue == pytest.approx(
         whole.estimates["popularity"]["coverage@5"].mean
     )

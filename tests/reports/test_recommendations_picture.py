@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from PIL import Image
 
 from karat.errors import UsageError
+from karat.exposures import Exposure
 from karat.report import Report
 from karat.reports.drawing import MARKERS
 from karat.reports.recommendations_picture import to_recommenders_figure, to_recommenders_png
@@ -52,7 +53,7 @@ def many(report: Report, n: int) -> Report:
         report,
         systems={name: report.systems[of] for name, of in names.items()},
         estimates={name: report.estimates[of] for name, of in names.items()},
-        exposures={name: report.exposures[of] for name, of in names.items()},
+        exposures={name: report.sections_of(Exposure)[of] for name, of in names.items()},
         slices=tuple(
             replace(part, estimates={name: part.estimates[of] for name, of in names.items()}) for part in report.slices
         ),
@@ -77,7 +78,7 @@ class TestWords:
     def test_titles(self, report: Report, figure: Figure) -> None:
         tiers, exposure, *cuts = figure.axes
         assert tiers.get_title(loc="left").startswith("ndcg@5 by tier")
-        assert f"first {report.exposures['popularity'].k} " in exposure.get_title(loc="left")
+        assert f"first {report.sections_of(Exposure)['popularity'].k} " in exposure.get_title(loc="left")
         assert [axes.get_title(loc="left") for axes in cuts] == ["NDCG@k", "Recall@k"]
 
     def test_a_line_for_each_tier_with_its_users(self, report: Report, figure: Figure) -> None:
@@ -105,7 +106,7 @@ class TestWords:
     def test_ticks_of_a_catalogue_that_tens_do_not_divide_are_rounded_and_apart(self, report: Report) -> None:
         """'9.999227 %20.0103 %' stood under the axis, each label over the next."""
         edges = (0.0999922, 0.200103, 0.299984, 0.400094, 0.499976, 0.51, 0.700078, 0.79996, 0.90007, 1.0)
-        uneven = {name: replace(one, edges=edges) for name, one in report.exposures.items()}
+        uneven = {name: replace(one, edges=edges) for name, one in report.sections_of(Exposure).items()}
         assert all(len(one.recommended) == len(edges) for one in uneven.values())
         figure = to_recommenders_figure(replace(report, exposures=uneven))
         FigureCanvasAgg(figure).draw()
@@ -142,13 +143,13 @@ class TestFigures:
         axes = figure.axes[1]
         for place, name in enumerate(NAMES):
             (line,) = with_marker(axes, MARKERS[place])
-            one = report.exposures[name]
+            one = report.sections_of(Exposure)[name]
             np.testing.assert_array_equal(line.get_ydata(), one.recommended)
             edges = [0.0, *one.edges]
             np.testing.assert_allclose(line.get_xdata(), [(edges[i] + edges[i + 1]) / 2 for i in range(len(one.edges))])
         bars = [bar for bar in axes.patches if bar.get_height() > 0]  # type: ignore[attr-defined]
         assert [bar.get_height() for bar in bars] == [  # type: ignore[attr-defined]
-            share for share in report.exposures["popularity"].taken if share
+            share for share in report.sections_of(Exposure)["popularity"].taken if share
         ]
 
     def test_lines_by_cutoff_are_means_with_their_bands(self, report: Report, figure: Figure) -> None:
@@ -245,7 +246,7 @@ class TestReports:
 
     def test_systems_without_exposure_are_left_out(self, report: Report) -> None:
         """As of a random order that is scored by its expectation."""
-        kept = {name: one for name, one in report.exposures.items() if name != "random"}
+        kept = {name: one for name, one in report.sections_of(Exposure).items() if name != "random"}
         axes = to_recommenders_figure(replace(report, exposures=kept)).axes[1]
         assert not with_marker(axes, MARKERS[NAMES.index("random")]) and with_marker(axes, MARKERS[0])
 

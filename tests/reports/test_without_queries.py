@@ -33,7 +33,7 @@ def without_losses(report: Report) -> Report:
 def test_texts_lack_nothing_but_the_largest_losses(reports: tuple[Report, Report]) -> None:
     whole, blocks = without_losses(reports[0]), reports[1]
     assert to_markdown(blocks) == to_markdown(whole)
-    assert summary_of(blocks.as_json()) == summary_of(whole.as_json())
+    assert summary_of(blocks.to_json()) == summary_of(whole.to_json())
     assert repr(blocks) == repr(whole) and blocks._repr_html_() == whole._repr_html_()
 
 
@@ -58,12 +58,12 @@ def test_the_page_names_where_they_were_written(reports: tuple[Report, Report]) 
 
 def test_the_gate_holds_it_against_targets(reports: tuple[Report, Report]) -> None:
     expected, found = (karat.gate(report, *TARGETS) for report in reports)
-    assert found.as_json() == expected.as_json() and found.outcome == "pass"
+    assert found.to_json() == expected.to_json() and found.outcome == "pass"
     assert found._repr_html_() == expected._repr_html_()
 
 
 def test_what_is_logged_has_no_queries(reports: tuple[Report, Report]) -> None:
-    files = files_of(reports[1], reports[1].as_json())
+    files = files_of(reports[1], reports[1].to_json())
     assert '"queries": {' not in files["report.json"] and "does not hold the scores" in files["report.html"]
 
 

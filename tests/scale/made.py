@@ -154,6 +154,6 @@ def _cuts(path: Path, by: str, kind: str) -> Cuts:
 
 def form_of(report: Report) -> dict[str, Any]:
     """All but the queries that changed most, which are not looked for in blocks."""
-    form = report.as_json()
+    form = report.to_json()
     form.pop("changes", None)
     return form

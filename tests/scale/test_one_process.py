@@ -136,7 +136,7 @@ def test_pairs_that_stand_twice(tmp_path: Path, rule: str, way: str) -> None:
         path, both = tmp_path / "shuffled.parquet", both.sample(fraction=1.0, shuffle=True, seed=2)
         both.write_parquet(path)
     report = same(study.asking(runs={"a": (both, path)}, duplicates=rule))
-    assert any("duplicate rows were dropped" in warning for warning in report.warnings)
+    assert any("duplicate rows were dropped" in warning for warning in report.warning_lines)
 
 
 def test_whatever_groups_well_is_found_in_blocks(shuffled: Study, folder: Path) -> None:

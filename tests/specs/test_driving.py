@@ -12,6 +12,7 @@ from shutil import copytree
 import numpy as np
 import pytest
 
+from karat.partial import Partial
 from karat.report import Report
 
 from .beside_driving import CLIP_SEARCH, TEXT_SEARCH, check, relevant_told, run, scores_of, write_lines, write_vectors
@@ -122,7 +123,7 @@ class TestVideoExample:
         assert scores_of(report, self.QUERY)["Recall@5"] == 0.6
         assert scores_of(report, self.QUERY)["Precision@5"] == 3 / 8
         assert relevant_told(report)[self.QUERY] == 8
-        (looked,) = [one for one in report.partials["search"].queries if one.query == self.QUERY]
+        (looked,) = [one for one in report.sections_of(Partial)["search"].queries if one.query == self.QUERY]
         assert {keyword.name for keyword in looked.keywords} == {"highway", "lane change", "small vehicle"}
         assert [round(one.score or 0.0, 6) for one in looked.results] == list(self.SIMILARITIES)
 
@@ -161,7 +162,7 @@ class TestWorkflowExample:
         golds = (f"{self.GOLD}sample = 1\nseed = {seed}\n" for seed in range(100))
         reports = (run(folder, gold, CLIP_SEARCH) for gold in golds)
         report = next(report for report in reports if self.QUERY in relevant_told(report))
-        alike = report.partials["search"].as_json()["alike"]
+        alike = report.sections_of(Partial)["search"].to_json()["alike"]
         assert alike["groups"] == ["ego_behavior", "scene_type"]
         assert (alike["other_results"], alike["relevant_results"]) == (1.0, 0.0)
         assert alike["any_item"] == pytest.approx(1 / 6), "one of the six others has all three, five have none"
@@ -243,7 +244,7 @@ class TestSample:
         """What a text maps to is taken as it is told; all from there on is computed anew."""
         gold = f'{SAMPLE_GOLD}select = {json.dumps(select)}\nqueries = "queries.jsonl"\nkeywords = "mapped"\n'
         report = run(sample_folder, f'{gold}mapping.synonyms = "synonyms.toml"\n', f"{TEXT_SEARCH}threshold = 0.15\n")
-        told = report.as_json()["keywords"]["mapping"]["queries"]
+        told = report.to_json()["keywords"]["mapping"]["queries"]
         asked = {
             query: {(one["group"], one["keyword"]) for one in extraction["mapped"]}
             for query, extraction in told.items()

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 import karat
+from karat.examples import Examples
+from karat.indexed import Indexed
 from karat.report import Report
+from karat.stability import Stability
 from tests.specs import slow_fashion as slow
 
 MEASURES = ("ndcg(gain=exp)@10", "recall(rel=2)@10", "precision(rel=2)@10", "rr(rel=2)@10")
@@ -63,16 +66,16 @@ def by_query(report: Report, system: str, label: str) -> dict[str, float]:
 
 
 def test_lists_of_exact_search(report: Report, exact: dict[str, list[tuple[str, float]]]) -> None:
-    queries = report.systems["exact"].queries.to_list()
-    for query, items in zip(queries, report.top["exact"], strict=True):
+    queries = report.scores["exact"].queries.to_list()
+    for query, items in zip(queries, report.top_items["exact"], strict=True):
         assert list(items) == [item for item, _ in exact[query][: len(items)]]
 
 
 @pytest.mark.parametrize("system", ["exact", "rough"])
 def test_quality_of_every_query(report: Report, folder: Path, system: str) -> None:
     grades = slow.read_grades(folder / "labels.jsonl")
-    queries = report.systems[system].queries.to_list()
-    for query, items in zip(queries, report.top[system], strict=True):
+    queries = report.scores[system].queries.to_list()
+    for query, items in zip(queries, report.top_items[system], strict=True):
         expected = slow.quality(items, grades[query])
         for label in MEASURES:
             assert by_query(report, system, label)[query] == pytest.approx(expected[label], abs=1e-12, nan_ok=True)
@@ -80,7 +83,7 @@ def test_quality_of_every_query(report: Report, folder: Path, system: str) -> No
 
 def test_means_are_over_queries_that_are_defined(report: Report, folder: Path) -> None:
     grades = slow.read_grades(folder / "labels.jsonl")
-    tops = dict(zip(report.systems["exact"].queries.to_list(), report.top["exact"], strict=True))
+    tops = dict(zip(report.scores["exact"].queries.to_list(), report.top_items["exact"], strict=True))
     for label in MEASURES:
         expected = slow.mean([slow.quality(tops[query], grades[query])[label] for query in tops])
         assert report.estimates["exact"][label].mean == pytest.approx(expected, abs=1e-12)
@@ -89,27 +92,27 @@ def test_means_are_over_queries_that_are_defined(report: Report, folder: Path) -
 
 
 def test_recall_against_exact_search(report: Report, exact: dict[str, list[tuple[str, float]]]) -> None:
-    indexed = report.indexes["rough"]
-    queries = report.systems["rough"].queries.to_list()
-    found = dict(zip(queries, report.top["rough"], strict=True))
+    indexed = report.sections_of(Indexed)["rough"]
+    queries = report.scores["rough"].queries.to_list()
+    found = dict(zip(queries, report.top_items["rough"], strict=True))
     expected = [slow.overlap(found[query], [item for item, _ in exact[query]]) for query in queries]
     assert indexed.recall.values == pytest.approx(expected, abs=1e-12)
     assert 0.3 < indexed.recall.mean < 1.0  # two cells of sixteen do miss some
     assert indexed.recall.low == pytest.approx(np.percentile(expected, 5))
-    assert report.indexes["exact"].recall.mean == 1.0
+    assert report.sections_of(Indexed)["exact"].recall.mean == 1.0
 
 
 def test_loss_is_parted_between_embedding_and_index(report: Report) -> None:
-    loss = report.indexes["rough"].loss
+    loss = report.sections_of(Indexed)["rough"].loss
     exact, index = (report.estimates[name]["ndcg(gain=exp)@10"].mean for name in ("exact", "rough"))
-    form = loss.as_json()
+    form = loss.to_json()
     assert form["embedding_loss"] == pytest.approx(1 - exact, abs=1e-12)
     assert form["index_loss"]["mean"] == pytest.approx(exact - index, abs=1e-12)
     assert form["index_loss"]["mean"] > 0
 
 
 def test_stability(report: Report, folder: Path, exact: dict[str, list[tuple[str, float]]]) -> None:
-    found = report.stabilities["exact"]
+    found = report.sections_of(Stability)["exact"]
     first = [ordered[0][1] for ordered in exact.values()]
     ten = [score for ordered in exact.values() for _, score in ordered[:10]]
     assert (found.top1.mean, found.top1.std) == pytest.approx((slow.mean(first), slow.deviation(first)), abs=1e-9)
@@ -119,7 +122,7 @@ def test_stability(report: Report, folder: Path, exact: dict[str, list[tuple[str
 
 
 def test_cosine_and_inner_product_rank_alike(report: Report) -> None:
-    for one in report.indexes.values():
+    for one in report.sections_of(Indexed).values():
         assert one.equivalence is not None and one.equivalence.normalised and one.equivalence.differing == 0
 
 
@@ -129,14 +132,14 @@ def test_five_best_and_five_worst(report: Report, folder: Path) -> None:
         query["id"]: query["text"]
         for query in map(json.loads, (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines())
     }
-    found = report.examples["exact"]
+    found = report.sections_of(Examples)["exact"]
     scores = {query: value for query, value in by_query(report, "exact", MEASURES[0]).items() if not math.isnan(value)}
     ordered = sorted(scores, key=lambda query: (-scores[query], query))
     assert [one.query for one in found if one.kind == "success"] == ordered[:5]
     assert [one.query for one in found if one.kind == "failure"] == sorted(scores, key=lambda q: (scores[q], q))[:5]
     for one in found:
         assert all(grade == grades[one.query].get(item, 0) for item, grade in (*one.found, *one.missed))
-        assert report.query_names[one.query] == texts[one.query]
+        assert report.queries.query_texts[one.query] == texts[one.query]
 
 
 def test_the_query_set_is_recorded(report: Report) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
+from karat.common_sections import Interactions
 from karat.errors import DataError
 from karat.interactions.reading import read_log
 from karat.interactions.saving import write_split
@@ -86,7 +87,7 @@ def check_slices(outcome: Outcome, wanted: Mapping[str, tuple[int, Mapping[str, 
 def check_lists(outcome: Outcome, lists: Mapping[str, slow.Lists]) -> None:
     for system, listed in lists.items():
         tops = [list(shown[: max(slow.CUTS)]) for shown in listed.values()]
-        assert [list(top) for top in outcome.report.top[system]] == tops
+        assert [list(top) for top in outcome.report.top_items[system]] == tops
 
 
 def check_world(world: slow.World, folder: Path) -> Outcome | None:
@@ -101,7 +102,7 @@ def check_world(world: slow.World, folder: Path) -> Outcome | None:
     world = replace(world, t1=t1, t2=t2)
     check_cut_offs(world)
     outcome = run_plan(read_plan(plan))
-    assert outcome.report.interactions["cutoffs"] == {"validation": t1, "test": t2}
+    assert outcome.report.needed_section(Interactions)["cutoffs"] == {"validation": t1, "test": t2}
     lists = {system: world.lists(system) for system in SYSTEMS}
     check_lists(outcome, lists)
     check_report(outcome, world, lists)
@@ -155,7 +156,7 @@ class TestByHand:
     def test_karat_says_the_same(self, tmp_path: Path) -> None:
         plan = self.WORLD.write(tmp_path, 'split = { kind = "dates", validation = 40, test = 50 }\n')
         outcome = run_plan(read_plan(_popularity_alone(plan)))
-        assert outcome.report.interactions["cutoffs"] == {"validation": 40, "test": 50}
+        assert outcome.report.needed_section(Interactions)["cutoffs"] == {"validation": 40, "test": 50}
         lists = {"popularity": self.WORLD.lists("popularity")}
         check_lists(outcome, lists)
         check_report(outcome, self.WORLD, lists)
@@ -242,5 +243,5 @@ class TestReal:
     def test_everything(self, tmp_path: Path) -> None:
         outcome = check_world(self.world(), tmp_path)
         assert outcome is not None
-        windows = outcome.report.interactions["windows"]
+        windows = outcome.report.needed_section(Interactions)["windows"]
         assert windows["test"]["cold_users"] > 0 and windows["test"]["cold_items"] > 0

@@ -201,7 +201,7 @@ class TestSample:
     @pytest.mark.parametrize("k", [1, 2, 3, 5, 10])
     def test_every_cut_off_in_karats_own_report(self, outcome: Outcome, k: int) -> None:
         """Section 10: K ∈ {1, 2, 3, 5, 10}."""
-        form = outcome.report.as_json(queries=True)
+        form = outcome.report.to_json(queries=True)
         assert form["queries"]["ids"] == list(first_ten())
         labels = {"hits": f"hits@{k}", "rr": f"rr@{k}", "ndcg": f"ndcg(gain=exp)@{k}"}
         for system in ("denseanchor", "densecontent", "densevibe", "combined"):

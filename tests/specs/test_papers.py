@@ -264,7 +264,7 @@ def test_queries_that_are_listed(tmp_path: Path) -> None:
     expected = found.report["systems"]["small"]["measures"][label]["mean"]
     for queries in (rows, rows.tolist(), pl.Series(rows), [str(row) for row in rows], tmp_path / "rows.npy"):
         report = karat.agree(reference, {"small": model}, queries=queries, pairs=0, how=None)
-        assert report.as_json()["systems"]["small"]["measures"][label]["mean"] == expected
+        assert report.to_json()["systems"]["small"]["measures"][label]["mean"] == expected
 
 
 def test_vectors_with_many_ties(tmp_path: Path, seed: int = 4) -> None:

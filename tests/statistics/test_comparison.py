@@ -146,7 +146,7 @@ def test_what_cannot_be_known_is_none(n: int, undefined: int) -> None:
     assert (found.n, found.left_out, found.ci) == (n, undefined, None)
     assert [found.p_t, found.std, found.effect, found.detectable, found.needed] == [None] * 5
     assert (found.p, found.p_wilcoxon) == ((1.0, 1.0) if n else (None, None))
-    shown = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    shown = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert shown["mean"] == (0.5 if n else None)
     assert shown["difference"] == (0.25 if n else None)
     assert shown["ci"] is None
@@ -209,4 +209,4 @@ def test_values_at_the_ends_of_what_a_float_holds(scale: float, kind: IntervalMe
         assert getattr(scaled, name) == pytest.approx(getattr(plain, name), rel=1e-9), name
     assert scaled.detectable == pytest.approx((plain.detectable or NAN) * scale, rel=1e-9, abs=0)
     assert scaled.ci == pytest.approx(tuple(bound * scale for bound in plain.ci or ()), rel=1e-9, abs=0)
-    json.dumps(scaled.as_json(), allow_nan=False)
+    json.dumps(scaled.to_json(), allow_nan=False)

@@ -116,7 +116,7 @@ def test_the_level_asked_for_is_used_throughout() -> None:
 def test_json_has_every_figure() -> None:
     pair = realistic(40)
     (found,) = correct([compare(pair)])
-    assert found.as_json() == {
+    assert found.to_json() == {
         "system": "ours",
         "baseline": "theirs",
         "measure": "m",
@@ -141,4 +141,4 @@ def test_json_has_every_figure() -> None:
         "detectable": found.detectable,
         "queries_needed": found.needed,
     }
-    assert compare(paired([0.5, 0.25], [0.25, 0.5])).as_json()["p_method"] == "exact"
+    assert compare(paired([0.5, 0.25], [0.25, 0.5])).to_json()["p_method"] == "exact"

@@ -54,7 +54,7 @@ def test_figures_are_what_they_can_be(pair: Paired, how: Resampling) -> None:
         assert found.ci[0] <= found.ci[1]
         if pair.aggregate != "geometric":
             assert (ours - theirs).min() - 1e-9 <= found.ci[0] and found.ci[1] <= (ours - theirs).max() + 1e-9
-    json.dumps(found.as_json(), allow_nan=False)
+    json.dumps(found.to_json(), allow_nan=False)
 
 
 @given(pair=pairs(), how=ways, order=st.randoms(use_true_random=False))

@@ -83,9 +83,9 @@ def test_no_spread_and_no_interval_under_two_queries(n: int) -> None:
 
 def test_nothing_known_is_null() -> None:
     none, one, two = (estimate(np.array(values)) for values in ([NAN], [0.5, NAN], [0.5, 1.0]))
-    assert none.as_json() == {"mean": None, "n": 0, "undefined": 1, "std": None, "se": None, "ci": None}
-    assert one.as_json() == {"mean": 0.5, "n": 1, "undefined": 1, "std": None, "se": None, "ci": None}
-    shown = json.loads(json.dumps(two.as_json(), allow_nan=False))
+    assert none.to_json() == {"mean": None, "n": 0, "undefined": 1, "std": None, "se": None, "ci": None}
+    assert one.to_json() == {"mean": 0.5, "n": 1, "undefined": 1, "std": None, "se": None, "ci": None}
+    shown = json.loads(json.dumps(two.to_json(), allow_nan=False))
     assert shown == {
         "mean": 0.75,
         "n": 2,
@@ -95,7 +95,7 @@ def test_nothing_known_is_null() -> None:
         "ci": list(two.ci or ()),
     }
     assert len(shown["ci"]) == 2
-    assert Estimate(1.0, 2, 0, total=2.0, std=0.0).as_json()["sum"] == 2.0
+    assert Estimate(1.0, 2, 0, total=2.0, std=0.0).to_json()["sum"] == 2.0
 
 
 def test_no_measure_and_no_query() -> None:
@@ -276,7 +276,7 @@ def test_values_at_the_ends_of_what_a_float_holds(scale: float, kind: IntervalMe
     plain, scaled = estimate(values, how), estimate(values * scale, how)
     assert scaled.ci == pytest.approx(tuple(bound * scale for bound in plain.ci or ()), rel=1e-9, abs=0)
     assert scaled.std == pytest.approx(plain.std * scale, rel=1e-9, abs=0)
-    json.dumps(scaled.as_json(), allow_nan=False)
+    json.dumps(scaled.to_json(), allow_nan=False)
 
 
 def test_the_interval_narrows_with_the_square_root_of_queries() -> None:

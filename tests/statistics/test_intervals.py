@@ -147,5 +147,5 @@ def test_a_misspelt_kind_is_suggested() -> None:
     "fine", [{"level": 0.5}, {"resamples": 100}, {"resamples": 10_000_000}, {"seed": 2**63 - 1}, {"seed": -(2**63)}]
 )
 def test_the_ends_of_what_is_allowed(fine: dict[str, Any]) -> None:
-    shown = Resampling(**fine).as_json()
+    shown = Resampling(**fine).to_json()
     assert shown == {"resamples": 10_000, "level": 0.95, "seed": 0, "interval": "auto"} | fine

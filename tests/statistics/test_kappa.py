@@ -53,7 +53,7 @@ def test_like_scikit_learn(weighting: Weighting, graded: list[tuple[int, int]]) 
 def test_undefined_where_there_is_but_one_grade() -> None:
     ones = np.ones(5, dtype=np.int64)
     assert isnan(cohen_kappa(ones, ones, grades=4).value)
-    assert cohen_kappa(ones, ones, grades=4).as_json() == {"value": None, "ci": None, "weighting": "none"}
+    assert cohen_kappa(ones, ones, grades=4).to_json() == {"value": None, "ci": None, "weighting": "none"}
     assert isnan(float(kappa_of(np.zeros((4, 4)))))
     assert cohen_kappa(ones, np.array([1, 1, 1, 1, 2]), grades=4).value == 0.0
 

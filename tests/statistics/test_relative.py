@@ -49,7 +49,7 @@ def test_by_hand() -> None:
     (found,) = relative(paired([0.2, 0.4, 0.9, NAN], [0.1, 0.3, NAN, 0.5]))
     assert found.relative == pytest.approx(0.5)
     assert found.relative_ci == pytest.approx((1 / 3, 1.0))
-    assert found.as_json()["relative_ci"] == list(found.relative_ci or ())
+    assert found.to_json()["relative_ci"] == list(found.relative_ci or ())
 
 
 def test_worse_and_of_negative_scores() -> None:
@@ -96,13 +96,13 @@ class TestNone:
     def test_of_a_baseline_of_nothing(self) -> None:
         (found,) = relative(paired([0.1, 0.2, 0.3], [0, 0, 0]))
         assert (found.relative, found.relative_ci) == (None, None)
-        assert "relative" not in found.as_json()
+        assert "relative" not in found.to_json()
 
     def test_interval_of_a_baseline_that_may_be_nothing(self) -> None:
         """A single query has anything, and in a third of the resamples it is not drawn."""
         (found,) = relative(paired([0.1, 0.2, 0.3, 0.4], [0, 0, 0, 0.5]))
         assert found.relative == pytest.approx(1) and found.relative_ci is None
-        assert json.loads(json.dumps(found.as_json(), allow_nan=False))["relative_ci"] is None
+        assert json.loads(json.dumps(found.to_json(), allow_nan=False))["relative_ci"] is None
 
     def test_of_a_geometric_mean(self) -> None:
         pair = made(20)

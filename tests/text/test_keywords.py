@@ -157,7 +157,7 @@ def test_numbers_and_json() -> None:
         "crossing",
         "pedestrian",
     }
-    form = found.as_json()
+    form = found.to_json()
     assert form["text"] == "crossing pedestrian" and form["dropped"] == form["nearest"] == []
     assert form["mapped"][0] == {
         "keyword": "crossing",

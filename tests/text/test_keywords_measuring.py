@@ -33,7 +33,7 @@ def test_by_hand() -> None:
 def test_nothing_to_divide_by_is_undefined() -> None:
     nothing = quality([set(), set()], [set(), set()])
     assert math.isnan(nothing.precision) and math.isnan(nothing.recall) and math.isnan(nothing.macro_f1)
-    assert nothing.exact == 1.0 and nothing.as_json()["f1"] is None
+    assert nothing.exact == 1.0 and nothing.to_json()["f1"] is None
     assert math.isnan(quality([], []).exact)
     assert quality([set()], [{1}]).recall == 0.0 and math.isnan(quality([set()], [{1}]).precision)
 

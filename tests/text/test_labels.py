@@ -553,7 +553,7 @@ def test_people_override_rules(tmp_path: Path) -> None:
     ]
     # by hand: observed 2/5; expected (2·2 + 0·1 + 2·0 + 1·2)/25
     assert agreement.kappa.value == pytest.approx((0.4 - 0.24) / (1 - 0.24))
-    form = json.loads(json.dumps(agreement.as_json()))
+    form = json.loads(json.dumps(agreement.to_json()))
     assert form["confusion"] == [list(counts) for counts in agreement.table] and len(form["disagreements"]) == 3
 
 

@@ -54,7 +54,7 @@ def test_read(tmp_path: Path) -> None:
     assert found.ids.to_list() == ["q1", "q2", "q10"]
     assert found.texts.to_list() == ["summer dress", "levi's «jeans»", "007"]
     assert found.types.to_list() == ["category", "brand", ""]
-    assert found.as_json() == {"version": "2026-11", "sha256": found.sha256, "queries": 3}
+    assert found.to_json() == {"version": "2026-11", "sha256": found.sha256, "queries": 3}
 
 
 def test_the_hash_by_hand(tmp_path: Path) -> None:

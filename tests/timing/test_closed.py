@@ -81,7 +81,7 @@ def test_all_that_fail_leave_no_percentile() -> None:
         raise TimeoutError
 
     found = summarise(closed_loop([ask, ask], 5, rounds=2, warm_up=1))
-    form = found.as_json()
+    form = found.to_json()
     assert (form["n"], form["failed"], form["qps"]) == (0, 10, 0.0)
     assert form["p50"] == form["p99"] == {"ms": None, "ci": None, "bounded": False}
     assert form["max_ms"] is form["mean_ms"] is None
@@ -201,12 +201,12 @@ def test_giving_up_keeps_what_was_measured(workers: int) -> None:
     assert 0 < found.seconds.size < found.planned == 1_000
     assert not np.isnan(found.seconds).any()
     assert found.failures == ()
-    assert summarise(found).as_json()["not_asked"] == 1_000 - found.seconds.size
+    assert summarise(found).to_json()["not_asked"] == 1_000 - found.seconds.size
 
 
 def test_giving_up_before_anything_was_asked() -> None:
     found = closed_loop([lambda query: time.sleep(0.02)], 10, warm_up=5, give_up=0.01)
-    form = summarise(found).as_json()
+    form = summarise(found).to_json()
     assert (found.seconds.size, found.wall) == (0, 0.0)
     assert (form["n"], form["failed"], form["qps"], form["not_asked"]) == (0, 0, None, 10)
 

@@ -100,7 +100,7 @@ def test_giving_up_counts_those_that_were_due() -> None:
     assert 0 < asked <= 11
     assert left == list(range(asked, timed.seconds.size))
     assert asked < timed.seconds.size <= 51
-    assert summarise(timed).as_json()["messages"] == [
+    assert summarise(timed).to_json()["messages"] == [
         {"message": "not asked before the loop gave up", "count": len(left)}
     ]
     assert summarise(timed).not_asked == 1_000 - timed.seconds.size

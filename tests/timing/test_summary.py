@@ -96,7 +96,7 @@ def test_too_few_queries_bound_nothing_from_above(name: str, enough: int) -> Non
     fewer = summarise(timed(values[:-1])).percentiles[name]
     assert not fewer.bounded
     assert fewer.high == values[:-1].max()
-    assert fewer.as_json()["bounded"] is False
+    assert fewer.to_json()["bounded"] is False
 
 
 @pytest.mark.parametrize(("share", "n"), [(0.5, 40), (0.95, 200), (0.99, 500)])
@@ -118,7 +118,7 @@ def test_failed_queries_are_counted_beside_the_others() -> None:
 
 
 def test_the_form_of_a_report() -> None:
-    form = summarise(timed(np.linspace(0.001, 0.1, 100), wall=10.0)).as_json()
+    form = summarise(timed(np.linspace(0.001, 0.1, 100), wall=10.0)).to_json()
     assert list(form) == [
         "kind", "concurrency", "rate", "n", "failed", "p50", "p95", "p99", "max_ms", "mean_ms", "qps", "gc_ms",
         "overhead_us",
@@ -134,7 +134,7 @@ def test_the_form_of_a_report() -> None:
 @pytest.mark.parametrize("values", [[], [NAN], [NAN, NAN]])
 def test_nothing_answered_is_null_and_no_crash(values: list[float]) -> None:
     found = summarise(timed(np.array(values, dtype=float), wall=0.0))
-    form = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    form = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert form["p95"] == {"ms": None, "ci": None, "bounded": False}
     assert form["max_ms"] is form["mean_ms"] is form["qps"] is None
     assert np.isnan([found.p50, found.p95, found.p99]).all()
@@ -142,7 +142,7 @@ def test_nothing_answered_is_null_and_no_crash(values: list[float]) -> None:
 
 
 def test_one_answer_is_its_own_interval() -> None:
-    form = summarise(timed(np.array([0.004]))).as_json()
+    form = summarise(timed(np.array([0.004]))).to_json()
     assert form["p99"] == {"ms": 4.0, "ci": [4.0, 4.0], "bounded": False}
 
 

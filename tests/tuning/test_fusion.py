@@ -251,9 +251,9 @@ def mixed(content: dict[str, dict[str, float]], seed: int) -> dict[str, dict[str
 
 def test_the_order_of_rows_and_queries_changes_no_digit() -> None:
     gold, runs = made(4, 15, good=(0.3, 0.3))
-    first = json.dumps(tuned(gold, runs).as_json())
+    first = json.dumps(tuned(gold, runs).to_json())
     for seed in range(3):
-        assert json.dumps(tuned(mixed(gold, seed), [mixed(run, seed + 9) for run in runs]).as_json()) == first
+        assert json.dumps(tuned(mixed(gold, seed), [mixed(run, seed + 9) for run in runs]).to_json()) == first
 
 
 def test_the_seed_deals_the_folds_and_nothing_else() -> None:
@@ -261,7 +261,7 @@ def test_the_seed_deals_the_folds_and_nothing_else() -> None:
     found = [tuned(gold, runs, seed=seed) for seed in range(6)]
     assert len({(one.best, one.in_sample.mean, one.with_equal.mean) for one in found}) == 1
     assert len({(one.chosen, one.held_out.mean) for one in found}) > 1
-    assert found[0].as_json() == tuned(gold, runs, seed=0).as_json()
+    assert found[0].to_json() == tuned(gold, runs, seed=0).to_json()
 
 
 # --- what is given back, and what is refused ----------------------------------------------------------------------
@@ -271,7 +271,7 @@ def test_json_and_progress() -> None:
     steps: list[tuple[int, int]] = []
     gold, runs = made(6, 10)
     found = tuned(gold, runs, method="combsum", progress=Progress(lambda what, done, of: steps.append((done, of))))
-    form = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    form = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert (form["schema"], form["method"], form["tried"], form["folds"]) == (TUNING_SCHEMA, "combsum", 21, 5)
     assert "c" not in form["best"] and set(form["best"]["weights"]) == {"s0", "s1"}
     assert [form[key]["mean"] for key in ("in_sample", "held_out")] == [found.in_sample.mean, found.held_out.mean]

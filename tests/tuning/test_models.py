@@ -50,7 +50,7 @@ def order(found: ModelTuning) -> list[Any]:
 
 def known(found: ModelTuning) -> Any:
     """All that is found, but how long it took and where it came from."""
-    form = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    form = json.loads(json.dumps(found.to_json(), allow_nan=False))
     for trial in form["trials"]:
         del trial["seconds"], trial["resumed"]
     del form["resumed"], form["notes"]
@@ -189,7 +189,7 @@ class TestFailures:
             no_number.error,
             None,
         ]
-        statuses = {one["number"]: (one["status"], one["place"]) for one in found.as_json()["trials"]}
+        statuses = {one["number"]: (one["status"], one["place"]) for one in found.to_json()["trials"]}
         assert statuses == {3: ("done", 1), 0: ("done", 2), 1: ("failed", None), 2: ("failed", None)}
 
     def test_settings_in_use_that_fail(self) -> None:
@@ -228,7 +228,7 @@ class TestGoingOn:
         Pointer.stops.clear()
         found = tuned([0, 9, 5, 6], folder=tmp_path)
         assert Pointer.fitted == [0, 9, 5, 6]
-        assert found.as_json()["resumed"] == 2
+        assert found.to_json()["resumed"] == 2
         assert known(found) == known(whole), "to the last digit"
 
     def test_nothing_is_tried_twice_unless_asked(self, tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ class TestGoingOn:
         tuned([0, 5], folder=tmp_path)
         moved = [(user, "i02", 1.0, time) for user, _, _, time in rows() if time >= TEST]
         found = tuned([0, 5], task_of(rows(test=moved)), tmp_path)
-        assert found.as_json()["resumed"] == 2 and found.notes == ()
+        assert found.to_json()["resumed"] == 2 and found.notes == ()
 
     @pytest.mark.parametrize(
         ("changed", "word"),
@@ -262,10 +262,10 @@ class TestGoingOn:
     def test_what_changed_makes_old_trials_useless(self, tmp_path: Path, changed: dict[str, Any], word: str) -> None:
         tuned([0, 5], folder=tmp_path)
         found = tuned([0, 5], folder=tmp_path, **changed)
-        assert found.as_json()["resumed"] == 0
+        assert found.to_json()["resumed"] == 0
         (note,) = found.notes
         assert note.startswith("2 settings were tried before under other conditions (") and word in note
-        assert tuned([0, 5], folder=tmp_path).as_json()["resumed"] == 2, "the first ones are still there"
+        assert tuned([0, 5], folder=tmp_path).to_json()["resumed"] == 2, "the first ones are still there"
 
     def test_lines_that_somebody_spoiled_are_tried_anew(self, tmp_path: Path) -> None:
         tuned([0, 5, 9], folder=tmp_path)
@@ -277,4 +277,4 @@ class TestGoingOn:
             entry["point"]["values"] = values or entry["point"]["values"]
             spoiled.append(json.dumps(entry))
         journal.write_text("\n".join([head, *spoiled]) + "\n")
-        assert tuned([0, 5, 9], folder=tmp_path).as_json()["resumed"] == 1
+        assert tuned([0, 5, 9], folder=tmp_path).to_json()["resumed"] == 1

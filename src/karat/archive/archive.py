@@ -242,9 +242,9 @@ class Archive:
 
 def form_of(report: "Report", gate: "Gate | None", origin: Origin) -> dict[str, Any]:
     """The report's versioned form with its verdicts, and without a path of this machine."""
-    form = report.as_json()
+    form = report.to_json()
     if gate is not None:
-        form["gate"] = gate.as_json() | {"report": origin.file or origin.name}
+        form["gate"] = gate.to_json() | {"report": origin.file or origin.name}
     return origin.shorten(form)
 
 

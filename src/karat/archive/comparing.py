@@ -50,17 +50,17 @@ class Compared:
     verdicts: tuple[dict[str, Any], ...]
     """Targets whose verdict is another now: target, system, before and after."""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA,
             "before": self.before.name,
             "after": self.after.name,
-            "resampling": self.how.as_json(),
-            "changed": [one.as_json() for one in self.changed],
+            "resampling": self.how.to_json(),
+            "changed": [one.to_json() for one in self.changed],
             "queries": dict(self.asked),
-            "comparisons": [one.as_json() for one in self.comparisons],
+            "comparisons": [one.to_json() for one in self.comparisons],
             "not_compared": list(self.not_compared),
-            "losses": [one.as_json() for one in self.losses],
+            "losses": [one.to_json() for one in self.losses],
             "verdicts": list(self.verdicts),
         }
 

@@ -37,14 +37,14 @@ def scores_of(report: Report) -> pl.DataFrame:
     """query_id, system and a column a measure; undefined is null, and so is what a system was not measured in."""
     frames = [
         scores.per_query.select(pl.col(QUERY).cast(pl.String), pl.lit(name).alias("system"), pl.exclude(QUERY))
-        for name, scores in report.systems.items()
+        for name, scores in report.scores.items()
     ]
     return _by_query(pl.concat(frames, how="diagonal"))
 
 
 def queries_of(report: Report) -> pl.DataFrame:
     """query_id, text and the names of the slices that it is in; in the order of the scores."""
-    queries = next(iter(report.systems.values())).queries.cast(pl.String)
+    queries = next(iter(report.scores.values())).queries.cast(pl.String)
     known = report.texts
     texts = [known.get(query) for query in queries]
     frame = pl.DataFrame({QUERY: queries, "text": pl.Series(texts, dtype=pl.String)}).with_row_index("row")

@@ -27,7 +27,7 @@ class Difference:
     after: Any
     """None where it is not there."""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "what": self.what, "before": self.before, "after": self.after}
 
     def __str__(self) -> str:

@@ -32,7 +32,7 @@ class Point:
     difference: float | None = None
     """To the run before."""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
@@ -48,8 +48,8 @@ class Series:
     def name(self) -> str:
         return f"{self.system}, {self.measure}"
 
-    def as_json(self) -> dict[str, Any]:
-        points = [point.as_json() for point in self.points]
+    def to_json(self) -> dict[str, Any]:
+        points = [point.to_json() for point in self.points]
         return {"system": self.system, "measure": self.measure, "points": points}
 
 
@@ -62,9 +62,9 @@ class Stepped:
     after: Run
     changed: tuple[Difference, ...]
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         known = {name: getattr(self.step, name) for name in ("index", "before", "after", "difference", "z", "beyond")}
-        changed = [one.as_json() for one in self.changed]
+        changed = [one.to_json() for one in self.changed]
         return {"run": self.after.name, "run_before": self.before.name, **known, "changed": changed}
 
 

@@ -37,13 +37,13 @@ def manifest_of(
         "versions": versions_of(report, form),
         "packages": packages(),
         "machine": machine(),
-        "seed": None if report.how is None else report.how.seed,
+        "seed": None if report.resampling is None else report.resampling.seed,
         "git": None if origin.git is None else dict(origin.git),
         "seconds": origin.seconds,
         "verdict": gate.get("verdict"),
         "baseline": report.baseline,
-        "by_chance": sorted(report.by_chance),
-        "queries": len(next(iter(report.systems.values())).queries),
+        "by_chance": sorted(report.random_systems),
+        "queries": report.n_queries,
         "headline": list(report.headline or report.labels),
         "measures": _measures(report),
         "summary": _summary(form),
@@ -61,7 +61,7 @@ def about_file(held: bytes) -> dict[str, Any]:
 def _measures(report: Report) -> dict[str, Any]:
     """By label, what is to be known to compare it with that of another run."""
     found: dict[str, Any] = {}
-    for scores in report.systems.values():
+    for scores in report.scores.values():
         for label, convention, aggregate in zip(scores.labels, scores.conventions, scores.aggregates, strict=True):
             about: dict[str, Any] = {"convention": convention, "aggregate": aggregate}
             about |= {"lower_is_better": True} if label in scores.lower_is_better else {}
@@ -84,7 +84,7 @@ def _summary(form: Mapping[str, Any]) -> dict[str, Any]:
 def results_digest(report: Report) -> str:
     """Over every query's score in every system and measure: equal where no digit differs."""
     digest = sha256()
-    for name, scores in report.systems.items():
+    for name, scores in report.scores.items():
         digest.update("\0".join([name, *scores.labels, *map(str, scores.queries)]).encode("utf-8", "surrogatepass"))
         digest.update(scores.values.astype("<f8").tobytes())
     return digest.hexdigest()

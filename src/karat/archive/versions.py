@@ -61,8 +61,9 @@ def _of_system(entry: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
 
 
 def _queries(report: Report) -> dict[str, Any]:
-    ids = next(iter(report.systems.values())).queries
-    texts = [report.query_names.get(query, "") for query in map(str, ids)] if report.query_names else []
+    ids = next(iter(report.scores.values())).queries
+    known = {} if report.queries is None else report.queries.query_texts
+    texts = [known.get(query, "") for query in map(str, ids)] if known else []
     return {"n": len(ids), "digest": sha256("\0".join([*map(str, ids), *texts]).encode()).hexdigest()}
 
 

@@ -58,7 +58,7 @@ def audit_command(
         found = audit(log, items=items or find_companions(path)[0], cold=cold)
     warn(found.warnings, quiet=quiet)
     if as_json:
-        print_json(found.as_json())
+        print_json(found.to_json())
         return
     _print_audit(found)
     sys.stdout.flush()

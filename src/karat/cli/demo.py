@@ -172,8 +172,8 @@ def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
     report = assess_files(gold, runs, None, scoring.resampling(), scoring, lambda names: names[0], [Path(_PAGE)])
     report = replace(report, provenance={"name": "40 questions to a help desk"})
     print("40 questions to a help desk of 90 articles, graded 0 to 3:\n")
-    show_comparison(replace(report, names={}))
-    warn(report.warnings, quiet=quiet)
+    show_comparison(replace(report, queries=replace(report.queries, names={})) if report.queries else report)
+    warn(report.warning_lines, quiet=quiet)
     if keep is None:
         from karat.reports.html import to_html
 

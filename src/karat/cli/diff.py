@@ -55,7 +55,7 @@ def diff_command(
     compared = compare_runs(before, after, measures=labels, systems=system)
     with unless_unread():
         if as_json:
-            print_json(compared.as_json())
+            print_json(compared.to_json())
         else:
             from karat.cli.diff_tables import print_compared
 

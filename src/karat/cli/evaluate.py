@@ -17,6 +17,7 @@ from karat.cli.options import (
 )
 from karat.cli.output import check_outputs, deliver, write_outputs
 from karat.cli.scoring import assess_files
+from karat.common_sections import Quantiles
 from karat.errors import UsageError
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _show(report: "Report") -> None:
     from karat.reports.console import print_quantiles, print_report, print_slices
 
     print_report(report)
-    if report.quantiles:
+    if report.sections_of(Quantiles):
         print_quantiles(report)
     if report.slices:
         print_slices(report)

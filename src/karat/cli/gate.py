@@ -1,7 +1,7 @@
 """karat gate: may it ship?"""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -81,7 +81,7 @@ def gate_command(
     check_standard_input([targets, *files, baseline or "", *(scoring.slices or ()), *(scoring.item_slices or ())])
     asked = _read_targets(targets)
     chosen = baseline or (asked.baseline and _beside(targets, asked.baseline))
-    warnings: tuple[str, ...] = ()
+    warnings: Sequence[str] = ()
     if len(files) == 1:
         gate = _check_report(asked, files[0], chosen, scoring)
     else:
@@ -145,7 +145,7 @@ def _run_meant(baseline: str) -> "Saved | None":
 
 def _check_files(
     asked: "Targets", targets: str, files: list[str], baseline: str | None, scoring: Scoring
-) -> "tuple[Gate, tuple[str, ...]]":
+) -> "tuple[Gate, Sequence[str]]":
     from karat.gates import check_targets, measures_of
     from karat.reports.saved import looks_like_report, read_report
     from karat.saved import Saved
@@ -163,8 +163,8 @@ def _check_files(
     measures = measures_of(asked.targets, [name for _, name, _ in scoring.figures()], targets) or None
     choose = baseline_among(named, runs) if named else lambda _: None
     report = assess_files(gold, runs, measures, scoring.resampling(), scoring, choose)
-    saved = Saved(report.as_json(queries=other is not None), ", ".join(runs))
-    return check_targets(asked.targets, saved, other), report.warnings
+    saved = Saved(report.to_json(queries=other is not None), ", ".join(runs))
+    return check_targets(asked.targets, saved, other), report.warning_lines
 
 
 def _tell(gate: "Gate", outputs: list[Path], warnings: Iterable[str], *, as_json: bool, quiet: bool) -> None:

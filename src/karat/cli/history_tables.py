@@ -186,7 +186,7 @@ def history_to_json(history: History, damaged: Sequence[Damaged] = ()) -> str:
             for run in history.runs
         ],
         "damaged": [{"run": one.name, "reason": one.reason} for one in damaged],
-        "series": [one.as_json() | {"steps": [step.as_json() for step in steps]} for one, steps in history.series],
+        "series": [one.to_json() | {"steps": [step.to_json() for step in steps]} for one, steps in history.series],
     }
     return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 

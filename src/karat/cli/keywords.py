@@ -179,7 +179,7 @@ def _map(
         found = _hinted(found, vocabulary, select)
     if as_json:
         methods = {
-            name: {"threshold": mapper.threshold, "texts": [one.as_json() for one in extractions]}
+            name: {"threshold": mapper.threshold, "texts": [one.to_json() for one in extractions]}
             for name, (mapper, extractions) in found.items()
         }
         _print_json({"vocabulary": _facts(vocabulary), "methods": methods})
@@ -257,8 +257,8 @@ def _check(
 
 def _form(whole: "Quality", by_group: "dict[str, Quality]", wrong: "list[Mistake]") -> dict[str, Any]:
     return {
-        "all": whole.as_json(),
-        "groups": {group: one.as_json() for group, one in by_group.items()},
+        "all": whole.to_json(),
+        "groups": {group: one.to_json() for group, one in by_group.items()},
         "mistakes": [
             {"text": one.text, "missed": [str(k) for k in one.missed], "wrong": [str(k) for k in one.wrong]}
             for one in wrong

@@ -225,7 +225,7 @@ def _print_json(
         "grades": {grade: int(labels.counts[grade].sum()) for grade in ("0", "1", "2", "3")},
         "types": labels.counts.to_dicts(),
         "without_relevant": labels.without_relevant,
-        "agreement": None if agreement is None else agreement.as_json(),
+        "agreement": None if agreement is None else agreement.to_json(),
         "explained": explained,
         "notes": list(labels.notes),
         "written": [str(path) for path in written],

@@ -149,7 +149,7 @@ def neighbours_command(
 def _tell(space: "Space | None", ranking: "Ranking", *, as_json: bool) -> None:
     if as_json:
         form = {"schema": "karat.neighbours/1", "queries": len(ranking), "rows": len(ranking.items)}
-        print_json(form | ({"space": space.hygiene.as_json()} if space else {}))
+        print_json(form | ({"space": space.hygiene.to_json()} if space else {}))
         return
     from karat.reports.console import print_table
     from karat.reports.spaces import hygiene_rows

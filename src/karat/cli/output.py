@@ -47,10 +47,10 @@ def deliver(
 ) -> None:
     """Print the report as JSON or by ``show``, then warnings, and the files written or what to try next."""
     if as_json:
-        print_json(report.as_json())
+        print_json(report.to_json())
     else:
         show(report)
-    warn(report.warnings, quiet=quiet)
+    warn(report.warning_lines, quiet=quiet)
     if not report.keeps_queries and any(path.suffix == ".json" for path in outputs or ()):
         warn(["too many queries to keep their scores in the report: gates on it cannot pair them"], quiet=quiet)
     written = [*(outputs or ()), *([per_query] if per_query else ())]
@@ -66,6 +66,6 @@ def write_outputs(report: "Report", outputs: list[Path] | None, per_query: str |
         from karat.reports.writers import Request, write_reports
 
         requests = [Request(str(path)) for path in outputs or ()]
-        if per_query and report.holds_queries:
+        if per_query and report.queries is not None:
             requests.append(Request(per_query, "queries"))
         write_reports(report, requests)

@@ -44,7 +44,7 @@ def pin_command(
         hint = "Give every row a version." if found.version is None else f"Pin it: karat pin {queries}"
         raise DataError(what, where=queries, expected=f"a version that is in {pins}", hint=hint)
     if as_json:
-        print_json(found.as_json() | {"state": state, "pins": str(pins)})
+        print_json(found.to_json() | {"state": state, "pins": str(pins)})
     else:
         how = "is new, and pinned now" if state == "new" else "is as it was pinned"
         print(f"version {found.version} {how}: {len(found):,} queries, sha256 {found.sha256}")

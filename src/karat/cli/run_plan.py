@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from karat.agreement import Agreement
 from karat.cli.archived import ArchiveOption, archive_at
 from karat.cli.common import (
     QuietOption,
@@ -19,7 +20,11 @@ from karat.cli.common import (
 )
 from karat.cli.keeping import Keeping, shown_live
 from karat.cli.options import DsnOption, JsonOption
+from karat.common_sections import Interactions
 from karat.errors import DataError
+from karat.hygiene import Hygiene
+from karat.partial import Partial
+from karat.stability import Stability
 
 if TYPE_CHECKING:
     from karat.archive import Archive
@@ -150,7 +155,7 @@ def _carry_out(
         stored = None if keeping is None else keeping.store(outcome.report, gate)
     with unless_unread():
         _print(checked, outcome.report, gate, as_json=as_json)
-    warn([*outcome.report.warnings, *(gate.notes if gate is not None else ())], quiet=quiet)
+    warn([*outcome.report.warning_lines, *(gate.notes if gate is not None else ())], quiet=quiet)
     _say_own_items(checked, quiet=quiet or as_json)
     if output is not None and not written:
         warn([f"nothing was written to {output}: the plan has no outputs"], quiet=quiet)
@@ -189,39 +194,39 @@ def show(
     from karat.wording import count
 
     report = whole.only(headline)
-    queries = len(next(iter(report.systems.values())).queries)
-    who = ("user", "users") if report.interactions else ("query", "queries")
+    queries = report.n_queries
+    who = ("user", "users") if report.section(Interactions) else ("query", "queries")
     about = f"{count(queries, *who)}, {count(len(report.systems), 'system', 'systems')}"
     print_line(f"{name}: {about}\n" if name else f"{about[0].upper()}{about[1:]}\n")
     if by_cutoff:
         from karat.reports.agreement import print_agreement
 
         print_agreement(whole, headline)
-    elif report.interactions:
+    elif report.section(Interactions):
         from karat.reports.recommendations import print_recommendations
 
         print_recommendations(report)
     else:
         print_report(report)
-    if report.agreements and not by_cutoff:
+    if report.sections_of(Agreement) and not by_cutoff:
         from karat.reports.agreement import print_similarities
 
         print()
         print_similarities(report)
-    if report.comparisons and not by_cutoff and not report.interactions:
+    if report.comparisons and not by_cutoff and not report.section(Interactions):
         print()
         print_comparison(report)
-    if report.slices and not report.interactions:
+    if report.slices and not report.section(Interactions):
         print_slices(report)
-    if report.partials:
+    if report.sections_of(Partial):
         from karat.reports.partial import print_partial
 
         print()
         print_partial(report)
-    if report.spaces:
+    if report.sections_of(Hygiene):
         print()
         print_spaces(report)
-    if report.stabilities:
+    if report.sections_of(Stability):
         from karat.reports.lab import print_lab
 
         print()

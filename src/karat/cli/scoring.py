@@ -12,6 +12,7 @@ from karat.cli.options import Scoring
 from karat.cli.output import check_form
 from karat.cli.scaling import Wanted, assess_in_blocks, is_for_blocks
 from karat.cli.slices import read_cuts
+from karat.common_sections import Quantiles
 from karat.errors import DataError, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -57,18 +58,15 @@ def assess_files(
         if per_query is not None:
             check_form(Path(per_query))
         report = _assess_at_once(wanted, scoring)
-    if quantiles and not report.quantiles:
-        report = replace(report, quantiles=_quantiles(report, quantiles))
+    if quantiles and not report.sections_of(Quantiles):
+        for name, found in _quantiles(report, quantiles).items():
+            report = report.with_sections(Quantiles(found), system=name)
     provenance = {"gold": gold, "runs": systems, "dialect": scoring.dialect}
-    if per_query is not None and not report.holds_queries:
+    if per_query is not None and report.queries is None:
         provenance["per_query"] = str(per_query)
-    return replace(
-        report,
-        provenance=provenance,
-        figures=_figures_of(scoring, names),
-        names=_column(scoring.names, "item", "--names"),
-        query_names=_column(scoring.texts, "query", "--texts"),
-    )
+    item_names, texts = _column(scoring.names, "item", "--names"), _column(scoring.texts, "query", "--texts")
+    data = None if report.queries is None else replace(report.queries, names=item_names, query_texts=texts)
+    return replace(report.with_recorded(_figures_of(scoring, names)), provenance=provenance, queries=data)
 
 
 def _assess_at_once(wanted: Wanted, scoring: Scoring) -> "Report":
@@ -106,11 +104,11 @@ def _assess_at_once(wanted: Wanted, scoring: Scoring) -> "Report":
 
 
 def _quantiles(report: "Report", shares: Sequence[float]) -> "dict[str, dict[str, dict[str, Any]]]":
-    from karat.statistics.quantiles import Quantiles
+    from karat.statistics.quantiles import Quantiles as Quantiled
 
     return {
-        name: {label: Quantiles.of(one[label], len(one.queries)).form(shares) for label in one.labels}
-        for name, one in report.systems.items()
+        name: {label: Quantiled.of(one[label], len(one.queries)).form(shares) for label in one.labels}
+        for name, one in report.scores.items()
     }
 
 

@@ -9,6 +9,7 @@ from karat.archive.run import Run
 from karat.cli.common import print_line
 from karat.cli.fitting import print_fitting
 from karat.cli.history_tables import commit_shown
+from karat.report_warnings import warning_lines
 from karat.reports.console import console, print_parted, verdict_style
 from karat.reports.digest import about, headline_table, labels_first, slices_table, verdict_counts, verdicts_table
 from karat.results import Recorded
@@ -40,7 +41,7 @@ def print_run(run: Run, *, is_baseline: bool) -> None:
         _tell(told)
     _print_figures(form)
     _print_slices(form, labels[0])
-    for title, lines in (("Warnings", list(form.get("warnings") or ())), ("Made of", list(_made_of(run)))):
+    for title, lines in (("Warnings", warning_lines(form)), ("Made of", list(_made_of(run)))):
         if lines:
             print(f"\n{title}")
             for line in lines:

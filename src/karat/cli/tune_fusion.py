@@ -156,7 +156,7 @@ def _from_plan(
 def _tell(found: "Tuning", output: Path | None, *, as_json: bool, quiet: bool) -> None:
     from json import dumps
 
-    text = dumps(found.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = dumps(found.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if output is not None:
         from karat.formats.atomic import write_text
 

@@ -214,7 +214,7 @@ def _say(found: "list[ModelTuning]", outcome: "Outcome | None", *, quiet: bool) 
         told = [*(one.best.notes if one.best is not None else ()), *([one.caution] if one.caution else ())]
         warn([f"{one.system}: {note}" for note in told], quiet=quiet)
     if outcome is not None:
-        warn([*outcome.report.warnings, *(outcome.gate.notes if outcome.gate is not None else ())], quiet=quiet)
+        warn([*outcome.report.warning_lines, *(outcome.gate.notes if outcome.gate is not None else ())], quiet=quiet)
 
 
 def _end(

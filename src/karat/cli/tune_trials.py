@@ -100,7 +100,7 @@ def form_of(found: "list[ModelTuning]", checked: "Checked", outcome: "Outcome | 
         "karat": __version__,
         "made": timestamp(),
         "plan": Path(checked.where).name,
-        "systems": [one.as_json() for one in found],
+        "systems": [one.to_json() for one in found],
         "final": None,
     }
     if outcome is not None and final is not None:
@@ -108,7 +108,7 @@ def form_of(found: "list[ModelTuning]", checked: "Checked", outcome: "Outcome | 
             "window": "test",
             "fit_on": getattr(final.plan.gold, "fit_on", None),
             "params": {one.system: dict(one.best.params) for one in found if one.best is not None},
-            "report": outcome.report.as_json(),
-            "gate": None if outcome.gate is None else outcome.gate.as_json(),
+            "report": outcome.report.to_json(),
+            "gate": None if outcome.gate is None else outcome.gate.to_json(),
         }
     return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -25,7 +25,7 @@ def drift_between(
         if not isinstance(one, Saved):
             raise UsageError(
                 f"found a report of type {type(one).__name__}",
-                expected="saved reports: karat.saved.Saved(report.as_json(queries=True))",
+                expected="saved reports: karat.saved.Saved(report.to_json(queries=True))",
             )
     if not allowed >= 0:
         raise UsageError(f"a change of {allowed} is allowed", expected="a share such as 0.05, for 5 %")

@@ -22,7 +22,7 @@ class Churned:
     gone: tuple[str, ...]
     new: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "query_id": self.query,
             "overlap": self.overlap,
@@ -46,14 +46,14 @@ class Churn:
     most: tuple[Churned, ...]
     """The queries that changed most."""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "k": self.k,
             "n": self.n,
             "overlap": self.overlap,
             "rbo": self.rbo,
             "changed": self.changed,
-            "most": [one.as_json() for one in self.most],
+            "most": [one.to_json() for one in self.most],
         }
 
 

@@ -33,7 +33,7 @@ class Changed:
     found: tuple[str, ...]
     """What shows it, whatever was declared."""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         declared = None if self.declared is None else {"old": self.declared[0], "new": self.declared[1]}
         return {"what": self.what, "declared": declared, "found": list(self.found)}
 
@@ -52,9 +52,9 @@ class Circumstances:
     unknown: tuple[str, ...]
     """Of these the reports hold nothing that could tell."""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
-            "changed": [one.as_json() for one in self.changed],
+            "changed": [one.to_json() for one in self.changed],
             "undeclared": list(self.undeclared),
             "unknown": list(self.unknown),
         }

@@ -45,7 +45,7 @@ class Moved:
         """None where there is nothing to judge."""
         return None if isnan(self.change) else not is_past(self.change, self.allowed)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         numbers = {"old": self.old, "new": self.new, "change": self.change}
         known = {name: value if isfinite(value) else None for name, value in numbers.items()}
         return {"figure": self.figure} | known | {"relative_to": self.relative_to, "within": self.within}

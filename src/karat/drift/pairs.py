@@ -53,8 +53,8 @@ class Tested:
         ends = self.comparison.relative_ci
         return self.comparison.n < 2 or (ends is not None and any(is_past(end, allowed) for end in ends))
 
-    def as_json(self) -> dict[str, Any]:
-        return self.comparison.as_json() | {"standing": self.standing}
+    def to_json(self) -> dict[str, Any]:
+        return self.comparison.to_json() | {"standing": self.standing}
 
 
 def compare_stability(sides: tuple[str, str], new: Stability, old: Stability, how: Resampling, where: str) -> Compared:

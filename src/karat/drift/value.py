@@ -9,6 +9,7 @@ from karat.drift.circumstances import Circumstances
 from karat.drift.moves import Moved
 from karat.drift.pairs import Tested
 from karat.errors import UsageError
+from karat.sections import Section
 from karat.stability import Spread
 from karat.targets import Decision, Outcome
 
@@ -17,9 +18,11 @@ __all__ = ["DRIFT_SCHEMA", "Drift"]
 DRIFT_SCHEMA = "karat.drift/1"
 
 
-@dataclass(frozen=True)
-class Drift(Decision):
+@dataclass(frozen=True, eq=False)
+class Drift(Decision, Section):
     """A system of a report beside the same system of an earlier one."""
+
+    name = "drift"
 
     system: str
     old_system: str
@@ -77,7 +80,7 @@ class Drift(Decision):
             found |= {"churn": self.churn.changed, "churn_overlap": self.churn.overlap, "churn_rbo": self.churn.rbo}
         return {name: min(value, float_info.max) for name, value in found.items()}
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "schema": DRIFT_SCHEMA,
             "system": self.system,
@@ -87,11 +90,11 @@ class Drift(Decision):
             "k": self.k,
             "allowed": self.allowed,
             "verdict": self.outcome,
-            "worst": None if self.worst is None else self.worst.as_json(),
-            "figures": [one.as_json() for one in self.moved],
-            "paired": [one.as_json() for one in self.tested],
-            "quality": [one.as_json() for one in self.quality],
-            "churn": None if self.churn is None else self.churn.as_json(),
-            **self.circumstances.as_json(),
+            "worst": None if self.worst is None else self.worst.to_json(),
+            "figures": [one.to_json() for one in self.moved],
+            "paired": [one.to_json() for one in self.tested],
+            "quality": [one.to_json() for one in self.quality],
+            "churn": None if self.churn is None else self.churn.to_json(),
+            **self.circumstances.to_json(),
             "notes": list(self.notes),
         }

@@ -19,13 +19,13 @@ Form = Mapping[str, Any]
 
 def form_of(given: Any, gate: Gate | Form | None = None) -> dict[str, Any]:
     """The versioned form of a report, or of whatever has one, with its verdicts."""
-    found = given.as_json() if isinstance(given, Report) else getattr(given, "form", given)
+    found = given.to_json() if isinstance(given, Report) else getattr(given, "form", given)
     if not isinstance(found, Mapping) or found.get("schema") != SCHEMA or not found.get("systems"):
         about = f"the schema {found.get('schema')!r}" if isinstance(found, Mapping) else type(given).__name__
         raise DataError(f"found {about}", expected=f"a report, its form ({SCHEMA}), or an archived run")
     if gate is None:
         return dict(found)
-    return {**found, "gate": gate.as_json() if isinstance(gate, Gate) else dict(gate)}
+    return {**found, "gate": gate.to_json() if isinstance(gate, Gate) else dict(gate)}
 
 
 def files_of(given: Any, form: Form) -> dict[str, str]:
@@ -40,7 +40,7 @@ def files_of(given: Any, form: Form) -> dict[str, str]:
 def _whole(given: Any, form: Form) -> dict[str, Any]:
     """An archived run keeps the queries' scores beside its form."""
     if isinstance(given, Report):
-        return {**form, **given.as_json(queries=True)}
+        return {**form, **given.to_json(queries=True)}
     saved = getattr(given, "saved", None)
     return {**saved().form, **form} if callable(saved) else dict(form)
 

@@ -64,7 +64,7 @@ class PairedTimes:
         values = self.of(point)
         return None if not values else exp(fsum(map(log, values)) / len(values))
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         rows = [
             {"build": dict(build), "search": dict(search), "p95_ms": list(values)}
             for (build, search), values in zip(self.settings, self.p95_ms, strict=True)
@@ -73,7 +73,7 @@ class PairedTimes:
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> "PairedTimes":
-        """Read what ``as_json`` gave; KeyError, TypeError or ValueError where it is something else."""
+        """Read what ``to_json`` gave; KeyError, TypeError or ValueError where it is something else."""
         rows = form["settings"]
         times = tuple(tuple(map(float, row["p95_ms"])) for row in rows)
         if {len(values) for values in times} - {int(form["rounds"])} or any(

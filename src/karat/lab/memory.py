@@ -37,7 +37,7 @@ class Memory:
 
     def keep(self, setting: str, point: Point) -> None:
         if self.journal is not None:
-            self.journal.add(Entry(self._key(setting), self.name, setting, self.about, point.as_json()))
+            self.journal.add(Entry(self._key(setting), self.name, setting, self.about, point.to_json()))
 
     def find_times(self, candidates: Sequence[Point]) -> PairedTimes | None:
         """Return the paired times of exactly these candidates; None where they were not compared before."""
@@ -49,7 +49,7 @@ class Memory:
     def keep_times(self, candidates: Sequence[Point], times: PairedTimes) -> None:
         if self.journal is not None:
             setting = _together(candidates)
-            form = {"comparison": times.as_json()}
+            form = {"comparison": times.to_json()}
             self.journal.add(Entry(self._key(setting), self.name, setting, self.about, form))
 
     def _key(self, setting: str) -> str:

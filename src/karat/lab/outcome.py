@@ -37,7 +37,7 @@ class Choice:
     rivals: tuple[Point, ...] = ()
     """Others that meet the target as surely, and whose cost cannot be distinguished from that of ``point``."""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         def brief(point: Point | None) -> dict[str, Any] | None:
             return None if point is None else {"build": dict(point.build), "search": dict(point.search)}
 
@@ -146,7 +146,7 @@ class Sweep:
             return surely_less(paired[0], paired[1], tests)
         return SINGLE_FACTOR * COSTS[by](point) <= COSTS[by](other)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         place = {id(point): number for number, point in enumerate(self.points)}
         return {
             "schema": SCHEMA,
@@ -160,10 +160,10 @@ class Sweep:
             "level": self.level,
             "timed": dict(self.timed),
             "target": {"recall": self.target, "p95_ms": self.limit_p95_ms},
-            "points": [point.as_json() for point in self.points],
+            "points": [point.to_json() for point in self.points],
             "frontier": [place[id(point)] for point in self.frontier()],
-            "cheapest": {by: self.cheapest(by=by).as_json() for by in get_args(Cost)} if self.aims else None,
-            "comparison": None if self.times is None else self.times.as_json(),
+            "cheapest": {by: self.cheapest(by=by).to_json() for by in get_args(Cost)} if self.aims else None,
+            "comparison": None if self.times is None else self.times.to_json(),
             "resumed": self.resumed,
             "notes": list(self.notes),
             "about": dict(self.about),
@@ -171,7 +171,7 @@ class Sweep:
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any], where: str = "sweep") -> "Sweep":
-        """What ``as_json`` gave, read back; the frontier and the cheapest are worked out anew."""
+        """What ``to_json`` gave, read back; the frontier and the cheapest are worked out anew."""
         if not isinstance(form, Mapping) or form.get("schema") != SCHEMA:
             found = form.get("schema") if isinstance(form, Mapping) else type(form).__name__
             raise DataError(f"not a sweep: found {found!r}", where=where, expected=f"schema {SCHEMA}")

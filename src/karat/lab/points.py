@@ -93,7 +93,7 @@ class Point:
             build_seconds=build_seconds, size_bytes=size_bytes, latency=dict(latency), facts=dict(facts or {}),
         )  # fmt: skip
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         form: dict[str, Any] = {"build": dict(self.build), "search": dict(self.search), "status": self.status}
         if self.status != "measured":
             return form | {"because": self.because} | ({"by": dict(self.by)} if self.by is not None else {})
@@ -109,7 +109,7 @@ class Point:
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> "Point":
-        """What ``as_json`` gave; KeyError, TypeError or ValueError where it is none."""
+        """What ``to_json`` gave; KeyError, TypeError or ValueError where it is none."""
         build, search, status = dict(form["build"]), dict(form["search"]), form["status"]
         if status not in get_args(Status):
             raise ValueError(f"status is {status!r}")

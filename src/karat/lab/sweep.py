@@ -213,7 +213,7 @@ class _Run:
             why = f": {latency.messages[0][0]}" if latency.messages else ""
             raise DataError(f"{latency.failed:,} of {latency.n + latency.failed:,} timed queries failed{why}")
         return Point.measured(
-            build, search, recall.as_json(), latency.as_json(), build_seconds=built.seconds, size_bytes=built.size,
+            build, search, recall.to_json(), latency.to_json(), build_seconds=built.seconds, size_bytes=built.size,
             failed_queries=failed, facts=loads(dumps(built.engine.facts(), default=str)),
         )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from karat.sections import Section
 from karat.vocabulary import Keyword
 
 __all__ = ["Alike", "LookAlike", "Looked", "Missed", "Partial", "Result"]
@@ -31,7 +32,7 @@ class Looked:
     relevant: int
     results: tuple[Result, ...]
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "query": self.query,
             "keywords": [str(keyword) for keyword in self.keywords],
@@ -72,7 +73,7 @@ class Missed:
     def share(self) -> float:
         return self.lacking / self.results if self.results else float("nan")
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "queries": self.queries,
@@ -92,7 +93,7 @@ class LookAlike:
     score: float
     lacks: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {"query": self.query, "item": self.item, "score": self.score, "lacks": list(self.lacks)}
 
 
@@ -108,7 +109,7 @@ class Alike:
     """Any item."""
     groups: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "groups": list(self.groups),
             "relevant_results": self.relevant,
@@ -117,9 +118,11 @@ class Alike:
         }
 
 
-@dataclass(frozen=True)
-class Partial:
+@dataclass(frozen=True, eq=False)
+class Partial(Section):
     """What the first k results of all queries have and lack."""
+
+    name = "partial_matches"
 
     k: int
     threshold: float | None
@@ -141,15 +144,15 @@ class Partial:
     def of(self, query: str) -> Looked | None:
         return next((one for one in self.queries if one.query == query), None)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "k": self.k,
             "threshold": self.threshold,
             "results": {"whole": self.whole, "some": self.some, "none": self.none},
-            "keywords": [one.as_json() for one in self.keywords],
-            "groups": [one.as_json() for one in self.groups],
-            "alike": None if self.alike is None else self.alike.as_json(),
+            "keywords": [one.to_json() for one in self.keywords],
+            "groups": [one.to_json() for one in self.groups],
+            "alike": None if self.alike is None else self.alike.to_json(),
             "not_annotated": len(self.unknown),
-            "look_alikes": [one.as_json() for one in self.look_alikes],
-            "queries": [one.as_json() for one in self.queries],
+            "look_alikes": [one.to_json() for one in self.look_alikes],
+            "queries": [one.to_json() for one in self.queries],
         }

@@ -9,11 +9,13 @@ from os.path import exists
 from pathlib import Path
 
 from karat.assessment import assess
+from karat.common_sections import Facts, Fusion, Interactions, Keywords
 from karat.dialects import Asked
+from karat.drift import Drift
 from karat.errors import KaratError
 from karat.formats.attributes import read_attributes, read_column
 from karat.gates import Gate, check_targets, measures_of
-from karat.hygiene import notes_of
+from karat.hygiene import GoldSpaces
 from karat.indexed import drifting, figure_names
 from karat.masking import Masker
 from karat.plan.opening import opened
@@ -21,12 +23,14 @@ from karat.plan.reading import Checked
 from karat.plan.work import TOP, Work
 from karat.progress import NO_PROGRESS, Progress
 from karat.report import Report
+from karat.report_warnings import ReportWarning, as_warnings
 from karat.reports.recommendations import below_chance
 from karat.saved import Saved
+from karat.sections import Section
 from karat.slices import Cuts, parse_attributes
 from karat.targets import Target
 from karat.types import Gold, Ranking
-from karat.wording import count, named, of_users, told_once
+from karat.wording import count, named, of_users
 
 __all__ = ["Outcome", "rankings_of", "run_plan", "timestamp"]
 
@@ -53,17 +57,18 @@ def run_plan(checked: Checked, progress: Progress = NO_PROGRESS, output: Path | 
     if looks is not None:
         report = replace(
             report,
-            provenance={**report.provenance, "test_opened": looks.as_json()},
-            warnings=(*report.warnings, *looks.notes()),
+            provenance={**report.provenance, "test_opened": looks.to_json()},
+            warnings=(*report.warnings, *as_warnings(looks.notes())),
         )
     if work.trials.stabilities:
         golds = {name: work.gold_of(name) for name in plan.systems}
         report = work.trials.added_to(report, golds, checked.asked, work.how)
     if work.loaded.recommendations is not None:
-        told = (*report.warnings, *below_chance(report, next(_of_accuracy(checked), checked.headline[0])))
-        report = replace(report, warnings=tuple(map(of_users, told)))
+        told = below_chance(report, next(_of_accuracy(checked), checked.headline[0]))
+        warnings = (*report.warnings, *as_warnings(told))
+        report = replace(report, warnings=tuple(replace(one, text=of_users(one.text)) for one in warnings))
     targets, notes = _aimed(work, report)
-    report = replace(report, warnings=tuple(told_once([*report.warnings, *notes], list(report.systems))))
+    report = replace(report, warnings=(*report.warnings, *_warnings(notes, report)))
     return Outcome(report, _gate(targets, report, checked.where) if targets else None)
 
 
@@ -110,34 +115,59 @@ def _completed(report: Report, work: Work) -> Report:
     checked, plan = work.checked, work.checked.plan
     side, log = work.loaded.keywords, work.loaded.recommendations
     aspects = {name: work.aspect_of(name) for name in plan.systems} if len(work.loaded.golds) > 1 else {}
-    return replace(
+    names = _column(work, "names", "item", plan.names) if plan.names or log is None else dict(log.titles)
+    texts = _column(work, "texts", "query", plan.texts) | (dict(side.texts) if side is not None else {})
+    if report.queries is not None:
+        answers = report.answers.called(aspects) if report.answers is not None and aspects else report.answers
+        data = replace(
+            report.queries,
+            answers=answers,
+            names=names,
+            query_texts=texts,
+            queries_are_items=work.queries_are_items,
+        )
+        report = replace(report, queries=data)
+    systems = {name: replace(one, gold=aspects.get(name)) for name, one in report.systems.items()}
+    notes = [
+        *checked.notes,
+        *work.loaded.notes,
+        *_unused_aspects(work, aspects.values()),
+        *plan.gold.cautions(checked.asked),
+        *work.notes,
+    ]
+    report = replace(
         report,
-        figures={name: dict(found) for name, found in plan.figures.items()},
-        golds=aspects,
-        answers=report.answers.called(aspects) if report.answers is not None and aspects else report.answers,
-        names=_column(work, "names", "item", plan.names) if plan.names or log is None else dict(log.titles),
-        queries_are_items=work.queries_are_items,
-        spaces=work.all_spaces,
-        agreements=work.pairs.agreements(work.how, plan.baseline) if work.pairs else {},
-        fusions=work.fusions,
-        facts=work.facts,
-        partials=work.partials,
-        interactions=dict(log.about) if log is not None else {},
-        exposures=work.exposures,
-        asked=dict(side.about) | {"show": list(side.show)} if side is not None else {},
-        query_names=_column(work, "texts", "query", plan.texts) | (dict(side.texts) if side is not None else {}),
+        systems=systems,
         headline=checked.headline,
-        warnings=(
-            *report.warnings,
-            *checked.notes,
-            *work.loaded.notes,
-            *_unused_aspects(work, aspects.values()),
-            *plan.gold.cautions(checked.asked),
-            *work.notes,
-            *notes_of(work.all_spaces),
-        ),
+        warnings=(*report.warnings, *_warnings(notes, report)),
         provenance=_provenance(checked),
-    )
+    ).with_recorded(plan.figures)
+    if log is not None:
+        report = report.with_sections(Interactions(dict(log.about)))
+    if side is not None:
+        report = report.with_sections(Keywords(dict(side.about) | {"show": list(side.show)}))
+    of_gold = {name: space for name, space in work.all_spaces.items() if name not in report.systems}
+    if of_gold:
+        report = report.with_sections(GoldSpaces(of_gold))
+    agreements = work.pairs.agreements(work.how, plan.baseline) if work.pairs else {}
+    for name in report.systems:
+        found: list[Section | None] = [
+            Fusion(work.fusions[name]) if name in work.fusions else None,
+            work.spaces.get(name),
+            agreements.get(name),
+            Facts(work.facts[name]) if name in work.facts else None,
+            work.partials.get(name),
+            work.exposures.get(name),
+        ]
+        report = report.with_sections(*(one for one in found if one is not None), system=name)
+    return report
+
+
+def _warnings(notes: Iterable[str], report: Report) -> Iterator[ReportWarning]:
+    """Notes of systems begin with the system's name."""
+    for note in notes:
+        name, colon, text = note.partition(": ")
+        yield ReportWarning(text, name) if colon and name in report.systems else ReportWarning(note)
 
 
 def _unused_aspects(work: Work, used: Collection[str]) -> Iterator[str]:
@@ -198,12 +228,12 @@ def _aimed(work: Work, report: Report) -> tuple[tuple[Target, ...], tuple[str, .
     def aims(target: Target) -> list[Target]:
         chosen = same_gold if target.relative else others
         if target.subject in figure_names(plan.lab.k) and plan.is_lab:
-            held = [name for name in plan.systems if target.subject in report.figures.get(name, {})]
+            held = [name for name in plan.systems if target.subject in report.systems[name].recorded]
             if usual and not held:
                 notes.append(f"{target.title} is not known, so that the usual target on it was left out")
                 return []
             wanted = [target.system] if target.system in plan.systems else list(plan.systems)
-            known = {*held, *report.drifts}
+            known = {*held, *report.sections_of(Drift)}
             if target.subject in drifting(plan.lab.k) and known.isdisjoint(wanted):
                 notes.append(
                     f"the target on {target.title} was not checked: there is no earlier report to compare with"
@@ -216,9 +246,9 @@ def _aimed(work: Work, report: Report) -> tuple[tuple[Target, ...], tuple[str, .
 
 
 def _gate(targets: tuple[Target, ...], report: Report, where: str) -> Gate:
-    measures_of(targets, [name for figures in report.figures.values() for name in figures], where)
+    measures_of(targets, [name for one in report.systems.values() for name in one.recorded], where)
     try:
-        return check_targets(targets, Saved(report.as_json(), where))
+        return check_targets(targets, Saved(report.to_json(), where))
     except KaratError as error:
         error.where = error.where or where
         raise

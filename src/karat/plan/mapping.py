@@ -129,7 +129,7 @@ class _Judge:
         judged = [(one, self.given[name]) for name, one in zip(self.ids, found, strict=True) if name in self.given]
         mine = [frozenset(one.numbers(self.vocabulary)) for one, _ in judged]
         compared = within(mine, [frozenset(numbers) for _, numbers in judged], self.vocabulary, self.groups)
-        return compared.whole.as_json() | {"groups": {name: one.as_json() for name, one in compared.by_group.items()}}
+        return compared.whole.to_json() | {"groups": {name: one.to_json() for name, one in compared.by_group.items()}}
 
 
 def _checked(
@@ -156,5 +156,5 @@ def _told(settings: Settings, threshold: float, ids: Sequence[str], found: Seque
         "model": None if settings.method == "exact" else settings.model,
         "threshold": threshold,
         **({} if settings.diversity is None else {"diversity": settings.diversity}),
-        "queries": {name: one.as_json() for name, one in sorted(zip(ids, found, strict=True), key=itemgetter(0))},
+        "queries": {name: one.to_json() for name, one in sorted(zip(ids, found, strict=True), key=itemgetter(0))},
     }

@@ -34,7 +34,7 @@ class Looks:
     recorded: str | None
     """The file; None where it could not be written."""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {"times": self.times, "settings": self.settings, "first": self.first}
 
     def notes(self) -> Iterator[str]:

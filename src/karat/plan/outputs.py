@@ -137,5 +137,5 @@ def _file_name(request: Request, report: Report, number: int) -> Path:
 def file_parts(report: Report, system: str) -> dict[str, str]:
     """Return what {date}, {model} and {index} stand for in the name of a file."""
     meta: dict[str, Any] = report.provenance.get("meta") or {}
-    model = meta.get("model_version") or meta.get("model") or (report.facts.get(system) or {}).get("model") or "model"
+    model = meta.get("model_version") or meta.get("model") or report.fact(system, "model") or "model"
     return {"date": str(report.provenance.get("made", ""))[:10], "model": str(model), "index": system}

@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from karat.drift import Drift, drift_between
+from karat.common_sections import Fingerprints
+from karat.drift import drift_between
 from karat.examples import examples_of
-from karat.hints import hints_of
+from karat.hints import Hints, hints_of
 from karat.indexed import Equivalence
 from karat.lab.fingerprints import fingerprint, fingerprint_ids
 from karat.lab.loss import loss_of, measure_of_loss
 from karat.lab.measuring import Measured
 from karat.rankers.threshold import shown_from
 from karat.report import Report
+from karat.report_warnings import as_warnings
 from karat.saved import Saved
+from karat.sections import Section
 from karat.similarity import norms_of
 from karat.stability import Stability, stability_of
 from karat.statistics.intervals import Resampling
@@ -60,49 +63,53 @@ class Trials:
             loss = (
                 None
                 if chosen is None or not known
-                else loss_of(golds[name], _as_shown(one.exact, report, name), report.systems[name], chosen, how)
+                else loss_of(golds[name], _as_shown(one.exact, report, name), report.scores[name], chosen, how)
             )
             indexes[name] = replace(one.indexed, loss=loss, equivalence=self.same.get(name))
-        figures = {name: {**report.figures.get(name, {}), **one.figures()} for name, one in indexes.items()}
+        report = report.with_recorded({name: one.figures() for name, one in indexes.items()})
         query_set = self.lab.query_set
         names = dict(zip(query_set.ids.to_list(), query_set.texts.to_list(), strict=True)) if query_set else {}
         shown = report.labels[0] if chosen is None else chosen.label
-        examples = {
-            name: examples_of(report.systems[name], shown, report.top[name], golds[name])
-            for name in self.stabilities
-            if golds[name].lookup is None
-        }
-        provenance = report.provenance | ({"query_set": query_set.as_json()} if query_set is not None else {})
-        report = replace(
-            report,
-            indexes=indexes,
-            stabilities=self.stabilities,
-            fingerprints=self.fingerprints,
-            examples=examples,
-            query_names=report.query_names | names,
-            figures={**report.figures, **figures},
-            provenance=provenance,
-        )
+        if report.queries is not None:
+            report = replace(
+                report, queries=replace(report.queries, query_texts={**report.queries.query_texts, **names})
+            )
+        if query_set is not None:
+            report = replace(report, provenance={**report.provenance, "query_set": query_set.to_json()})
+        for name, stability in self.stabilities.items():
+            found: list[Section] = [indexes[name]] if name in indexes else []
+            found += [stability, Fingerprints(self.fingerprints[name])]
+            if golds[name].lookup is None:
+                texts = {} if report.queries is None else report.queries.query_texts
+                found.append(
+                    examples_of(
+                        report.scores[name],
+                        shown,
+                        report.top_items[name],
+                        golds[name],
+                        texts=texts,
+                        names=report.names,
+                    )
+                )
+            report = report.with_sections(*found, system=name)
         report = self._with_drift(report, self.lab.references) if self.lab.references is not None else report
-        saved = Saved(report.as_json(queries=True), "report")
-        return replace(report, hints=tuple(hints_of(saved)))
+        hints = hints_of(Saved(report.to_json(queries=True), "report"))
+        return report.with_sections(Hints(tuple(hints))) if hints else report
 
     def _with_drift(self, report: Report, references: "References") -> Report:
-        saved = Saved(report.as_json(queries=True), "this report")
-        drifts: dict[str, Drift] = {}
+        saved = Saved(report.to_json(queries=True), "this report")
         notes: list[str] = []
         for name in self.measured if references.is_by_index else self.stabilities:
             earlier = self.lab.earlier_of(name)
             notes += earlier.notes
             if earlier.report is not None:
                 allowed = self.lab.table.allowed_drift
-                drifts[name] = drift_between(saved, earlier.report, system=name, allowed=allowed)
-        figures = {name: {**report.figures.get(name, {}), **one.figures()} for name, one in drifts.items()}
-        warnings = (*report.warnings, *dict.fromkeys(notes))
-        return replace(report, drifts=drifts, figures={**report.figures, **figures}, warnings=warnings)
+                drift = drift_between(saved, earlier.report, system=name, allowed=allowed)
+                report = report.with_sections(drift, system=name).with_recorded({name: drift.figures()})
+        return replace(report, warnings=(*report.warnings, *as_warnings(dict.fromkeys(notes))))
 
 
 def _as_shown(exact: Ranking, report: Report, system: str) -> Ranking:
     """What exact search would show under the system's threshold: what that takes away is no loss of the index."""
-    threshold = report.facts.get(system, {}).get("threshold")
+    threshold = report.fact(system, "threshold")
     return exact if threshold is None else shown_from(exact, float(threshold))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from math import isnan
 
-from karat.agreement import Agreed
+from karat.agreement import Agreed, Agreement
 from karat.report import Report
 from karat.reports.console import console, print_table
 from karat.reports.cutoffs import display_names
@@ -31,7 +31,7 @@ def print_agreement(report: Report, headline: Sequence[str] = ()) -> None:
     """By cut-off, then by similarity, then what each system gains over the baseline under the headline's measures."""
     print_cutoffs(report)
     screen = console()
-    if report.agreements:
+    if report.sections_of(Agreement):
         screen.print()
         print_similarities(report)
     told = list(improvements(report, headline))
@@ -52,12 +52,14 @@ def print_similarities(report: Report) -> None:
 
 def agreement_table(report: Report) -> Table:
     """For each figure a row a system, with the difference to the baseline where there is one."""
-    beside = any(one.difference is not None for of in report.agreements.values() for one in of.figures.values())
+    beside = any(
+        one.difference is not None for of in report.sections_of(Agreement).values() for one in of.figures.values()
+    )
     header = ["similarities", "agreement", *(["difference"] if beside else [])]
     rows = []
-    for name in next(iter(report.agreements.values())).figures:
+    for name in next(iter(report.sections_of(Agreement).values())).figures:
         rows.append([_TITLES[name], *[""] * (len(header) - 1)])
-        for system, agreement in report.agreements.items():
+        for system, agreement in report.sections_of(Agreement).items():
             one = agreement.figures[name]
             rows.append([f"{_INDENT}{system}", _shown(one), *([_difference(one)] if beside else [])])
     return header, rows
@@ -80,7 +82,7 @@ def _difference(one: Agreed) -> str:
 def agreement_lines(report: Report) -> Iterator[str]:
     """Over which pairs, system by system where these differ."""
     told: dict[str, list[str]] = {}
-    for system, one in report.agreements.items():
+    for system, one in report.sections_of(Agreement).items():
         left_out = f", {one.left_out:,} more unknown to one side" if one.left_out else ""
         line = f"over {count(one.pairs, 'pair', 'pairs')} {one.about} ({count(one.queries, 'query', 'queries')})"
         told.setdefault(line + left_out, []).append(system)

@@ -6,6 +6,7 @@ from math import isnan, nan
 
 from karat.breakdown import Gap, Slice
 from karat.changes import Change, Move
+from karat.common_sections import Interactions
 from karat.report import Report
 from karat.reports.table import Table
 from karat.statistics.corrections import is_shown
@@ -80,7 +81,7 @@ def tally(one: Comparison) -> str:
 
 def power_lines(report: Report) -> Iterator[str]:
     """What the first measure could have shown with so many queries."""
-    who = ("user", "users") if report.interactions else ("query", "queries")
+    who = ("user", "users") if report.section(Interactions) else ("query", "queries")
     for one in report.comparisons:
         if one.measure != report.labels[0] or one.detectable is None:
             continue
@@ -110,7 +111,7 @@ def changes_table(changes: Sequence[Change], report: Report) -> Table:
         for change in changes
     ]
     return [
-        "user" if report.interactions else "query",
+        "user" if report.section(Interactions) else "query",
         "before → after",
         "change",
         "relevant items (grade): rank before → after",
@@ -171,7 +172,7 @@ def slices_table(report: Report, measure: str, *, changed: bool = False) -> Tabl
             )
     level = f"[{percent(report.level)}]"
     against = f"to {'baseline' if report.baseline else 'the rest'} {level}"
-    figures = ["mean", against, "p", ""] if found else [f"mean {level}" if report.how else "mean"]
+    figures = ["mean", against, "p", ""] if found else [f"mean {level}" if report.resampling else "mean"]
     return ["slice", *(["system"] if several else ()), "n", *figures], rows
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from karat.common_sections import Quantiles
 from karat.markup import visible
 from karat.report import Report
 from karat.reports.comparison import (
@@ -121,8 +122,8 @@ def _print_losses(screen: "Console", report: Report, system: str) -> None:
 def print_quantiles(report: Report) -> None:
     """Scores at some shares of the queries."""
     print()
-    print_table(*quantiles_table(report.quantiles, report.labels, report.both_names), text=(0, 1))
-    print(visible(quantiles_note(report.quantiles)))
+    print_table(*quantiles_table(report.sections_of(Quantiles), report.labels, report.both_names), text=(0, 1))
+    print(visible(quantiles_note(report.sections_of(Quantiles))))
 
 
 def print_slices(report: Report) -> None:

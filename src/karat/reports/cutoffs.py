@@ -95,7 +95,7 @@ def by_cutoff(report: Report) -> ByCutoff:
     lower: dict[str, bool] = {}
     for system, label, spelling, k in _cut_labels(report):
         estimates.setdefault((system, spelling, k), report.estimates[system][label])
-        lower.setdefault(spelling, label in report.systems[system].lower_is_better)
+        lower.setdefault(spelling, report.lower_is_better(label))
     if not estimates:
         raise UsageError(
             "no measure of the report has a cut-off",
@@ -122,8 +122,8 @@ def display_names(report: Report) -> dict[str, str]:
 
 def _cut_labels(report: Report) -> Iterator[tuple[str, str, str, int]]:
     """System, label, spelling without the cut-off, and the cut-off."""
-    for system, scores in report.systems.items():
-        for label, convention in zip(scores.labels, scores.conventions, strict=True):
+    for system, found in report.systems.items():
+        for label, convention in found.conventions.items():
             k = split_spelling(convention)[2]
             if k is not None:
                 yield system, label, convention.rpartition("@")[0], k

@@ -154,7 +154,7 @@ def drifts_to_json(drifts: Sequence[Drift], *, strict: bool) -> str:
     outcomes = [one.outcome for one in drifts]
     verdict = next((one for one in ("fail", "unsure") if one in outcomes), "pass")
     form: dict[str, Any] = {"schema": DRIFTS_SCHEMA, "verdict": verdict, "strict": strict}
-    return dumps(form | {"drifts": [one.as_json() for one in drifts]}, indent=2, ensure_ascii=False) + "\n"
+    return dumps(form | {"drifts": [one.to_json() for one in drifts]}, indent=2, ensure_ascii=False) + "\n"
 
 
 def _share(share: float) -> str:

@@ -173,7 +173,7 @@ def _in_full(sweep: "Sweep", point: "Point", by: "Cost") -> str:
 
 
 def sweeps_to_json(sweeps: Sequence["Sweep"], made: str | None = None) -> str:
-    form = {"schema": SCHEMA, "made": made, "sweeps": [sweep.as_json() for sweep in sweeps]}
+    form = {"schema": SCHEMA, "made": made, "sweeps": [sweep.to_json() for sweep in sweeps]}
     return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 

@@ -66,7 +66,7 @@ def value_shown(verdict: Verdict) -> str:
 
 
 def gate_to_json(gate: Gate) -> str:
-    return dumps(gate.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return dumps(gate.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def gate_to_markdown(gate: Gate) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from karat.indexed import Equivalence, Indexed, Loss
 from karat.report import Report
 from karat.reports.table import Table
-from karat.stability import Spread
+from karat.stability import Spread, Stability
 from karat.timing.summary import Latency
 from karat.wording import count, percent
 
@@ -16,9 +16,9 @@ _KILO = 1_000
 
 def index_table(report: Report) -> Table:
     """A row an index: what it is, what it finds of the exact neighbours, what it costs."""
-    k = next(iter(report.indexes.values())).recall.k
+    k = next(iter(report.sections_of(Indexed).values())).recall.k
     header = ["index", "engine", f"ANN recall@{k}", "5th pct", "own exact", "build", "size", "p95 ms"]
-    return header, [_row(name, one) for name, one in report.indexes.items()]
+    return header, [_row(name, one) for name, one in report.sections_of(Indexed).items()]
 
 
 def without(table: Table, *columns: int) -> Table:
@@ -53,7 +53,7 @@ def latency_table(report: Report, *, intervals: bool = True) -> Table:
     """A row a way of asking: percentiles with their intervals, the longest, queries a second, failures."""
     header = ["index", "asked", "p50 ms", "p95 ms", "p99 ms", "max ms", "queries/s", "failed"]
     rows = []
-    for name, one in report.indexes.items():
+    for name, one in report.sections_of(Indexed).items():
         if one.latency is None:
             continue
         ways = [("search alone", one.latency.index_only), ("end to end", one.latency.end_to_end)]
@@ -93,7 +93,7 @@ def filters_table(report: Report) -> Table:
             "–" if part.recall != part.recall else f"{part.recall:.3f}",
             _milliseconds(part.p95_ms / _KILO),
         ]
-        for name, one in report.indexes.items()
+        for name, one in report.sections_of(Indexed).items()
         for part in one.filters
     ]
     return header, rows
@@ -101,7 +101,7 @@ def filters_table(report: Report) -> Table:
 
 def stability_table(report: Report) -> Table:
     """A row a system: how alike its first items are, and how long its vectors."""
-    k = next(iter(report.stabilities.values())).k
+    k = next(iter(report.sections_of(Stability).values())).k
     rows = [
         [
             name,
@@ -109,7 +109,7 @@ def stability_table(report: Report) -> Table:
             _spread_shown(one.topk),
             _spread_shown(one.norm),
         ]
-        for name, one in report.stabilities.items()
+        for name, one in report.sections_of(Stability).items()
     ]
     return ["system", "top-1 similarity", f"top-{k} similarity", "vector length"], rows
 
@@ -122,13 +122,15 @@ def _spread_shown(one: Spread) -> str:
 
 def index_lines(report: Report) -> Iterator[str]:
     """Whose fault a loss is; whether cosine and inner product agree; what proves how it was searched."""
-    for name, one in report.indexes.items():
+    for name, one in report.sections_of(Indexed).items():
         if one.loss is not None and one.loss.index.n:
             yield f"{name}: {_loss_told(one.loss, filtered=bool(one.filters))}"
         if one.equivalence is not None and one.equivalence.differing:
             yield f"{name}: {_differing(one.equivalence)}"
         yield from (f"{name}: {note}" for note in one.facts.get("notes", ()))
-    agreeing = [name for name, one in report.indexes.items() if one.equivalence and not one.equivalence.differing]
+    agreeing = [
+        name for name, one in report.sections_of(Indexed).items() if one.equivalence and not one.equivalence.differing
+    ]
     if agreeing:
         yield f"cosine and inner product rank alike on normalised vectors: {', '.join(agreeing)}"
 

@@ -1,10 +1,12 @@
 """What was found of indexes, in a terminal: recall, loss, latency, filters, stability, examples, hints."""
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 from karat.drift import Drift
-from karat.examples import Example
+from karat.examples import Example, ExampleItem, Examples
+from karat.hints import Hints
+from karat.indexed import Indexed
 from karat.report import Report
 from karat.reports.console import console, print_first_fitting, print_table
 from karat.reports.drift import print_drift_in_brief
@@ -20,25 +22,25 @@ _LONGEST_NAME = 40
 def print_lab(report: Report) -> None:
     """The indexes table by table, then what to make of them."""
     screen = console()
-    if report.indexes:
+    if report.sections_of(Indexed):
         table = index_table(report)
         narrower = [without(table, 4), without(table, 1, 4), without(table, 1, 4, 5)]
         print_first_fitting([table, *narrower], ("index", "engine"))
         for line in index_lines(report):
             screen.print(line)
-        if any(one.latency for one in report.indexes.values()):
+        if any(one.latency for one in report.sections_of(Indexed).values()):
             screen.print()
             print_first_fitting([latency_table(report), latency_table(report, intervals=False)], ("index", "asked"))
             screen.print(_clock_told(report))
-        if any(one.filters for one in report.indexes.values()):
+        if any(one.filters for one in report.sections_of(Indexed).values()):
             screen.print()
             print_table(*filters_table(report), text=(0, 1), folding=(0, 1))
         screen.print()
     print_table(*stability_table(report), text=(0,), folding=(0,))
-    for drift in report.drifts.values():
+    for drift in report.sections_of(Drift).values():
         screen.print()
-        print_drift_in_brief(cast(Drift, drift))
-    if report.drifts:
+        print_drift_in_brief(drift)
+    if report.sections_of(Drift):
         screen.print("All of it: karat drift NEW OLD")
     for line in example_lines(report):
         screen.print(line)
@@ -49,15 +51,15 @@ def print_lab(report: Report) -> None:
 def _hints(report: Report) -> Iterator[str]:
     """One a pattern: what shows in several systems is told of the last, which is the one under trial."""
     by_pattern: dict[str, list[Any]] = {}
-    for hint in report.hints:
-        by_pattern.setdefault(hint.as_json()["figure"], []).append(hint)
+    for hint in report.section(Hints) or ():
+        by_pattern.setdefault(hint.figure, []).append(hint)
     for found in by_pattern.values():
-        others = ", ".join(dict.fromkeys(one.as_json()["system"] for one in found[:-1]))
+        others = ", ".join(dict.fromkeys(one.system for one in found[:-1]))
         yield f"Hint: {found[-1]}" + (f" (so with {others})" if others else "")
 
 
 def _clock_told(report: Report) -> str:
-    timed = [one.latency for one in report.indexes.values() if one.latency is not None]
+    timed = [one.latency for one in report.sections_of(Indexed).values() if one.latency is not None]
     loops = [loop for one in timed for loop in (one.index_only or one.end_to_end, one.end_to_end, *one.closed)]
     overhead = max(loop.overhead_seconds for loop in loops) * 1e6
     collected = sum(loop.gc_seconds for loop in loops) * 1e3
@@ -70,25 +72,25 @@ def _clock_told(report: Report) -> str:
 
 def example_lines(report: Report) -> Iterator[str]:
     """The best and worst queries of the last system, with the first items of each."""
-    if not report.examples:
+    if not report.sections_of(Examples):
         return
-    system, found = list(report.examples.items())[-1]
+    system, found = list(report.sections_of(Examples).items())[-1]
     for kind, title in (("success", "Best"), ("failure", "Worst")):
         chosen = [one for one in found if one.kind == kind][:_EXAMPLES_SHOWN]
         if chosen:
             yield f"\n{title} queries of {system}:"
-            yield from (f"  {_told(one, report)}" for one in chosen)
+            yield from (f"  {_told(one)}" for one in chosen)
 
 
-def _told(one: Example, report: Report) -> str:
-    text = report.query_names.get(one.query)
+def _told(one: Example) -> str:
+    text = one.text
     name = f"{one.query} “{text}”" if text else one.query
-    items = ", ".join(f"{_item(item, report)} ({grade:g})" for item, grade in one.found[:_ITEMS_SHOWN])
+    items = ", ".join(f"{_item(item)} ({item.grade:g})" for item in one.found[:_ITEMS_SHOWN])
     lacking = one.missed[:1] if one.kind == "failure" else ()
-    missed = "".join(f"; missed {_item(item, report)} ({grade:g})" for item, grade in lacking)
+    missed = "".join(f"; missed {_item(item)} ({item.grade:g})" for item in lacking)
     return f"{one.score:.3f}  {name}: {items}{missed}"
 
 
-def _item(item: str, report: Report) -> str:
-    name = report.names.get(item, item)
+def _item(item: ExampleItem) -> str:
+    name = item.name or item.id
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1].rstrip()}…"

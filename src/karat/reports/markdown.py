@@ -2,7 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from karat.common_sections import Interactions, Quantiles
+from karat.exposures import Exposure
+from karat.hygiene import Hygiene
 from karat.markup import markdown_text
+from karat.partial import Partial
 from karat.report import Report
 from karat.reports.comparison import changes_table, comparison_table, losses_of, p_told, power_lines, slices_table
 from karat.reports.partial import missed_table, notes_of, quality_table, shown_queries
@@ -25,14 +29,19 @@ __all__ = ["markdown_table", "to_markdown"]
 
 
 def to_markdown(report: Report) -> str:
-    lines = [*(_log(report) if report.interactions else ()), *markdown_table(*by_measure(report))]
+    lines = [*(_log(report) if report.section(Interactions) else ()), *markdown_table(*by_measure(report))]
     if caption(report):
         lines += ["", markdown_text(caption(report))]
     if legend(report):
         lines += ["", markdown_text(legend(report))]
-    if report.quantiles:
-        table = quantiles_table(report.quantiles, report.labels, report.both_names)
-        lines += ["", *markdown_table(*table, text=(0, 1)), "", markdown_text(quantiles_note(report.quantiles))]
+    if report.sections_of(Quantiles):
+        table = quantiles_table(report.sections_of(Quantiles), report.labels, report.both_names)
+        lines += [
+            "",
+            *markdown_table(*table, text=(0, 1)),
+            "",
+            markdown_text(quantiles_note(report.sections_of(Quantiles))),
+        ]
     if report.comparisons:
         lines += ["", f"### Compared with {markdown_text(report.baseline or '')}", ""]
         lines += markdown_table(*comparison_table(report), text=(0, 1))
@@ -44,9 +53,9 @@ def to_markdown(report: Report) -> str:
         lines += ["", *(f"- {markdown_text(line)}" for line in power_lines(compared))]
         for title, table in _changed(compared):
             lines += ["", f"### {markdown_text(title)}", "", *markdown_table(*table, text=(0, 3))]
-    if report.interactions:
+    if report.section(Interactions):
         lines += [*_tiers(report), *_exposure(report)]
-    for label in report.labels if report.slices and not report.interactions else ():
+    for label in report.labels if report.slices and not report.section(Interactions) else ():
         header, rows = slices_table(report, label)
         if not rows:
             continue
@@ -59,28 +68,28 @@ def to_markdown(report: Report) -> str:
         ]
     if any(part.of == "items" for part in report.slices):
         lines += ["", f"- {markdown_text(ITEM_SLICES)}"]
-    for system in report.partials:
+    for system in report.sections_of(Partial):
         lines += _partial(report, system)
     quality = quality_table(report)
     if quality is not None:
         lines += ["", "### Texts mapped onto keywords", "", *markdown_table(*quality)]
-    if report.spaces:
+    if report.sections_of(Hygiene):
         lines += ["", "### Spaces", "", *markdown_table(*spaces_table(report), text=(0, 7))]
     if report.warnings:
-        lines += ["", *(f"- warning: {markdown_text(warning)}" for warning in report.warnings)]
+        lines += ["", *(f"- warning: {markdown_text(line)}" for line in report.warning_lines)]
     return "\n".join(lines) + "\n"
 
 
 def _who(report: Report) -> str:
-    return "users" if report.interactions else "queries"
+    return "users" if report.section(Interactions) else "queries"
 
 
 def _log(report: Report) -> Iterator[str]:
     """What was held out of which log."""
-    yield from ("### The log", "", markdown_text(split_told(report.interactions)), "")
-    if cutoffs_told(report.interactions):
-        yield from (f"Cut-off times: {markdown_text(cutoffs_told(report.interactions))}", "")
-    yield from markdown_table(*windows_table(report.interactions), text=(0, 6))
+    yield from ("### The log", "", markdown_text(split_told(report.needed_section(Interactions))), "")
+    if cutoffs_told(report.needed_section(Interactions)):
+        yield from (f"Cut-off times: {markdown_text(cutoffs_told(report.needed_section(Interactions)))}", "")
+    yield from markdown_table(*windows_table(report.needed_section(Interactions)), text=(0, 6))
     yield from ("", "new: of whom training has nothing.", "", "### Measures", "")
 
 
@@ -99,8 +108,8 @@ def _tiers(report: Report) -> Iterator[str]:
 
 def _exposure(report: Report) -> Iterator[str]:
     """Where in the catalogue recommendations come from."""
-    if report.exposures:
-        k = next(iter(report.exposures.values())).k
+    if report.sections_of(Exposure):
+        k = next(iter(report.sections_of(Exposure).values())).k
         yield from (
             "",
             f"### Which share of the first {k} recommendations is of the most popular items of training",
@@ -122,7 +131,7 @@ def _partial(report: Report, system: str) -> Iterator[str]:
         )
         yield from markdown_table(*shown.table, text=range(2, len(shown.table[0])))
         yield from ("", markdown_text(shown.scores))
-    header, rows = missed_table(report.partials[system])
+    header, rows = missed_table(report.sections_of(Partial)[system])
     if rows:
         yield from ("", "Missed most:", "", *markdown_table(header, rows, text=(0, 1, 5)))
     yield from ("", *(f"- {markdown_text(line)}" for line in notes_of(report, system)))

@@ -10,6 +10,7 @@ from html import escape
 from karat.gates import Gate
 from karat.markup import SNIPPETS
 from karat.report import Report
+from karat.report_warnings import warning_lines
 from karat.reports.charts.from_form.reading import Form
 from karat.reports.digest import (
     MOVES,
@@ -29,7 +30,7 @@ from karat.reports.table import Table
 from karat.results import Scores
 from karat.statistics.differences import Comparison
 from karat.usual import beside
-from karat.wording import count, decimals_of, difference_shown, estimate_shown, figure_shown, p_shown, told_once
+from karat.wording import count, decimals_of, difference_shown, estimate_shown, figure_shown, p_shown
 
 __all__ = ["comparison_snippet", "form_snippet", "gate_snippet", "report_snippet", "scores_snippet"]
 
@@ -53,7 +54,7 @@ _LONGEST_WORD = 36
 
 @SNIPPETS.register("report")
 def report_snippet(report: Report) -> str:
-    return _of_form(report.as_json(), Names(report.texts, report.names))
+    return _of_form(report.to_json(), Names(report.texts, report.names))
 
 
 @SNIPPETS.register("form")
@@ -81,7 +82,7 @@ def _of_form(form: Form, names: Names) -> str:
         _folded(further, headline_table(form, others)),
         _folded(f"{label} by slice, worst first", slices),
         _folded(f"largest losses in {label}", lost),
-        _warnings(told_once(form.get("warnings") or (), list(form["systems"]))),
+        _warnings(warning_lines(form)),
     )
 
 

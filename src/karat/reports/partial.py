@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
+from karat.common_sections import Keywords
 from karat.partial import Looked, Missed, Partial, Result
 from karat.report import Report
 from karat.reports.console import console, print_first_fitting, print_table
@@ -36,7 +37,7 @@ class Shown:
 def print_partial(report: Report) -> None:
     """Of the last system, a query or two result by result, and what is missed most; how texts were mapped."""
     screen = console()
-    system, partial = list(report.partials.items())[-1]
+    system, partial = list(report.sections_of(Partial).items())[-1]
     for shown in shown_queries(report, system):
         screen.print(shown.title)
         for line in shown.lines:
@@ -67,19 +68,19 @@ def _print_missed(partial: Partial, system: str) -> None:
 
 def shown_queries(report: Report, system: str) -> Iterator[Shown]:
     """The queries that the plan wants to be shown, or the worst that found part of what it asked for."""
-    partial = report.partials[system]
-    for query in report.asked.get("show") or _worst(report, system):
+    partial = report.sections_of(Partial)[system]
+    for query in (report.section(Keywords) or Keywords()).get("show") or _worst(report, system):
         looked = partial.of(query)
         if looked is not None and looked.results:
             yield _shown(report, system, looked, partial)
 
 
 def _worst(report: Report, system: str) -> list[str]:
-    scores = report.systems[system]
+    scores = report.scores[system]
     values = dict(zip(map(str, scores.queries), scores[scores.labels[-1]].tolist(), strict=True))
     partly = [
         one
-        for one in report.partials[system].queries
+        for one in report.sections_of(Partial)[system].queries
         if one.relevant and not isnan(values[one.query]) and any(_is_partial(result) for result in one.results)
     ]
     return [one.query for one in sorted(partly, key=lambda one: (values[one.query], one.query))][:_QUERIES_SHOWN]
@@ -90,7 +91,7 @@ def _is_partial(result: Result) -> bool:
 
 
 def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> Shown:
-    text = report.query_names.get(looked.query)
+    text = report.query_text(looked.query)
     groups = list(dict.fromkeys(one.group for one in looked.keywords))
     decimals = 2 if any(abs(one.score or 0) >= _SMALL for one in looked.results) else 4
     rows = [
@@ -137,7 +138,7 @@ def _verdict(result: Result, threshold: float | None) -> str:
 
 def _mapped_by(report: Report, query: str) -> Iterator[str]:
     """From which words of the text the keywords come, where they were mapped."""
-    mapping: Mapping[str, Any] = report.asked.get("mapping", {})
+    mapping: Mapping[str, Any] = (report.section(Keywords) or Keywords()).get("mapping", {})
     told = mapping.get("queries", {}).get(query)
     if told and told["mapped"]:
         how = ", ".join(f"{one['keyword']} ← “{one['ngram']}” ({one['score']:.2f})" for one in told["mapped"])
@@ -145,7 +146,7 @@ def _mapped_by(report: Report, query: str) -> Iterator[str]:
 
 
 def _scores(report: Report, system: str, query: str) -> str:
-    scores = report.systems[system]
+    scores = report.scores[system]
     row = list(map(str, scores.queries)).index(query)
     values = zip(scores.labels, scores.values[row].tolist(), strict=True)
     return " · ".join(f"{label}: {'–' if isnan(value) else f'{value:.3f}'}" for label, value in values)
@@ -182,7 +183,7 @@ def _missed_row(one: Missed) -> list[str]:
 
 def notes_of(report: Report, system: str) -> Iterator[str]:
     """What the results of all queries come to, in words."""
-    partial = report.partials[system]
+    partial = report.sections_of(Partial)[system]
     total = partial.whole + partial.some + partial.none
     if total:
         whole, some, none = (percent(one / total, 1) for one in (partial.whole, partial.some, partial.none))
@@ -207,7 +208,7 @@ def notes_of(report: Report, system: str) -> Iterator[str]:
 
 def quality_table(report: Report) -> Table | None:
     """How well each method mapped the texts, where it can be told."""
-    found: Mapping[str, Any] = report.asked.get("quality", {})
+    found: Mapping[str, Any] = (report.section(Keywords) or Keywords()).get("quality", {})
     if not found:
         return None
     rows = [

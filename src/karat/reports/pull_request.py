@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from karat.markup import markdown_text
+from karat.report_warnings import warning_lines
 from karat.reports.charts.from_form.reading import Form
 from karat.reports.digest import (
     MOVES,
@@ -24,7 +25,7 @@ from karat.reports.digest import (
 from karat.reports.html.sections import conventions_of, p_legend, verdict_of, who_of
 from karat.reports.markdown import markdown_table
 from karat.reports.table import Table
-from karat.wording import count, told_once
+from karat.wording import count
 
 __all__ = ["LONGEST", "plain", "summary_of"]
 
@@ -114,7 +115,7 @@ def _open(form: Form, names: Names) -> Iterator[Part]:
 
 def _folded(form: Form) -> Iterator[Part]:
     """The rest."""
-    warnings = told_once(form.get("warnings") or (), list(form["systems"]))
+    warnings = warning_lines(form)
     if warnings:
         yield _details(count(len(warnings), "warning", "warnings"), [f"- {plain(one, 500)}" for one in warnings])
     held = verdicts_table(form, "pass")

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from karat.breakdown import Slice
-from karat.measure import Measure
+from karat.common_sections import Interactions
+from karat.exposures import Exposure
 from karat.report import Report
 from karat.reports.comparison import comparison_table, p_told, verdict_of
 from karat.reports.console import console, print_parted, print_table
@@ -39,13 +40,13 @@ _SIGNS = {"better": " ▲", "worse": " ▼"}
 def print_recommendations(report: Report) -> None:
     """On standard output: the log, every system, the first measure beside the baseline and in every tier, exposure."""
     screen = console()
-    screen.print(split_told(report.interactions))
-    if cutoffs_told(report.interactions):
-        screen.print(f"cut-off times: {cutoffs_told(report.interactions)}")
-    print_parted(*windows_table(report.interactions), fixed=1)
+    screen.print(split_told(report.needed_section(Interactions)))
+    if cutoffs_told(report.needed_section(Interactions)):
+        screen.print(f"cut-off times: {cutoffs_told(report.needed_section(Interactions))}")
+    print_parted(*windows_table(report.needed_section(Interactions)), fixed=1)
     print()
     print_parted(*board(report, ends=True), fixed=1)
-    if report.how is not None:
+    if report.resampling is not None:
         screen.print(f"[{percent(report.level)} interval over users]{_signs_told(report, '', report.labels)}")
     _print_differences(report)
     if report.slices:
@@ -59,8 +60,8 @@ def print_recommendations(report: Report) -> None:
         screen.print(tiers_legend(report, report.labels[:1]))
         if any(part.of == "items" for part in report.slices):
             screen.print(ITEM_SLICES)
-    if report.exposures:
-        k = next(iter(report.exposures.values())).k
+    if report.sections_of(Exposure):
+        k = next(iter(report.sections_of(Exposure).values())).k
         screen.print(f"\nWhich share of the first {k} recommendations is of the most popular items of training")
         print_table(*exposure_table(report), text=(0,))
 
@@ -102,10 +103,7 @@ def board(report: Report, *, ends: bool) -> Table:
 def _beyond_accuracy(report: Report) -> set[str]:
     """The measures that look at lists alone: more of them is not better by itself."""
     return {
-        label
-        for scores in report.systems.values()
-        for label, convention in zip(scores.labels, scores.conventions, strict=True)
-        if Measure.parse(convention).metric.of_lists
+        label for label in report.labels if (measure := report.measure(label)) is not None and measure.metric.of_lists
     }
 
 
@@ -193,9 +191,9 @@ def tiers_legend(report: Report, labels: Sequence[str]) -> str:
 
 def empty_tiers_told(report: Report) -> Iterator[str]:
     """Tiers that nobody, or nothing, of the window is in, and which therefore are not in the table."""
-    for side, empty in empty_tiers(report.interactions).items():
+    for side, empty in empty_tiers(report.needed_section(Interactions)).items():
         if empty:
-            yield f"no {side} of {report.interactions['window']}: {', '.join(empty)}"
+            yield f"no {side} of {report.needed_section(Interactions)['window']}: {', '.join(empty)}"
 
 
 def _cell(part: Slice, system: str, measure: str, report: Report, *, ends: bool, beyond: bool) -> str:
@@ -208,10 +206,10 @@ def _cell(part: Slice, system: str, measure: str, report: Report, *, ends: bool,
 def exposure_table(report: Report) -> Table:
     """How much of the recommendations goes to the most popular tenth, fifth and half of the catalogue."""
     rows = []
-    first = next(iter(report.exposures.values()))
+    first = next(iter(report.sections_of(Exposure).values()))
     nearest = (min(range(len(first.edges)), key=lambda place: abs(first.edges[place] - share)) for share in _SHARES)
     places = list(dict.fromkeys(nearest))
-    for name, one in report.exposures.items():
+    for name, one in report.sections_of(Exposure).items():
         shares = [percent(sum(one.recommended[: place + 1]), 0) for place in places]
         rows.append([name, *shares, f"{one.distinct:,}"])
     taken = [percent(sum(first.taken[: place + 1]), 0) for place in places]
@@ -228,7 +226,7 @@ def below_chance(report: Report, label: str) -> Iterator[str]:
     if label in _beyond_accuracy(report):
         return
     means = {name: of[label].mean for name, of in report.estimates.items() if label in of}
-    random = [name for name in report.systems if name in report.by_chance or _model(report, name) == "random"]
+    random = [name for name in report.systems if name in report.random_systems or _model(report, name) == "random"]
     floor = max((means[name] for name in random if name in means), default=None)
     for name, mean in means.items():
         if floor is not None and name not in random and mean <= floor:
@@ -245,5 +243,5 @@ def below_chance(report: Report, label: str) -> Iterator[str]:
 
 
 def _model(report: Report, system: str) -> str | None:
-    model = report.facts.get(system, {}).get("model")
+    model = report.fact(system, "model")
     return model if isinstance(model, str) else None

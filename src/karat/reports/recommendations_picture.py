@@ -6,7 +6,9 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from karat.breakdown import Slice
+from karat.common_sections import Interactions
 from karat.errors import UsageError
+from karat.exposures import Exposure
 from karat.report import Report
 from karat.reports.curves import Panel, bounds_of
 from karat.reports.cutoffs import by_cutoff
@@ -58,14 +60,14 @@ def to_recommenders_figure(report: Report) -> "Figure":
 def _drawn(report: Report) -> "Figure":
     from matplotlib.figure import Figure
 
-    if not report.interactions:
+    if not report.needed_section(Interactions):
         raise UsageError("the report is of no log", expected="a gold of the kind interactions")
     measure, slices = _of_tiers(report)
     panels, conventions = _panels(report)
     names, columns = legend_of(list(report.systems))
     rows = 0.5 + max(2, len(slices)) * (_ROW + _POINT * len(report.systems))
     parts = [(rows, partial(_draw_tiers, report=report, slices=slices, measure=measure))] if slices else []
-    parts += [(_EXPOSURE, partial(_draw_exposure, report=report))] if report.exposures else []
+    parts += [(_EXPOSURE, partial(_draw_exposure, report=report))] if report.sections_of(Exposure) else []
     parts += [(_PANEL, partial(_draw_cutoffs, panels=panels))] if panels else []
     caption = _caption(report, slices, panels, conventions)
     height = sum(height for height, _ in parts) + 0.9 + 0.13 * len(caption)
@@ -145,11 +147,11 @@ def _draw_exposure(figure: "SubFigure", report: Report) -> None:
     axes = figure.add_subplot()
     edges: tuple[float, ...] = ()
     for place, name in enumerate(report.systems):
-        one = report.exposures.get(name)
+        one = report.sections_of(Exposure).get(name)
         if one is not None:
             edges = one.edges
             axes.plot(_middles(edges), one.recommended, **{**style_of(place), "markersize": 4.0})
-    first = next(iter(report.exposures.values()))
+    first = next(iter(report.sections_of(Exposure).values()))
     widths = [high - low for low, high in zip((0.0, *edges), edges, strict=False)]
     axes.bar(_middles(edges), first.taken, width=[0.96 * one for one in widths], color="#E3E3E3", zorder=0)
     plain(axes)
@@ -174,10 +176,10 @@ def _middles(edges: tuple[float, ...]) -> list[float]:
 def _caption(report: Report, slices: list[Slice], panels: list[Panel], conventions: list[str]) -> list[str]:
     of_items = any(part.of == "items" for part in slices)
     said = [
-        f"Held against {report.interactions['window']}",
+        f"Held against {report.needed_section(Interactions)['window']}",
         "tiers are of training interactions" if slices else "",
         "tiers of items: only items of the tier are ranked and relevant" if of_items else "",
-        f"lines and bands: {percent(report.level)} intervals" if report.how and (slices or panels) else "",
+        f"lines and bands: {percent(report.level)} intervals" if report.resampling and (slices or panels) else "",
         *conventions,
     ]
     return wrap("; ".join(filter(None, said)) + ".", 108)

@@ -7,8 +7,8 @@ from typing import Any
 from karat.errors import DataError
 from karat.formats.jsontext import parse_json
 from karat.formats.source import Source
-from karat.report import SCHEMA
 from karat.report_json import check_report
+from karat.report_upgrade import SCHEMA, upgrade_report
 from karat.saved import Saved
 
 __all__ = ["looks_like_report", "read_report"]
@@ -30,9 +30,6 @@ def read_report(path: str) -> Saved:
     if not text.lstrip().startswith("{"):
         raise DataError("this is not a report of karat", where=path, expected=expected, hint=hint)
     form: Any = parse_json(text, path, expected=expected)
-    schema = form.get("schema") if isinstance(form, dict) else None
-    if schema != SCHEMA:
-        found = f"the schema is {schema!r}" if schema else "the file has no schema"
-        raise DataError(found, where=path, expected=expected, hint=hint)
+    form = upgrade_report(form, path)
     check_report(form, path, expected)
     return Saved(form, path)

@@ -15,7 +15,7 @@ _LONGEST_HUB = 16
 def spaces_table(report: Report) -> Table:
     """A row a space: its size, its vectors' lengths, duplicates, how alike all are, and hubs."""
     header = ["space", "vectors", "length", "equal", "near", "mean cos", "hub skew", "top hub"]
-    return header, [_row(name, space, report) for name, space in report.spaces.items()]
+    return header, [_row(name, space, report) for name, space in report.sections_of(Hygiene).items()]
 
 
 def _row(name: str, space: Hygiene, report: Report) -> list[str]:

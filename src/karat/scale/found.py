@@ -6,6 +6,7 @@ import polars as pl
 
 from karat.errors import DataError
 from karat.findings import Findings
+from karat.report_warnings import ReportWarning, as_warnings
 from karat.scale.request import Request
 from karat.slices.census import Census
 from karat.slices.cuts import Shared
@@ -49,17 +50,17 @@ class Found:
             ),
         )
 
-    def warnings(self, request: Request) -> list[str]:
+    def warnings(self, request: Request) -> list[ReportWarning]:
         """What is told of every system, and of the tables of attributes."""
         measures = [one.measure for one in request.asked]
-        told = []
+        told: list[ReportWarning] = []
         for name, one, extra in zip(request.systems, self.findings, self.extra, strict=True):
             if one is not None:
                 whole = replace(one, extra=one.extra + extra)
-                told += [f"{name}: {warning}" for warning in whole.told(measures)]
+                told += as_warnings(whole.told(measures), name)
         for shared, asked in zip(self.shared, request.attributes, strict=True):
-            told += shared.told("queries", asked.where)
-        return [*told, *(request.item_groups.warnings if request.item_groups else ())]
+            told += as_warnings(shared.told("queries", asked.where))
+        return [*told, *as_warnings(request.item_groups.warnings if request.item_groups else ())]
 
     def check(self, request: Request) -> None:
         """Refuse a gold without queries, and systems that have none of them."""

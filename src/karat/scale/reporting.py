@@ -4,15 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-import polars as pl
-
 from karat.assessment import cautions
 from karat.breakdown import Gap, Slice, correct_slices, gap_between
-from karat.columns import QUERY
+from karat.common_sections import Quantiles
 from karat.errors import DataError
-from karat.evaluation import scores_under
-from karat.report import Report
+from karat.report import Report, SystemResult
+from karat.report_warnings import as_warnings
 from karat.scale.found import Found
 from karat.scale.panels import Panel
 from karat.scale.request import Request
@@ -53,31 +50,24 @@ def report_of(request: Request, gathered: Gathered) -> Report:
     layout = request.layout
     found, survey = gathered.found, gathered.survey
     estimates = [_by_system(layout, _estimates(request, gathered, place)) for place in range(len(gathered.panels))]
-    nobody = pl.Series(QUERY, [], dtype=pl.String)
-    systems = {
-        name: replace(
-            scores_under(request.asked, nobody, np.empty((0, len(request.asked))), source=source),
-            elsewhere=found.queries,
-            known=estimates[0][name],
-        )
-        for name, source in request.systems.items()
-    }
-    report = Report(systems, estimates[0], request.how, request.baseline, warnings=tuple(found.warnings(request)))
+    conventions = {one.label: str(one.measure) for one in request.asked}
+    systems = {name: SystemResult(estimates[0][name], conventions) for name in request.systems}
+    report = Report(systems, request.how, request.baseline, warnings=tuple(found.warnings(request)))
     slices = [
         Slice(panel.name, panel.note, panel.of, survey.outlines[place].size, estimates[place], beside=tuple(beside))
         for place, panel in enumerate(gathered.panels)
         if panel.is_slice
         for beside in [_beside(request, gathered, place)]
     ]
-    if request.quantiles:
-        report = replace(report, quantiles=_quantiles(request, gathered))
+    for name, found_at in _quantiles(request, gathered).items() if request.quantiles else ():
+        report = report.with_sections(Quantiles(found_at), system=name)
     if request.how is None:
         return replace(report, slices=tuple(slices))
     if request.baseline is not None:
         report = replace(report, comparisons=tuple(correct(_comparisons(request, gathered, 0))))
     apart = dict(zip(request.systems, found.apart, strict=True)) if request.baseline is not None else {}
     told = cautions(report, slices, apart, found.queries)
-    return replace(report, slices=tuple(correct_slices(slices)), warnings=(*report.warnings, *told))
+    return replace(report, slices=tuple(correct_slices(slices)), warnings=(*report.warnings, *as_warnings(told)))
 
 
 def _by_system(layout: Layout, estimates: Sequence[Estimate]) -> dict[str, dict[str, Estimate]]:

@@ -1,14 +1,17 @@
 """Two systems on the same queries: how far apart, how surely, and what could have been shown."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import exp, isnan
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from karat.errors import DataError
 from karat.markup import snippet_of
 from karat.measure import Aggregate
+from karat.records import Record, keep_one_nan, read_record
 from karat.statistics.corrections import at_floor, is_shown
 from karat.statistics.estimates import Pooled
 from karat.statistics.exact import central_products
@@ -21,12 +24,16 @@ __all__ = ["Comparison", "Differences", "Versus"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Record):
     """A system against a baseline under one measure, over the queries where both are defined.
 
     What cannot be known, such as a p-value of no query, is None. ``p`` is the sign-flip test's; of a figure over all
     queries it is that of the jackknife, as the values are contributions, and no query is better or worse.
     """
+
+    computed = ("difference", "p_method")
+    json_keys = MappingProxyType({"effect": "effect_size", "needed": "queries_needed", "resamples": "p_resamples"})
+    unwritten = ("exact", "lower_is_better", "whole")
 
     system: str
     baseline: str
@@ -38,8 +45,6 @@ class Comparison:
     baseline_mean: float
     ci: Bounds | None
     p: float | None
-    exact: bool
-    """``p`` is over all assignments of signs, not a sample of them."""
     p_t: float | None
     p_wilcoxon: float | None
     effect: float | None
@@ -62,8 +67,13 @@ class Comparison:
     relative_ci: Bounds | None = None
     whole: bool = False
     """Of a figure over all queries."""
+    exact: bool = False
+    """``p`` is over all assignments of signs, not a sample of them."""
     resamples: int | None = None
     """How many assignments of signs ``p`` rests on, where these were drawn."""
+
+    def __post_init__(self) -> None:
+        keep_one_nan(self, "mean", "baseline_mean")
 
     @property
     def tested(self) -> bool:
@@ -95,47 +105,35 @@ class Comparison:
         """Queries with which such a difference would be shown with a power of 80 %."""
         return None if self.std is None else queries_needed(self.std, difference, level=level)
 
-    def as_json(self) -> dict[str, Any]:
-        """One row of the report."""
-        return {
-            "system": self.system,
-            "baseline": self.baseline,
-            "measure": self.measure,
-            "n": self.n,
-            "left_out": self.left_out,
-            "mean": _or_none(self.mean),
-            "baseline_mean": _or_none(self.baseline_mean),
-            "difference": _or_none(self.difference),
-            "ci": None if self.ci is None else list(self.ci),
-            "p": self.p,
-            "p_method": self._p_method,
-            "p_resamples": self.resamples,
-            "p_holm": self.p_holm,
-            "p_bh": self.p_bh,
-            "p_t": self.p_t,
-            "p_wilcoxon": self.p_wilcoxon,
-            "std": self.std,
-            "effect_size": self.effect,
-            "better": None if self.whole else self.better,
-            "equal": None if self.whole else self.equal,
-            "worse": None if self.whole else self.worse,
-            "detectable": self.detectable,
-            "queries_needed": self.needed,
-        } | self._relative_form()
+    def to_json(self) -> dict[str, Any]:
+        """One row of the report: of a figure over all queries none is better or worse."""
+        found: dict[str, Any] = super().to_json()
+        if self.whole:
+            found |= dict.fromkeys(("better", "equal", "worse"))
+        if self.relative is None:
+            del found["relative"], found["relative_ci"]
+        return found
+
+    @classmethod
+    def from_json(cls, value: Any, where: str = "report") -> "Comparison":
+        """Read a row; whether less is better is not in it, but follows from the measure."""
+        tallies = ("better", "equal", "worse")
+        absent = [isinstance(value, dict) and value.get(key) is None for key in tallies]
+        if any(absent) and not all(absent):
+            raise DataError("expected better, equal and worse together", where=where)
+        known = {**value, **dict.fromkeys(tallies, 0)} if all(absent) else value
+        found: Comparison = read_record(cls, known, where)
+        method = value.get("p_method")
+        return replace(found, whole=all(absent), exact=method == "exact")
 
     def _repr_html_(self) -> str:
         return snippet_of("comparison", self)
 
     @property
-    def _p_method(self) -> str | None:
+    def p_method(self) -> str | None:
         if self.p is None:
             return None
         return "jackknife" if self.whole else "exact" if self.exact else "monte carlo"
-
-    def _relative_form(self) -> dict[str, Any]:
-        if self.relative is None:
-            return {}
-        return {"relative": self.relative, "relative_ci": None if self.relative_ci is None else list(self.relative_ci)}
 
 
 @dataclass(frozen=True)
@@ -203,7 +201,7 @@ class Differences:
             baseline_mean=self.baseline_mean,
             ci=self._interval(how) if varied else ci,
             p=p,
-            exact=self.test is not None and n > 0 and self.test.exact,
+            exact=resampled and n > 0 and self.test is not None and self.test.exact,
             p_t=p_t,
             p_wilcoxon=p_wilcoxon,
             std=std if known else None,

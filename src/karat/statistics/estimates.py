@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import exp, nan, sqrt
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from karat.measure import Aggregate
+from karat.records import Record, keep_one_nan
 from karat.statistics.exact import Powers
 from karat.statistics.fixed import Fixed, to_fixed
 from karat.statistics.intervals import Bounds, Influence, Resampling, interval
@@ -35,8 +37,11 @@ _GEOMETRIC_FLOOR = 0.00001
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Record):
     """One measure over all queries."""
+
+    computed = ("se",)
+    json_keys = MappingProxyType({"total": "sum"})
 
     mean: float
     """NaN where no query is defined."""
@@ -53,14 +58,14 @@ class Estimate:
         """Standard error of the mean."""
         return self.std / sqrt(self.n) if self.n else nan
 
-    def as_json(self) -> dict[str, Any]:
-        """What cannot be known is null."""
-        spread = self.n >= 2
-        found: dict[str, Any] = {"mean": self.mean if self.n else None, "n": self.n, "undefined": self.undefined}
-        found |= {"std": self.std if spread else None, "se": self.se if spread else None}
-        found["ci"] = None if self.ci is None else list(self.ci)
-        if self.total is not None:
-            found["sum"] = self.total
+    def __post_init__(self) -> None:
+        keep_one_nan(self, "mean", "std")
+
+    def to_json(self) -> dict[str, Any]:
+        """What cannot be known is null; a sum is written of counts alone."""
+        found: dict[str, Any] = super().to_json()
+        if self.total is None:
+            del found["sum"]
         return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from karat.arguments import check_fields
 from karat.errors import UnknownName, UsageError
+from karat.records import Record, SignedInt
 from karat.statistics.distributions import normal_cdf, normal_quantile
 from karat.types import Floats
 
@@ -20,12 +21,12 @@ FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 10_000_000
 
 
 @dataclass(frozen=True)
-class Resampling:
+class Resampling(Record):
     """How intervals and randomisation tests are made."""
 
     resamples: int = 10_000
     level: float = 0.95
-    seed: int = 0
+    seed: SignedInt = 0
     interval: IntervalMethod = "auto"
     """``auto``: bca for means, which are skewed; percentile for differences, of which many are zero."""
 
@@ -47,9 +48,6 @@ class Resampling:
     @property
     def of_differences(self) -> IntervalMethod:
         return "percentile" if self.interval == "auto" else self.interval
-
-    def as_json(self) -> dict[str, object]:
-        return {"resamples": self.resamples, "level": self.level, "seed": self.seed, "interval": self.interval}
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Kappa:
     ci: Bounds | None = None
     weighting: Weighting = "none"
 
-    def as_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         value = None if isnan(self.value) else self.value
         return {"value": value, "ci": None if self.ci is None else list(self.ci), "weighting": self.weighting}
 

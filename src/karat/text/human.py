@@ -41,12 +41,12 @@ class LabelAgreement:
     disagreements: pl.DataFrame
     """query_id, item_id, heuristic, human, rule, category, attributes, brand; the widest apart first."""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "pairs": self.pairs,
             "exact": self.exact,
-            "kappa": self.kappa.as_json(),
-            "weighted_kappa": self.weighted.as_json(),
+            "kappa": self.kappa.to_json(),
+            "weighted_kappa": self.weighted.to_json(),
             "grades": list(GRADES),
             "confusion": [list(row) for row in self.table],
             "disagreements": self.disagreements.to_dicts(),

@@ -60,7 +60,7 @@ class QuerySet:
         for *cells, category, brand in zip(self.ids, self.texts, self.types, self.categories, self.brands, strict=True):
             yield (*cells, category, brand) if category or brand else tuple(cells)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {"version": self.version, "sha256": self.sha256, "queries": len(self)}
 
 

@@ -27,7 +27,7 @@ class Percentile:
     bounded: bool = False
     """Whether the values are enough to bound it from above; if not, ``high`` is the longest time seen."""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """In milliseconds; null where there is none."""
         if self.seconds != self.seconds:
             return {"ms": None, "ci": None, "bounded": False}

@@ -58,11 +58,11 @@ class Latency:
         found = {name: one.seconds for name, one in self.percentiles.items()} | {"mean": self.mean, "max": self.longest}
         return {f"{prefix}_{name}_ms": seconds * 1e3 for name, seconds in found.items() if not isnan(seconds)}
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """What cannot be known is null; why queries failed, and how many were not asked, only where some were."""
         form: dict[str, Any] = {"kind": self.kind, "concurrency": self.concurrency, "rate": self.rate}
         form |= {"n": self.n, "failed": self.failed}
-        form |= {name: percentile.as_json() for name, percentile in self.percentiles.items()}
+        form |= {name: percentile.to_json() for name, percentile in self.percentiles.items()}
         form |= {"max_ms": _known(self.longest * 1e3), "mean_ms": _known(self.mean * 1e3), "qps": _known(self.qps)}
         form |= {"gc_ms": self.gc_seconds * 1e3, "overhead_us": self.overhead_seconds * 1e6}
         if self.kind == "open":

@@ -85,7 +85,7 @@ class Tuning:
             else ""
         )
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "schema": TUNING_SCHEMA,
             "karat": __version__,
@@ -95,17 +95,17 @@ class Tuning:
             "folds": len(self.chosen),
             "best": self._setting(self.best),
             "by_fold": [self._setting(one) for one in self.chosen],
-            "in_sample": self.in_sample.as_json(),
-            "held_out": self.held_out.as_json(),
-            "equal_weights": {**self._setting(self.equal), **self.with_equal.as_json()},
-            "alone": {name: one.as_json() for name, one in self.alone.items()},
+            "in_sample": self.in_sample.to_json(),
+            "held_out": self.held_out.to_json(),
+            "equal_weights": {**self._setting(self.equal), **self.with_equal.to_json()},
+            "alone": {name: one.to_json() for name, one in self.alone.items()},
             "in_use": None
             if self.current is None or self.with_current is None
-            else {**self._setting(self.current), **self.with_current.as_json()},
-            "held_out_to_equal": self.comparison.as_json(),
+            else {**self._setting(self.current), **self.with_current.to_json()},
+            "held_out_to_equal": self.comparison.to_json(),
             "better_than_equal": self.better,
             "verdict": self.verdict,
-            "resampling": self.how.as_json(),
+            "resampling": self.how.to_json(),
         }
 
     def _setting(self, fusion: Fusion) -> dict[str, Any]:

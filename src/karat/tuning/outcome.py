@@ -173,7 +173,7 @@ class ModelTuning:
         whole = settled(self.known, trial.params, "parameter")
         return spelled({name: whole[name] for name in self.tried})
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "system": self.system,
             "model": self.model,
@@ -191,13 +191,13 @@ class ModelTuning:
             "own": self._short(self.own),
             "best": self._short(self.best),
             "second": self._short(self.second),
-            "best_to_own": None if self.to_own is None else self.to_own.as_json(),
-            "best_to_second": None if self.to_second is None else self.to_second.as_json(),
+            "best_to_own": None if self.to_own is None else self.to_own.to_json(),
+            "best_to_second": None if self.to_second is None else self.to_second.to_json(),
             "better_than_own": self.better,
             "verdict": self.verdict,
             "caution": self.caution or None,
             "notes": list(self.notes),
-            "resampling": self.how.as_json(),
+            "resampling": self.how.to_json(),
         }
 
     def _short(self, trial: Trial | None) -> dict[str, Any] | None:
@@ -212,7 +212,7 @@ class ModelTuning:
             "in_use": trial is self.own,
             "status": "failed" if trial.failed else "done",
             "error": trial.error,
-            "estimate": None if trial.failed else self.estimates[trial.number].as_json(),
+            "estimate": None if trial.failed else self.estimates[trial.number].to_json(),
             "seconds": {"fit": trial.fit_seconds, "recommend": trial.recommend_seconds},
             "resumed": trial.resumed,
             "notes": list(trial.notes),

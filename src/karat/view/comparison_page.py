@@ -114,13 +114,13 @@ def _row(one: Comparison, level: float) -> Row:
     before, after = (
         figure_shown(mean, decimals) if mean == mean else NOTHING for mean in (one.baseline_mean, one.mean)
     )
-    form = one.as_json()
+    form = one.to_json()
     cell = cell_of({"mean": form["mean"], "n": one.n}, form, lower=one.lower_is_better, level=level)
     return Row(one.measure, one.system, before, after, cell, f"{one.n:,}")
 
 
 def _chart(beside: Beside) -> Drawn | None:
-    comparisons = [one.as_json() for one in beside.compared.comparisons if one.system in beside.names]
+    comparisons = [one.to_json() for one in beside.compared.comparisons if one.system in beside.names]
     form = beside.after.form | {"comparisons": comparisons, "baseline": "run a"}
     chart = charts.differences_chart(form)
     if chart is None:

@@ -33,7 +33,7 @@ def form_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[st
                 "statistics.resamples = 200\n" + re.sub(r"^\[tune.*\n(?:[^\[\n].*\n?|\n)*", "", text, flags=re.M)
             )
             outcome = run_plan(plan)
-            form = outcome.report.as_json() | ({"gate": outcome.gate.as_json()} if outcome.gate else {})
+            form = outcome.report.to_json() | ({"gate": outcome.gate.to_json()} if outcome.gate else {})
             made[name] = json.loads(json.dumps(form))
         return made[name]
 

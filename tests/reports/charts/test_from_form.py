@@ -303,7 +303,7 @@ class TestFrontier:
 class TestDrift:
     def chart(self, scale: float) -> tuple[DotPlot, Form]:
         new = drifting.report(hnsw=drifting.entry(drifting.stability(drifting.scores_of() * scale)))
-        drift = drift_between(new, drifting.report("old.json")).as_json()
+        drift = drift_between(new, drifting.report("old.json")).to_json()
         chart = drift_chart({"systems": {"hnsw": new.systems["hnsw"] | {"drift": drift}}})
         assert chart is not None
         return chart, drift

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import karat
+from karat.common_sections import Interactions
 from karat.measure import Measure
+from karat.partial import Partial
 from karat.plan.execution import Outcome, run_plan
 from karat.plan.reading import read_plan
 from karat.report import Report
@@ -76,7 +78,7 @@ class TestPage:
 
     def test_it_is_small_without_queries(self, movies: Outcome, driving: Outcome) -> None:
         for outcome in (movies, driving):
-            assert len(page_of(outcome.report.as_json(), None).encode()) < 150_000
+            assert len(page_of(outcome.report.to_json(), None).encode()) < 150_000
 
     def test_it_asks_nothing_of_the_network(self, driving: Outcome) -> None:
         page = to_html(driving.report, driving.gate)
@@ -104,7 +106,7 @@ class TestPage:
         page = Elements(to_html(report))
         assert page.sections()[:4] == ["verdicts", "headline", "log", "slices"]
         text = " ".join(" ".join(page.texts).split())
-        about = report.interactions
+        about = report.needed_section(Interactions)
         assert all(time in text for time in about["cutoff_times"].values())
         assert set(about["cutoff_times"]) == {"validation", "test"}
         assert "candidates: 40 items of the items file, less what a user took in training" in text
@@ -124,7 +126,7 @@ class TestPage:
 
     def test_warnings_provenance_and_conventions_stand_in_full(self, driving: Outcome) -> None:
         text = "".join(Elements(to_html(driving.report)).texts)
-        for warning in driving.report.warnings:
+        for warning in driving.report.warning_lines:
             assert warning in text
         for scores in driving.report.systems.values():
             for spelling in scores.conventions:
@@ -132,7 +134,7 @@ class TestPage:
 
     def test_keywords_that_results_have_and_lack_go_with_the_queries(self, driving: Outcome) -> None:
         held = [one for block in pieces(to_html(driving.report))["blocks"] for one in block["keywords"][0] if one]
-        looked = driving.report.partials["embedding"].as_json()["queries"]
+        looked = driving.report.sections_of(Partial)["embedding"].to_json()["queries"]
         assert [one["asked"] for one in held] == [one["keywords"] for one in looked]
 
     def test_the_script_knows_who_is_compared_with_whom(self, movies: Outcome) -> None:
@@ -145,7 +147,7 @@ class TestPage:
 
 class TestTables:
     def test_the_headline_is_what_the_report_found(self, movies: Outcome) -> None:
-        form = movies.report.as_json()
+        form = movies.report.to_json()
         table = headline_of(form, list(movies.report.headline))
         for row in table.rows:
             for label, cell in zip(table.labels, row.cells, strict=True):
@@ -167,7 +169,7 @@ class TestTables:
             assert (cell.sign == "same") == (not one.is_shown(movies.report.level))
 
     def test_slices_come_worst_first(self, movies: Outcome) -> None:
-        rows = slices_of(movies.report.as_json(), movies.report.headline[0])
+        rows = slices_of(movies.report.to_json(), movies.report.headline[0])
         gains = [row.gain for row in rows]
         assert gains == sorted(gains)
         assert len(rows) == 8
@@ -175,7 +177,7 @@ class TestTables:
     def test_every_measure_that_slices_have_has_a_table_of_them(self) -> None:
         """The page showed the first measure alone."""
         report = recommended()
-        tables, cut = slice_tables(report.as_json(), list(report.headline), (), 10**6)
+        tables, cut = slice_tables(report.to_json(), list(report.headline), (), 10**6)
         known = {label for part in report.slices for of in part.estimates.values() for label in of}
         assert {table.label for table in tables} == known and cut == 0
         assert [table.full for table in tables] == [True, *[False] * (len(tables) - 1)]
@@ -195,7 +197,7 @@ class TestTables:
 
     def test_slices_that_do_not_fit_are_counted_and_where_they_are_is_said(self) -> None:
         """They were dropped by a budget of bytes without a word."""
-        form = recommended().as_json()
+        form = recommended().to_json()
         assert form["slices"]
         form["slices"] = [
             {**part, "slice": f"{part['slice']} {number}"} for part in form["slices"] for number in range(90)
@@ -218,7 +220,7 @@ class TestTables:
         queries = [f"q{number}" for number in range(40)]
         gold = {query: {"a": 1} for query in queries}
         runs = {"old": {query: ["b", "a"] for query in queries}, "new": {query: ["a", "b"] for query in queries}}
-        form = karat.compare(gold, runs, ["rr", "unjudged@2", "unjudged@1"]).as_json()
+        form = karat.compare(gold, runs, ["rr", "unjudged@2", "unjudged@1"]).to_json()
         cells = {label: row.cells[place] for row in headline_of(form, ["rr", "unjudged@1"]).rows if row.system == "new"
                  for place, label in enumerate(["rr", "unjudged@1"])}  # fmt: skip
         assert cells["rr"].sign == "better"
@@ -229,7 +231,7 @@ class TestExamples:
     def test_five_that_went_best_and_five_that_went_worst(self, movies: Outcome) -> None:
         details, label = Details.of(movies.report), movies.report.headline[0]
         for system, best, worst in cases_of(details, label, lower=False):
-            values = np.sort(movies.report.systems[system][label])
+            values = np.sort(movies.report.scores[system][label])
             assert [float(case.score) for case in best] == pytest.approx(values[::-1][:5].tolist(), abs=6e-4)
             assert [float(case.score) for case in worst] == pytest.approx(values[:5].tolist(), abs=6e-4)
             assert not {case.id for case in best} & {case.id for case in worst}

@@ -203,7 +203,7 @@ class Pgvector(Engine):
             **({"where": table.where} if table.where else {}),
             "table_bytes": sizes[1],
             "indexes": dict(table.indexes),
-            "proof": self._proof.as_json(),
+            "proof": self._proof.to_json(),
             "notes": [*self._moved(), *self._proof.notes],
         }
 

@@ -114,5 +114,5 @@ class Proof:
         if text not in self.notes:
             self.notes.append(text)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {which: dict(found) for which, found in self._found.items()}

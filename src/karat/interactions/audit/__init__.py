@@ -107,7 +107,7 @@ class Audit:
     """Users and items with fewer rows than this are cold."""
     warnings: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """All of it; what is undefined is null."""
         form = _plain(asdict(self))
         form["users"]["cold_share"] = self.users.cold_share
@@ -132,7 +132,7 @@ def audit(
         fractions: The shares of train, validation and test for the look at what a temporal split would hold out.
 
     Returns:
-        The counts and warnings; ``as_json()`` gives all of them.
+        The counts and warnings; ``to_json()`` gives all of them.
 
     Raises:
         UsageError: An argument is not one of these.

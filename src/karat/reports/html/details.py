@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any
 
 from karat.answers import Answers, Listed
+from karat.partial import Partial
 from karat.report import Report
 from karat.types import Floats
 
@@ -36,19 +37,18 @@ class Details:
     @classmethod
     def of(cls, report: Report) -> "Details | None":
         """From a report that was just made; None where it does not hold the queries' scores."""
-        if not report.holds_queries:
+        if report.queries is None:
             return None
-        queries = next(iter(report.systems.values())).queries
-        ids = [str(query) for query in queries]
+        ids = [str(query) for query in report.queries.ids]
         texts = report.texts
         return cls(
             ids,
             [shortened(texts.get(id_)) for id_ in ids],
-            {name: {label: one[label] for label in one.by_query.labels} for name, one in report.systems.items()},
+            {name: {label: one[label] for label in one.by_query.labels} for name, one in report.scores.items()},
             {part.name: list(part.rows) for part in report.slices if part.of == "queries"},
             report.names,
             report.answers,
-            keywords_of({name: one.as_json() for name, one in report.partials.items()}),
+            keywords_of({name: one.to_json() for name, one in report.sections_of(Partial).items()}),
         )
 
     def query(self, row: int) -> dict[str, Any]:

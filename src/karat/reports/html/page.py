@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from karat.report_warnings import warning_lines
 from karat.reports import charts
 from karat.reports.charts.from_form.reading import (
     cutoff_of,
@@ -154,7 +155,7 @@ def context_of(
         "chart_sections": drawn,
         "conventions": sections.conventions_of(form),
         "provenance": sections.provenance_of(form, manifest),
-        "warnings": form.get("warnings") or [],
+        "warnings": warning_lines(form),
         "many": many,
         "sections": list(_contents(sliced, many, cases, lost, drawn, bool(form.get("interactions")))),
         "about": _about(form, details, shown, (one, many)),

@@ -187,10 +187,7 @@ def _rounded(value: float) -> str:
 
 def quantiles_of(form: Form) -> tuple[list[str], list[list[str]], str] | None:
     """Scores at some shares of the queries: columns, rows, and a note; None where nobody asked."""
-    known = {
-        name: {label: entry["quantiles"] for label, entry in one["measures"].items() if entry.get("quantiles")}
-        for name, one in form["systems"].items()
-    }
+    known = {name: one.get("quantiles") or {} for name, one in form["systems"].items()}
     if not any(known.values()):
         return None
     header, rows = quantiles_table(known, labels_of(form), lambda label: title_of(form, label))

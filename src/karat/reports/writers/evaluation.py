@@ -5,10 +5,15 @@ from dataclasses import replace
 from json import dumps
 from typing import Any
 
+from karat.common_sections import Fingerprints
 from karat.errors import UsageError
+from karat.examples import Examples
 from karat.gates import Gate
+from karat.hints import Hints
+from karat.indexed import Indexed
 from karat.report import Report
 from karat.reports.writers import Request, writer
+from karat.stability import Stability
 from karat.statistics.estimates import Estimate
 
 __all__ = ["to_evaluation"]
@@ -34,16 +39,16 @@ def _write(report: Report, request: Request) -> str:
 def to_evaluation(report: Report, system: str, gate: Gate | None = None) -> str:
     """Meta, quality, ANN, latency, stability, examples; then all that other commands read."""
     alone = _alone(report, system)
-    indexed, stability = report.indexes[system], report.stabilities[system]
-    latency = None if indexed.latency is None else indexed.latency.as_json()
-    verdicts = [one.as_json() for one in gate.verdicts if one.system == system] if gate is not None else []
+    indexed, stability = report.sections_of(Indexed)[system], report.sections_of(Stability)[system]
+    latency = None if indexed.latency is None else indexed.latency.to_json()
+    verdicts = [one.to_json() for one in gate.verdicts if one.system == system] if gate is not None else []
     summary = {
         "meta": _meta(report, system),
         "quality": _quality(report.estimates[system]),
-        "ann": indexed.recall.as_json()
-        | {"own_exact": None if indexed.own_exact is None else indexed.own_exact.as_json()},
+        "ann": indexed.recall.to_json()
+        | {"own_exact": None if indexed.own_exact is None else indexed.own_exact.to_json()},
         "latency": latency,
-        "stability": {key: value for key, value in stability.as_json().items() if key != "queries"},
+        "stability": {key: value for key, value in stability.to_json().items() if key != "queries"},
         "examples": _examples(report, system),
         "segments": [
             {"slice": part.name, "of": part.of, "n": part.n, "measures": _quality(part.estimates.get(system, {}))}
@@ -51,7 +56,7 @@ def to_evaluation(report: Report, system: str, gate: Gate | None = None) -> str:
         ],
         "targets": verdicts,
     }
-    form = alone.as_json(queries=True)
+    form = alone.to_json(queries=True)
     form = {key: form[key] for key in ("schema", "karat")} | summary | form
     return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -66,22 +71,22 @@ def _quality(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
 
 def _meta(report: Report, system: str) -> dict[str, Any]:
     declared: Mapping[str, Any] = report.provenance.get("meta") or {}
-    indexed = report.indexes[system]
+    indexed = report.sections_of(Indexed)[system]
     query_set: Mapping[str, Any] = report.provenance.get("query_set") or {}
     usual = {
         "index_params": {"engine": indexed.engine, "metric": indexed.metric}
         | {"build": dict(indexed.build), "search": dict(indexed.search), "vectors": dict(indexed.vectors)},
         "query_set_version": query_set.get("version"),
-        "chunking_config": (report.facts.get(system) or {}).get("chunking"),
+        "chunking_config": report.fact(system, "chunking"),
     }
     meta = {key: declared.get(key, usual.get(key)) for key in _META}
     meta |= {key: value for key, value in declared.items() if key not in meta}
     beside = {"date": report.provenance.get("made"), "index": system, "query_set": dict(query_set)}
-    return meta | beside | {"fingerprints": report.fingerprints.get(system, {})}
+    return meta | beside | {"fingerprints": dict(report.section(Fingerprints, system) or {})}
 
 
 def _examples(report: Report, system: str) -> dict[str, Any]:
-    shown = [one.as_json(report.query_names, report.names) for one in report.examples.get(system, ())]
+    shown = [one.to_json() for one in report.sections_of(Examples).get(system, ())]
     return {
         "successes": [one for one in shown if one["kind"] == "success"],
         "failures": [one for one in shown if one["kind"] == "failure"],
@@ -94,16 +99,23 @@ def _alone(report: Report, system: str) -> Report:
     def own(by_system: Mapping[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in by_system.items() if name == system}
 
+    found = report.section(Hints)
+    hints = None if found is None else Hints(tuple(one for one in found if one.system == system))
     return replace(
         report,
         systems=own(report.systems),
-        estimates=own(report.estimates),
         baseline=None,
         comparisons=(),
         changes=(),
         slices=tuple(replace(part, estimates=own(part.estimates), beside=()) for part in report.slices),
-        spaces=own(report.spaces),
-        answers=None if report.answers is None else report.answers.only(system),
-        warnings=tuple(one for one in report.warnings if one.partition(": ")[0] not in {*report.systems} - {system}),
-        hints=tuple(hint for hint in report.hints if getattr(hint, "system", system) in (system, None)),
+        sections={name: one for name, one in report.sections.items() if name not in ("hints", "spaces")}
+        | ({"hints": hints} if hints else {}),
+        queries=None
+        if report.queries is None
+        else replace(
+            report.queries,
+            scores=own(report.scores),
+            answers=None if report.answers is None else report.answers.only(system),
+        ),
+        warnings=tuple(one for one in report.warnings if one.system in (None, system)),
     )

@@ -12,12 +12,12 @@ __all__ = ["json_with_verdicts", "to_json"]
 
 def to_json(report: Report) -> str:
     """With every query's scores, so that a later report can be compared with it."""
-    return dumps(report.as_json(queries=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return dumps(report.to_json(queries=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def json_with_verdicts(report: Report, gate: Gate | None) -> dict[str, Any]:
     """Return the report JSON with the gate's verdicts in it, without the queries' scores."""
-    return report.as_json() | ({"gate": gate.as_json()} if gate is not None else {})
+    return report.to_json() | ({"gate": gate.to_json()} if gate is not None else {})
 
 
 @writer("json", ".json", is_report=True)

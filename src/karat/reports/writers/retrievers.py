@@ -5,6 +5,7 @@ from json import dumps
 from math import isnan
 from typing import Any
 
+from karat.common_sections import Fusion
 from karat.dialects import resolve
 from karat.errors import UsageError
 from karat.report import Report
@@ -44,23 +45,23 @@ def _write(report: Report, request: Request) -> str:
 
 def to_retrievers(report: Report, k: int) -> str:
     """As JSON. A fused system is called NAME_weighted_METHOD among the means, and NAME among the queries."""
-    names = [name for name in report.systems if name in report.top]
-    _check(names, [one for scores in report.systems.values() for one in scores.conventions], k)
+    names = [name for name in report.systems if name in report.top_items]
+    _check(names, [one for system in report.systems.values() for one in system.conventions.values()], k)
     columns = {
         name: {short: _column(report, name, measure, k) for short, measure in _MEASURES.items()} for name in names
     }
-    queries = [str(query) for query in report.systems[names[0]].queries]
+    queries = [str(query) for query in report.scores[names[0]].queries]
     form: dict[str, Any] = {"K": k, **_metadata(report)}
     for name in names:
         means = {
             _MEANS[short]: _known(report.estimates[name][label].mean) for short, (label, _) in columns[name].items()
         }
-        title = _title(name, report.fusions)
+        title = _title(name, report.sections_of(Fusion))
         if title in form:
             raise UsageError(f"the form retrievers would hold two systems as {title!r}", expected="other names")
         form[title] = means
     form["per_query"] = {
-        query: {name: _entry(columns[name], report.top[name][row][:k], row) for name in names}
+        query: {name: _entry(columns[name], report.top_items[name][row][:k], row) for name in names}
         for row, query in enumerate(queries)
     }
     return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -73,7 +74,7 @@ def _title(name: str, fusions: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _metadata(report: Report) -> dict[str, Any]:
     """Of the first fusion the weights and c; the time and the model, where they are known."""
-    fusion = next(iter(report.fusions.values()), {})
+    fusion = next(iter(report.sections_of(Fusion).values()), Fusion())
     return {
         "weights": fusion.get("weights"),
         "c": fusion.get("c"),
@@ -84,7 +85,7 @@ def _metadata(report: Report) -> dict[str, Any]:
 
 def _column(report: Report, system: str, measure: str, k: int) -> tuple[str, Floats]:
     """The label under which the report has the measure, and its values."""
-    scores = report.systems[system]
+    scores = report.scores[system]
     wanted = str(resolve(f"{measure}@{k}").measure)
     label = scores.labels[scores.conventions.index(wanted)]
     return label, scores[label]

@@ -58,14 +58,15 @@ def _rows(report: Report) -> Iterator[dict[str, Any]]:
 def _of(
     name: str, estimates: dict[str, dict[str, Estimate]], beside: Sequence[Comparison | Gap], report: Report
 ) -> Iterator[dict[str, Any]]:
-    found = {(one.system, one.measure): one.as_json() for one in beside}
-    for system, scores in report.systems.items():
-        for label, convention in zip(scores.labels, scores.conventions, strict=True):
+    found = {(one.system, one.measure): one.to_json() for one in beside}
+    usual = report.usual_names
+    for system, result in report.systems.items():
+        for label, convention in result.conventions.items():
             if label not in estimates[system]:
                 continue
             row: dict[str, Any] = {"slice": name, "system": system, "measure": label, "convention": convention}
-            row |= {"usual_name": scores.usual_names.get(label)}
-            estimate = estimates[system][label].as_json()
+            row |= {"usual_name": usual.get(label)}
+            estimate = estimates[system][label].to_json()
             ends = estimate.pop("ci") or (None, None)
             row |= estimate | dict(zip(("ci_low", "ci_high"), ends, strict=True))
             compared = dict(found.get((system, label), {}))
@@ -89,7 +90,7 @@ def _check_queries(request: Request) -> None:
 @writer("queries", check=_check_queries)
 def _write_queries(report: Report, request: Request) -> pl.DataFrame:
     """Return one row per system and query."""
-    frames = [one.per_query.select(pl.lit(name).alias("system"), pl.all()) for name, one in report.systems.items()]
+    frames = [one.per_query.select(pl.lit(name).alias("system"), pl.all()) for name, one in report.scores.items()]
     return pl.concat(frames)
 
 

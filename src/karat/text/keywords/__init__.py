@@ -45,7 +45,7 @@ class Mapped:
     spelling: str = ""
     """What the n-gram was compared with: the keyword's name, or a phrase that means it."""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "keyword": self.keyword.name,
             "group": self.keyword.group,
@@ -63,8 +63,8 @@ class Dropped:
     mapped: Mapped
     reason: str
 
-    def as_json(self) -> dict[str, Any]:
-        return {**self.mapped.as_json(), "reason": self.reason}
+    def to_json(self) -> dict[str, Any]:
+        return {**self.mapped.to_json(), "reason": self.reason}
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,12 @@ class Extraction:
         """The keywords by their numbers in a vocabulary, in its order."""
         return tuple(sorted(vocabulary.number_of[one] for one in self.keywords))
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "text": self.text,
-            "mapped": [one.as_json() for one in self.mapped],
-            "dropped": [one.as_json() for one in self.dropped],
-            "nearest": [one.as_json() for one in self.nearest],
+            "mapped": [one.to_json() for one in self.mapped],
+            "dropped": [one.to_json() for one in self.dropped],
+            "nearest": [one.to_json() for one in self.nearest],
         }
 
 

@@ -35,7 +35,7 @@ class Quality:
     found: int
     given: int
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Undefined figures as null."""
         return {name: None if value != value else value for name, value in asdict(self).items()}
 
