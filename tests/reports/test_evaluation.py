@@ -74,7 +74,7 @@ def form(outcome: Outcome) -> dict[str, Any]:
 
 def form_of(report: Report, system: str = "ivf", outcome: Outcome | None = None) -> dict[str, Any]:
     """As it is read by anybody: plain JSON, without numbers that are none."""
-    text = to_evaluation(report, system, None if outcome is None else outcome.gate)
+    text = to_evaluation(report, Request("e.json", system=system, gate=None if outcome is None else outcome.gate))
     assert text.endswith("\n") and "NaN" not in text and "Infinity" not in text
     return json.loads(text)  # type: ignore[no-any-return]
 
@@ -202,7 +202,7 @@ class TestReadBack:
     @pytest.fixture
     def path(self, report: Report, tmp_path: Path) -> str:
         path = tmp_path / "eval.json"
-        path.write_text(to_evaluation(report, "ivf"), encoding="utf-8")
+        path.write_text(to_evaluation(report, Request("e.json", system="ivf")), encoding="utf-8")
         return str(path)
 
     def test_as_a_report(self, path: str, report: Report) -> None:
@@ -228,7 +228,7 @@ class TestReadBack:
 
     def test_by_drift(self, karat: Karat, path: str, report: Report) -> None:
         assert karat("drift", path, path).code == 0
-        Path("exact.json").write_text(to_evaluation(report, "exact"))
+        Path("exact.json").write_text(to_evaluation(report, Request("e.json", system="exact")))
         other = json.loads(karat("drift", "exact.json", path, "--json").out)
         (one,) = other.get("drifts", [other])
         assert (one["system"], one["old_system"]) == ("exact", "ivf")
@@ -240,7 +240,7 @@ class TestReadBack:
 
     def test_compared_with_another(self, karat: Karat, path: str, report: Report) -> None:
         """An evaluation is a baseline of another, query by query."""
-        Path("exact.json").write_text(to_evaluation(report, "exact"))
+        Path("exact.json").write_text(to_evaluation(report, Request("e.json", system="exact")))
         Path("targets.toml").write_text('targets = ["recall@10 drop <= 0.0001"]\n')
         found = karat("gate", "targets.toml", path, "--baseline", "exact.json", "--json")
         (verdict,) = json.loads(found.out)["targets"]
@@ -255,7 +255,9 @@ class TestReadBack:
         plan = checked(with_lab(tmp_path), PLAN)
         paths = list(write_outputs(plan, outcome.report, tmp_path / "out", outcome.gate))
         assert [path.name for path in paths] == ["exact.json", "ivf.json"]
-        assert paths[1].read_text("utf-8") == to_evaluation(outcome.report, "ivf", outcome.gate)
+        assert paths[1].read_text("utf-8") == to_evaluation(
+            outcome.report, Request("e.json", system="ivf", gate=outcome.gate)
+        )
 
 
 def test_from_the_plan_to_the_gate_and_to_drift(karat: Karat, folder: Path) -> None:

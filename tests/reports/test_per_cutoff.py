@@ -11,6 +11,7 @@ from karat.errors import UnknownName
 from karat.report import Report
 from karat.reports.cutoffs import by_cutoff, display_names
 from karat.reports.per_cutoff import cutoff_tables, print_cutoffs
+from karat.reports.writers import Request
 from karat.reports.writers.tables import to_cutoff_csv
 from karat.statistics.estimates import Estimate
 from tests.reports.test_cutoffs import PAPERS, at, example
@@ -49,7 +50,7 @@ def as_published(report: Report) -> Report:
 
 
 def rows_of(report: Report, system: str = "base") -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(to_cutoff_csv(report, system))))
+    return list(csv.DictReader(io.StringIO(to_cutoff_csv(report, Request("a.csv", "cutoffs", system)))))
 
 
 class TestTables:
@@ -82,7 +83,11 @@ class TestCsv:
     def test_columns(self, report: Report) -> None:
         figures = ("mean", "std", "ci_low", "ci_high")
         names = [f"{short}_{figure}" for short in ("recall", "ndcg", "mrr", "map") for figure in figures]
-        assert to_cutoff_csv(report, "base").splitlines()[0].split(",") == ["k", *names, "n"]
+        assert to_cutoff_csv(report, Request("a.csv", "cutoffs", "base")).splitlines()[0].split(",") == [
+            "k",
+            *names,
+            "n",
+        ]
 
     @pytest.mark.parametrize("system", ["base", "tuned"])
     def test_it_reads_back_to_the_last_digit(self, report: Report, system: str) -> None:
@@ -97,7 +102,9 @@ class TestCsv:
                 assert int(row["n"]) == one.n == 24
 
     def test_systems_differ(self, report: Report) -> None:
-        assert to_cutoff_csv(report, "base") != to_cutoff_csv(report, "tuned")
+        assert to_cutoff_csv(report, Request("a.csv", "cutoffs", "base")) != to_cutoff_csv(
+            report, Request("a.csv", "cutoffs", "tuned")
+        )
 
     def test_what_is_unknown_is_empty(self) -> None:
         plain = example(["recall@1", "recall@5", "rr@5"], how=None)
@@ -122,7 +129,7 @@ class TestCsv:
 
     def test_a_system_that_is_not_there(self, report: Report) -> None:
         with pytest.raises(UnknownName, match=r"unknown system 'bse'.*Did you mean base"):
-            to_cutoff_csv(report, "bse")
+            to_cutoff_csv(report, Request("a.csv", "cutoffs", "bse"))
 
 
 class TestConsole:
@@ -180,5 +187,5 @@ class TestBothNames:
         assert display_names(alfa)["Recall@5"] == "Recall@5 = precision@5"
 
     def test_other_measures_are_as_they_were(self, report: Report) -> None:
-        assert "usual_name" not in to_cutoff_csv(report, "base")
+        assert "usual_name" not in to_cutoff_csv(report, Request("a.csv", "cutoffs", "base"))
         assert all(one.both_names == one.name for one in by_cutoff(report).measures)

@@ -71,7 +71,7 @@ class OutputTable(Table):
         None,
         description="report, queries (every query's scores), cutoffs (a table by k), retrievers, evaluation (one "
         "index whole), recommenders (a page of figures), charts (a .png or .svg each) or pull-request (short "
-        "Markdown); unset: report.",
+        "Markdown), or another registered format; unset: report.",
     )
     k: Annotated[int, Field(ge=1)] | None = Field(None, description="The cut-off of the form retrievers.")
     system: str | None = Field(

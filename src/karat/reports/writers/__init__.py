@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from karat.errors import UnknownName, UsageError
 from karat.gates import Gate
@@ -29,6 +29,7 @@ Content: TypeAlias = "str | bytes | pl.DataFrame"
 """A data frame is written as a table, in the format and compression of the file's suffix."""
 Write: TypeAlias = "Callable[[Report, Request], Content | Mapping[Path, Content]]"
 """Returns the content of the file, or the contents of several files by their paths."""
+_Write = TypeVar("_Write", bound=Write)
 BY_SUFFIX = "report"
 """The name that a plan may give for: the writer of the suffix."""
 
@@ -102,7 +103,7 @@ WRITERS: Registry[Writer] = Registry("form", home="karat.reports.writers", group
 """Writers by name, and by suffix (with its dot) where the suffix alone means this writer."""
 
 
-def writer(name: str, *suffixes: str, by_suffix: bool = True, **options: Any) -> Callable[[Write], Writer]:
+def writer(name: str, *suffixes: str, by_suffix: bool = True, **options: Any) -> Callable[[_Write], _Write]:
     """Register the decorated function as a writer.
 
     Args:
@@ -112,11 +113,11 @@ def writer(name: str, *suffixes: str, by_suffix: bool = True, **options: Any) ->
         options: Further fields of ``Writer``: ``check``, ``each``, ``is_report``.
     """
 
-    def register(write: Write) -> Writer:
+    def register(write: _Write) -> _Write:
         made = Writer(name, suffixes, write, **options)
         for key in (name, *(suffixes if by_suffix else ())):
             WRITERS.add(key, made)
-        return made
+        return write
 
     return register
 

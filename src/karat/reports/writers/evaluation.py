@@ -8,7 +8,6 @@ from typing import Any
 from karat.common_sections import Fingerprints
 from karat.errors import UsageError
 from karat.examples import Examples
-from karat.gates import Gate
 from karat.hints import Hints
 from karat.indexed import Indexed
 from karat.report import Report
@@ -32,12 +31,9 @@ def _check(request: Request) -> None:
 
 
 @writer("evaluation", ".json", by_suffix=False, each="{index}", is_report=True, check=_check)
-def _write(report: Report, request: Request) -> str:
-    return to_evaluation(report, request.system or "", request.gate)
-
-
-def to_evaluation(report: Report, system: str, gate: Gate | None = None) -> str:
+def to_evaluation(report: Report, request: Request) -> str:
     """Meta, quality, ANN, latency, stability, examples; then all that other commands read."""
+    system, gate = request.system or "", request.gate
     alone = _alone(report, system)
     indexed, stability = report.sections_of(Indexed)[system], report.sections_of(Stability)[system]
     latency = None if indexed.latency is None else indexed.latency.to_json()

@@ -39,13 +39,9 @@ def _check_request(request: Request) -> None:
 
 
 @writer("retrievers", ".json", by_suffix=False, check=_check_request)
-def _write(report: Report, request: Request) -> str:
-    return to_retrievers(report, request.k or _DEFAULT_K)
-
-
-def to_retrievers(report: Report, k: int) -> str:
+def to_retrievers(report: Report, request: Request) -> str:
     """As JSON. A fused system is called NAME_weighted_METHOD among the means, and NAME among the queries."""
-    names = [name for name in report.systems if name in report.top_items]
+    names, k = [name for name in report.systems if name in report.top_items], request.k or _DEFAULT_K
     _check(names, [one for system in report.systems.values() for one in system.conventions.values()], k)
     columns = {
         name: {short: _column(report, name, measure, k) for short, measure in _MEASURES.items()} for name in names

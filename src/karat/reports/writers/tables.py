@@ -30,11 +30,7 @@ _FIGURES = ("mean", "std", "ci_low", "ci_high")
 
 
 @writer("csv", ".csv")
-def _write_report(report: Report, request: Request) -> str:
-    return to_csv(report)
-
-
-def to_csv(report: Report) -> str:
+def to_csv(report: Report, request: Request | None = None) -> str:
     """Return one row per slice, system and measure."""
     header = ["system", "measure", *_ESTIMATE, "convention"]
     header += ["usual_name"] if report.usual_names else []
@@ -102,17 +98,13 @@ def _check_cutoffs(request: Request) -> None:
 
 
 @writer("cutoffs", ".csv", by_suffix=False, each="{system}", check=_check_cutoffs)
-def _write_cutoffs(report: Report, request: Request) -> str:
-    return to_cutoff_csv(report, request.system or "")
-
-
-def to_cutoff_csv(report: Report, system: str) -> str:
+def to_cutoff_csv(report: Report, request: Request) -> str:
     """One row per cut-off with all digits: ``k,recall_mean,recall_std,recall_ci_low,recall_ci_high,…,n``.
 
     What is unknown is an empty cell. ``n`` is the number of queries averaged; where measures differ in it, it is empty
     and each has its own (``recall_n``). A measure that is usually called otherwise says so (``recall_usual_name``).
     """
-    grid = by_cutoff(report)
+    grid, system = by_cutoff(report), request.system or ""
     if system not in grid.systems:
         raise UnknownName("system", system, grid.systems)
     found = {k: [grid.at(system, measure, k) for measure in grid.measures] for k in grid.ks}
