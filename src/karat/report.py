@@ -198,8 +198,12 @@ class Report:
             )
             for part in self.slices
         )
+        data = self.queries
+        if data is not None:
+            data = replace(data, scores={name: one.only(labels) for name, one in data.scores.items()})
         return replace(
             self,
+            queries=data,
             systems={name: one.only(labels) for name, one in self.systems.items()},
             comparisons=tuple(one for one in self.comparisons if one.measure in labels),
             changes=tuple(one for one in self.changes if one.measure in labels),

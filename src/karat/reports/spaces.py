@@ -2,7 +2,7 @@
 
 from math import isnan
 
-from karat.hygiene import Hygiene
+from karat.hygiene import GoldSpaces, Hygiene
 from karat.report import Report
 from karat.reports.table import Table
 from karat.wording import percent
@@ -15,7 +15,9 @@ _LONGEST_HUB = 16
 def spaces_table(report: Report) -> Table:
     """A row a space: its size, its vectors' lengths, duplicates, how alike all are, and hubs."""
     header = ["space", "vectors", "length", "equal", "near", "mean cos", "hub skew", "top hub"]
-    return header, [_row(name, space, report) for name, space in report.sections_of(Hygiene).items()]
+    of_gold = report.section(GoldSpaces)
+    spaces = {**(of_gold.spaces if of_gold is not None else {}), **report.sections_of(Hygiene)}
+    return header, [_row(name, space, report) for name, space in spaces.items()]
 
 
 def _row(name: str, space: Hygiene, report: Report) -> list[str]:
