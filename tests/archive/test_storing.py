@@ -13,6 +13,7 @@ from karat.archive import SCHEMA, Archive, Origin, Run
 from karat.archive.storing import write_run
 from karat.errors import UnknownName, UsageError
 from karat.plan.execution import Outcome
+from karat.report import QueryData
 from karat.reports.saved import read_report
 
 from .made import PLAN, QUERIES, START, carried_out, kept, put_small
@@ -95,7 +96,7 @@ def test_saved_is_a_report_with_its_queries(run: Run, made: Made, tmp_path: Path
 def test_scores_of_every_query(run: Run, made: Made) -> None:
     frame = run.scores().collect()
     assert frame.columns == ["query_id", "system", "rr", "ndcg@3", "precision@3"]
-    for name, scores in made[0].report.systems.items():
+    for name, scores in made[0].report.scores.items():
         own = frame.filter(pl.col("system") == name)
         assert own["query_id"].to_list() == [str(query) for query in scores.queries]
         for label in scores.labels:
@@ -140,7 +141,8 @@ def test_files_beside_the_report(archive: Archive, made: Made) -> None:
 def test_without_names_slices_gate_plan_or_answers(archive: Archive, made: Made) -> None:
     from dataclasses import replace
 
-    bare = replace(made[0].report, answers=None, names={}, slices=(), headline=(), baseline=None, comparisons=())
+    data = QueryData(made[0].report.scores)
+    bare = replace(made[0].report, queries=data, slices=(), headline=(), baseline=None, comparisons=())
     run = archive.store(bare, Origin("bare"))
     assert set(run.files) == {"report.json", "scores.parquet", "queries.parquet"}
     assert run.answers() is None and run.answer("q01") is None and run.names() == {}

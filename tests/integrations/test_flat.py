@@ -163,9 +163,9 @@ class TestForms:
         assert form_of(report, gate) == form_of(form) == form_of(SimpleNamespace(form=form)) == form
         assert form_of(report.to_json(), gate.to_json()) == form
 
-    @pytest.mark.parametrize("given", [{}, {"schema": "karat.sweep/1"}, 7, {"schema": "karat.report/1", "systems": {}}])
+    @pytest.mark.parametrize("given", [{}, {"schema": "karat.sweep/1"}, 7, {"schema": "karat.report/2", "systems": {}}])
     def test_what_is_no_report(self, given: Any) -> None:
-        with pytest.raises(DataError, match=r"expected a report, its form \(karat.report/1\)"):
+        with pytest.raises(DataError, match=r"expected a report, its form \(karat.report/2\)"):
             form_of(given)
 
     def test_files_hold_the_whole_report(self, report: Report) -> None:
