@@ -148,8 +148,8 @@ def test_a_plan_of_such_figures_alone(
 ) -> None:
     from matplotlib.axes import Axes
 
+    from karat.reports.charts import recommenders_grid, to_figure, to_picture
     from karat.reports.recommendations import print_recommendations
-    from karat.reports.recommendations_picture import to_recommenders_figure, to_recommenders_png
 
     sample = Path(karat.__file__).parent / "samples" / "movielens"
     (tmp_path / "plan.toml").write_text(
@@ -160,9 +160,9 @@ def test_a_plan_of_such_figures_alone(
     )
     report = run_plan(read_plan(tmp_path / "plan.toml")).report
     print_recommendations(report)
-    titles = [axes.get_title(loc="left") for axes in to_recommenders_figure(report).findobj(Axes)]
+    titles = [axes.get_title(loc="left") for axes in to_figure(recommenders_grid(report)).findobj(Axes)]
     assert any("by tier" in title for title in titles) == bool(report.slices)
-    assert to_recommenders_png(report, dpi=40).startswith(b"\x89PNG")
+    assert to_picture(recommenders_grid(report), dpi=40).startswith(b"\x89PNG")
     printed = capsys.readouterr().out
     assert ("by tier" in printed) == ("novelty" in measures) == bool(report.slices)
     assert "held-out items of the tier" not in printed

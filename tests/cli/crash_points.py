@@ -150,7 +150,7 @@ CASES = {
     "tune": Case(["tune", "gold.qrels", "old.trec", "new.trec", "--c", "60", "--resamples", "100", "-o", "t.json"],
                  ["t.json"], modules=("karat.cli.tune_fusion", "karat.tuning.fusion")),
     "sweep": Case(["sweep", "sweep.toml"], [f"karat-sweep/{name}" for name in SWEPT], check=check_journal,
-                  modules=("karat.plan.sweeping", "karat.reports.frontier_picture", "karat.engines.own",
+                  modules=("karat.plan.sweeping", "karat.reports.charts", "karat.engines.own",
                            "matplotlib.backends.backend_agg", "matplotlib.figure")),
     "baseline": Case(["baseline", "set", "latest", "--archive", ".karat"], prepared=[RUN], check=check_archive),
     "prune": Case(["prune", "--keep", "1", "--archive", ".karat", "--yes"], prepared=[RUN, RUN, RUN],

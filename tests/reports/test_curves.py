@@ -17,11 +17,20 @@ from PIL import Image
 
 from karat.errors import UsageError
 from karat.report import Report
-from karat.reports.curves import to_figure, to_png
+from karat.reports import charts
+from karat.reports.charts import curves_grid, to_picture
 from karat.statistics.estimates import Estimate
 from tests.reports.test_cutoffs import PAPERS, at, example
 
 KS = (1, 3, 5, 10)
+
+
+def to_figure(report: Report) -> Figure:
+    return charts.to_figure(curves_grid(report))
+
+
+def to_png(report: Report, dpi: int = 150) -> bytes:
+    return to_picture(curves_grid(report), dpi=dpi)
 
 
 @pytest.fixture(scope="module")
@@ -221,18 +230,18 @@ class TestWords:
 
 class TestPng:
     @pytest.mark.parametrize("dpi", [150, 72])
-    def test_it_is_six_inches_wide(self, report: Report, dpi: int) -> None:
+    def test_it_is_as_wide_as_other_charts(self, report: Report, dpi: int) -> None:
         png = to_png(report, dpi=dpi)
         image = Image.open(io.BytesIO(png))
         assert png.startswith(b"\x89PNG\r\n\x1a\n") and image.format == "PNG"
         height = to_figure(report).get_figheight()
-        assert image.size == (6 * dpi, int(height * dpi)) and 4 < height < 6
+        assert image.size == pytest.approx((7.2 * dpi, height * dpi), abs=1) and 4 < height < 6
         assert "Software" not in image.info
 
     @pytest.mark.parametrize("measures", [PAPERS[:1], PAPERS[:2], PAPERS[:3], PAPERS, [*PAPERS, "rbo"]])
     def test_any_number_of_measures_fills_the_picture(self, measures: Sequence[str]) -> None:
         image = Image.open(io.BytesIO(to_png(example(at(KS, measures)))))
-        assert image.size[0] == 900 and len(set(image.convert("L").tobytes())) > 20
+        assert image.size[0] == 1080 and len(set(image.convert("L").tobytes())) > 20
 
     def test_equal_reports_give_equal_bytes(self, report: Report, picture: bytes) -> None:
         again = replace(example(at(KS)), provenance={"name": "Papers"})
@@ -256,11 +265,11 @@ class TestPng:
     def test_matplotlib_is_loaded_on_use_and_pyplot_never(self) -> None:
         code = (
             "import sys\n"
-            "import karat.reports.curves as curves\n"
+            "from karat.reports.charts import curves_grid, to_picture\n"
             "from tests.reports.test_cutoffs import at, example\n"
             "report = example(at([1, 5]))\n"
             "print('matplotlib' in sys.modules)\n"
-            "curves.to_png(report)\n"
+            "to_picture(curves_grid(report))\n"
             "print('matplotlib' in sys.modules, 'matplotlib.pyplot' in sys.modules)\n"
         )
         done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)

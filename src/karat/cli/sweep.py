@@ -117,9 +117,9 @@ def _write(sweeps: "list[Sweep]", costs: "list[Cost]", form: str, folder: Path) 
         folder / "frontier.md": sweeps_to_markdown(sweeps, costs),
     }
     if any(sweep.comparable for sweep in sweeps):
-        from karat.reports.frontier_picture import sweeps_to_png
+        from karat.reports.charts import sweeps_chart, to_picture
 
-        contents[folder / "frontier.png"] = sweeps_to_png(sweeps, costs)
+        contents[folder / "frontier.png"] = to_picture(sweeps_chart(sweeps, costs))
     write_files(contents)
     return list(contents)
 

@@ -276,7 +276,7 @@ class TestFrontier:
         chart = frontier_chart(self.form(a=(1.0, 10.0), b=(0.9, 1.0), c=(0.9, 2.0), d=(0.8, 1.0), e=(1.0, 10.0)))
         assert chart is not None
         assert [one.name for one in chart.points if one.on_frontier] == ["a", "b", "e"]
-        assert [one.name for one in chart.frontier] == ["b", "a", "e"] and chart.log_x
+        assert [[one.name for one in line] for line in chart.frontiers] == [["b", "a", "e"]] and chart.log_x
 
     def test_the_real_one(self, form_of: Callable[[str], Form]) -> None:
         form = form_of("fashion")
@@ -350,7 +350,7 @@ class TestHistory:
         noon = datetime.fromisoformat(DAYS[0]).timestamp()
         assert chart.lines[0].xs == tuple(noon + 86_400 * day for day in range(8))
         assert chart.lines[1].xs == chart.lines[0].xs[2:]
-        assert [(mark.x, mark.label) for mark in chart.marks] == [(noon + 4 * 86_400, "model m2")]
+        assert [(mark.at, mark.label) for mark in chart.marks] == [(noon + 4 * 86_400, "model m2")]
         assert "run-3" in chart.lines[0].titles[3] and "0.530 [0.500, 0.600]" in chart.lines[0].titles[3]
         assert chart.footnote.endswith("not at 0.") and "8 runs" in chart.description
 
@@ -358,11 +358,11 @@ class TestHistory:
         burst = [f"2026-11-01T12:{minute:02}:00Z" for minute in range(6)] + DAYS[5:]
         chart = history_chart([course("a", burst)], [(DAYS[5], "step")], "ndcg@10")
         assert chart.spacing == "even" and chart.lines[0].xs == tuple(map(float, range(9)))
-        assert chart.x_names[0] == "11-01 12:00" and chart.marks[0].x == 6.0
+        assert chart.x_names[0] == "11-01 12:00" and chart.marks[0].at == 6.0
 
     def test_runs_of_one_second_stand_beside_each_other(self) -> None:
         chart = history_chart([course("a", [DAYS[0]] * 3)], [(DAYS[0], "step")], "x")
-        assert chart.lines[0].xs == (0.0, 1.0, 2.0) and [mark.x for mark in chart.marks] == [0.0]
+        assert chart.lines[0].xs == (0.0, 1.0, 2.0) and [mark.at for mark in chart.marks] == [0.0]
 
     def test_times_of_other_zones_and_without_one(self) -> None:
         times = ["2026-11-01T12:00:00+02:00", "2026-11-01T11:00:00", "2026-11-01T12:00:00Z"]

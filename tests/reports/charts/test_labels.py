@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat.reports.charts.labels import clean, fit, width_of
-from karat.reports.charts.pictures.lettering import font_width, lettered
+from karat.reports.charts.labels import Box, clean, fit, place_labels, width_of
+from karat.reports.charts.pictures.figure import font_width, shorten
 
 ANY = st.text(st.characters(), max_size=80) | st.text(st.characters(categories=["Cc", "Cf", "Mn", "Cs"]), max_size=30)
 
@@ -69,5 +69,32 @@ class TestFit:
 
     @given(ANY, st.floats(20, 300))
     def test_letters_of_pictures_fit_by_the_font_itself(self, text: str, room: float) -> None:
-        shown = lettered(text, room, 8.0)
+        shown = shorten(text, room, 8.0)
         assert font_width(shown, 8.0) <= room or shown == "…"
+
+
+class TestLabelling:
+    def test_near_its_point_where_there_is_room(self) -> None:
+        (place,) = place_labels([(50, 50)], [(10, 6)], (0, 0, 100, 100), gap=4)
+        assert place is not None
+        assert abs(place[0] - 50) <= 4 + 5 and abs(place[1] - 50) <= 4 + 3
+
+    def test_away_from_what_is_taken(self) -> None:
+        taken: Box = (45, 0, 100, 100)
+        (place,) = place_labels([(50, 50)], [(10, 6)], (0, 0, 100, 100), [taken])
+        assert place is not None and place[0] + 5 <= 45
+
+    def test_none_where_there_is_no_room(self) -> None:
+        assert place_labels([(50, 50)], [(10, 6)], (0, 0, 100, 100), [(0, 0, 100, 100)]) == [None]
+
+    def test_a_line_is_covered_only_where_there_is_no_other_place(self) -> None:
+        everywhere, right = (0.0, 0.0, 100.0, 100.0), (50.0, 0.0, 100.0, 100.0)
+        (beside,) = place_labels([(50, 50)], [(10, 6)], everywhere, avoided=[right])
+        assert beside is not None and beside[0] + 5 <= 50
+        assert place_labels([(50, 50)], [(10, 6)], everywhere, avoided=[everywhere]) != [None]
+
+    def test_the_first_choose_first(self) -> None:
+        alone = place_labels([(50, 50)], [(10, 6)], (0, 0, 100, 100))
+        first, second = place_labels([(50, 50), (51, 50)], [(10, 6), (10, 6)], (0, 0, 100, 100))
+        assert [first] == alone
+        assert second is not None and second != first

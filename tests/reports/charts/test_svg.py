@@ -180,7 +180,9 @@ class TestLines:
         svg = drawn(lines(marks=marks))
         ticks = {one.text: float(one.get("x", "")) for one in svg.iter("text") if one.get("text-anchor") == "middle"}
         axis = Axis([(0.0, ticks["1"]), (2.0, ticks["10"])])
-        assert [ends_of(one)[0] for one in all_of(svg, "mark")] == pytest.approx([axis.at(m.x) for m in marks], abs=0.3)
+        assert [ends_of(one)[0] for one in all_of(svg, "mark")] == pytest.approx(
+            [axis.at(mark.at) for mark in marks], abs=0.3
+        )
         boxes = []
         for word in all_of(svg, "over"):
             x, y, half = float(word.get("x", "")), float(word.get("y", "")), width_of(word.text or "", 11) / 2

@@ -13,8 +13,10 @@ from karat.reports.charts.from_form import (
     history_chart,
     score_charts,
     slices_chart,
+    sweeps_chart,
 )
-from karat.reports.charts.model import Chart, DotPlot, Histogram, LineChart, Scatter
+from karat.reports.charts.grids import curves_grid, recommenders_grid
+from karat.reports.charts.model import Chart, DotPlot, Grid, Histogram, LineChart, Scatter
 from karat.reports.charts.pictures import to_figure, to_picture, write_pictures
 from karat.reports.charts.svg import to_svg
 
@@ -22,6 +24,7 @@ __all__ = [
     "CHART_CSS",
     "Chart",
     "DotPlot",
+    "Grid",
     "Histogram",
     "HistoryPoint",
     "HistorySeries",
@@ -29,13 +32,16 @@ __all__ = [
     "Scatter",
     "all_charts",
     "curves_charts",
+    "curves_grid",
     "differences_chart",
     "drift_chart",
     "frontier_chart",
     "headline_chart",
     "history_chart",
+    "recommenders_grid",
     "score_charts",
     "slices_chart",
+    "sweeps_chart",
     "to_figure",
     "to_picture",
     "to_svg",

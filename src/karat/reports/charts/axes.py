@@ -1,21 +1,24 @@
 """Axes: how far they reach, where a value is on them, and the round numbers along them."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log10
 
 from karat.reports.charts.model import DotPlot, Histogram, LineChart, Scatter, Spacing
 from karat.wording import figure_shown, percent
 
-__all__ = ["Scale", "across_of", "even_ticks", "linear_ticks", "log_ticks", "numbers_shown", "time_ticks", "upright_of"]
+__all__ = [
+    "Scale", "across_of", "even_ticks", "linear_ticks", "log_ticks", "numbers_shown", "range_with_zero", "time_ticks",
+    "upright_of",
+]  # fmt: skip
 
 _ROOM = 0.04
 """Beside the outermost figures, as a share of the axis."""
 _BETWEEN_EVEN = 0.3
-_ROUNDING, _LONE = 1e-9, 0.02
+_ROUNDING, _LONE, _MOSTLY_EMPTY = 1e-9, 0.02, 0.7
 _STEPS = (1.0, 2.0, 5.0, 10.0)
 _MOST_DECIMALS = 10
 _THOUSANDS = 10_000.0
@@ -40,6 +43,10 @@ class Scale:
     names: tuple[str, ...] = ()
     """What places are called where they are evenly spaced."""
     shares: bool = False
+    named: tuple[Tick, ...] = ()
+    """Values that are named instead of round numbers."""
+    most: float = inf
+    """No value is above it, and no tick."""
 
     def part(self, value: float) -> float:
         """Where a value stands: 0 at the low end, 1 at the high one."""
@@ -48,21 +55,31 @@ class Scale:
         return (value - self.low) / (self.high - self.low)
 
     def ticks(self, most: int) -> list[Tick]:
+        if self.named:
+            return [self.named[place] for place in even_ticks(len(self.named), most)]
         if self.spacing == "even":
             return [(float(place), self.names[place]) for place in even_ticks(len(self.names), most)]
         if self.spacing == "time":
             return time_ticks(self.low, self.high, most)
         find = log_ticks if self.spacing == "log" else linear_ticks
-        values = find(self.low, self.high, most)
+        values = [value for value in find(self.low, self.high, most) if value <= self.most]
         if self.spacing == "log":
             return [(value, f"{value:,.10g}") for value in values]
         return list(zip(values, numbers_shown(values, shares=self.shares), strict=True))
+
+    def fitting_ticks(self, most: int, room: float, width: Callable[[str], float], gap: float) -> list[Tick]:
+        """Return as many ticks as there is room for their names, which are ``width`` wide and ``gap`` apart."""
+        for number in range(most, 1, -1):
+            ticks = self.ticks(number)
+            if all(width(name) <= room / max(1, len(ticks)) - gap for _, name in ticks):
+                break
+        return ticks
 
 
 def across_of(chart: DotPlot | LineChart | Histogram | Scatter) -> Scale:
     """The axis from left to right."""
     if isinstance(chart, DotPlot):
-        return Scale(*_with_room(chart.figures()), shares=chart.percent)
+        return Scale(*(chart.x_range or _with_room(chart.figures())), shares=chart.percent)
     if isinstance(chart, Histogram):
         lone = all(len(bars.counts) == 1 for bars in chart.strips)
         return Scale(*_with_room(chart.figures(), 0.0, least=_LONE if lone else _ROUNDING))
@@ -73,16 +90,29 @@ def across_of(chart: DotPlot | LineChart | Histogram | Scatter) -> Scale:
     if spacing == "log" and xs and min(xs) > 0:
         ratio = max(max(xs) / min(xs), 1.5)
         return Scale(min(xs) / ratio**0.08, max(xs) * ratio**0.08, "log")
-    room = 60.0 if spacing == "time" and len(set(xs)) < 2 else None
-    low, high = _with_room(xs) if room is None else (min(xs, default=0.0) - room, max(xs, default=0.0) + room)
-    return Scale(low, high, "time" if spacing == "time" else "linear")
+    low, high = _with_room(xs)
+    if spacing == "time" and len(set(xs)) < 2:
+        low, high = min(xs, default=0.0) - 60.0, max(xs, default=0.0) + 60.0
+    if isinstance(chart, LineChart):
+        return Scale(*(chart.x_range or (low, high)), "time" if spacing == "time" else "linear", named=chart.x_ticks)
+    return Scale(low, high)
 
 
 def upright_of(chart: LineChart | Scatter) -> Scale:
     """The axis from the bottom up."""
     if isinstance(chart, LineChart) and chart.y_range is not None:
         return Scale(*chart.y_range)
-    return Scale(*_with_room(chart.figures(), 0.06))
+    most = chart.y_most if isinstance(chart, Scatter) else inf
+    return Scale(*_with_room(chart.figures(), 0.06), most=most)
+
+
+def range_with_zero(low: float, high: float) -> tuple[float, float]:
+    """Return the ends of an axis: with 0, unless most of it would be empty; up to 1 where shares come near it."""
+    room = 0.06 * (high - low) or 0.05 * abs(high) or 0.05
+    bottom = low - room
+    if low >= 0 and (low < _MOSTLY_EMPTY * high or low == high):
+        bottom = 0.0
+    return bottom, 1.0 if 0.9 <= high <= 1.0 and bottom == 0.0 else high + room
 
 
 def _with_room(figures: Sequence[float], room: float = _ROOM, *, least: float = _ROUNDING) -> tuple[float, float]:

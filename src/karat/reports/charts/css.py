@@ -1,6 +1,6 @@
 """The charts' colours and strokes for a page: light, dark and in print.
 
-Okabe and Ito's palette in the order of reports/drawing.py, its light hues darkened for a light ground and its dark ones
+Okabe and Ito's palette in the order of pictures/figure.py, its light hues darkened for a light ground and its dark ones
 lightened for a dark ground, so that each is at least 3 : 1 against what it stands on and texts 4.5 : 1.
 """
 
@@ -59,6 +59,9 @@ _RULES = (
     "svg.chart .mark{stroke:var(--chart-soft);stroke-width:1.2;stroke-dasharray:2 3;fill:none}",
     "svg.chart .frontier{stroke:var(--chart-axis);stroke-width:6;stroke-linejoin:round;stroke-linecap:round;"
     "stroke-opacity:.35;fill:none}",
+    "svg.chart .circle{stroke:var(--chart-text);stroke-width:1.4;fill:none}",
+    "svg.chart .faint .circle{stroke:var(--chart-axis)}",
+    "svg.chart .behind{--hue:var(--chart-grid)}",
     "svg.chart .allowed{fill:var(--chart-good);fill-opacity:.12;stroke:none}",
     *(f"svg.chart .c{place}{{--hue:var(--chart-{place})}}" for place in range(8)),
     "svg.chart .good{--hue:var(--chart-good)}",

@@ -5,7 +5,7 @@ from functools import lru_cache
 from math import ceil
 from unicodedata import category, east_asian_width
 
-__all__ = ["UNSHOWN", "Box", "clean", "fit", "place_labels", "rows_for", "width_of"]
+__all__ = ["UNSHOWN", "Box", "Spot", "clean", "fit", "place_labels", "rows_for", "width_of"]
 
 Spot = tuple[float, float]
 Box = tuple[float, float, float, float]

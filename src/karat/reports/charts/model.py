@@ -1,7 +1,7 @@
-"""What a chart says, before anybody draws it: the same description becomes inline SVG and a picture."""
+"""Chart descriptions that do not depend on a renderer: the same value becomes inline SVG and a picture."""
 
-from dataclasses import dataclass
-from math import isfinite
+from dataclasses import KW_ONLY, dataclass
+from math import inf, isfinite
 from typing import Literal
 
 __all__ = [
@@ -9,14 +9,15 @@ __all__ = [
     "Chart",
     "Dot",
     "DotPlot",
+    "Grid",
     "Histogram",
     "Line",
     "LineChart",
     "Mark",
     "Point",
+    "Ring",
     "Row",
     "Scatter",
-    "place_of",
 ]
 
 Tone = Literal["", "good", "bad", "even"]
@@ -24,6 +25,23 @@ Tone = Literal["", "good", "bad", "even"]
 Spacing = Literal["even", "linear", "log", "time"]
 Number = float | None
 """None: undefined, and not drawn."""
+
+
+@dataclass(frozen=True)
+class _Titled:
+    """Fields of all charts."""
+
+    title: str
+    description: str
+    """For readers who cannot see the chart."""
+    _: KW_ONLY
+    places: tuple[int, ...] = ()
+    """Which colour and marker each series has, where it is not its own place: a system looks alike in all charts."""
+    footnote: str = ""
+
+    def place(self, series: int) -> int:
+        """Return the number of the colour and marker of a series."""
+        return self.places[series] if series < len(self.places) else series
 
 
 @dataclass(frozen=True)
@@ -55,26 +73,23 @@ class Row:
 
 
 @dataclass(frozen=True)
-class DotPlot:
+class DotPlot(_Titled):
     """Figures with their intervals under each other, in the order in which they are to be read."""
 
-    title: str
-    description: str
     x_label: str
     rows: tuple[Row, ...]
     series: tuple[str, ...] = ()
     """Names of those told apart by colour and marker."""
-    places: tuple[int, ...] = ()
-    """Which colour and marker each series has, where it is not its own place: a system looks alike in all charts."""
     keyed: bool = True
     """Whether a legend says whose the dots are; not where rows say it."""
     reference: Number = None
     reference_label: str = ""
     band: tuple[float, float] | None = None
     """What is allowed."""
+    x_range: tuple[float, float] | None = None
+    """None: as the figures need."""
     percent: bool = False
     """Figures are shares, and shown in percent."""
-    footnote: str = ""
 
     def __post_init__(self) -> None:
         _check_series(self.series, [dot.series for row in self.rows for dot in row.dots])
@@ -109,41 +124,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Mark:
-    """An upright line with a word beside it, such as where a step was found."""
+    """A line across the plot with a word beside it, such as where a step was found, or a target."""
 
-    x: float
+    at: float
     label: str
-
-
-@dataclass(frozen=True)
-class LineChart:
-    """Series against k, time, or anything else that is ordered."""
-
-    title: str
-    description: str
-    x_label: str
-    y_label: str
-    lines: tuple[Line, ...]
-    places: tuple[int, ...] = ()
-    """Which colour and marker each series has, where it is not its own place: a system looks alike in all charts."""
-    spacing: Spacing = "linear"
-    x_names: tuple[str, ...] = ()
-    """What places are called where they are evenly spaced."""
-    marks: tuple[Mark, ...] = ()
-    y_range: tuple[float, float] | None = None
-    """None: as the figures need."""
-    footnote: str = ""
-
-    @property
-    def series(self) -> tuple[str, ...]:
-        return tuple(line.name for line in self.lines)
-
-    def xs(self) -> list[float]:
-        places = [float(place) for place in range(len(self.x_names))]
-        return sorted({*places, *(x for line in self.lines for x in line.xs), *(mark.x for mark in self.marks)})
-
-    def figures(self) -> list[float]:
-        return _known([end for line in self.lines for end in (*line.ys, *line.lows, *line.highs)])
 
 
 @dataclass(frozen=True)
@@ -152,7 +136,7 @@ class Bars:
 
     name: str
     edges: tuple[float, ...]
-    counts: tuple[int, ...]
+    counts: tuple[float, ...]
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -163,17 +147,44 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Histogram:
+class LineChart(_Titled):
+    """Series against k, time, or anything else that is ordered."""
+
+    x_label: str
+    y_label: str
+    lines: tuple[Line, ...]
+    spacing: Spacing = "linear"
+    x_names: tuple[str, ...] = ()
+    """What places are called where they are evenly spaced."""
+    marks: tuple[Mark, ...] = ()
+    """Upright lines."""
+    x_range: tuple[float, float] | None = None
+    y_range: tuple[float, float] | None = None
+    """None: as the figures need."""
+    x_ticks: tuple[tuple[float, str], ...] = ()
+    """Named values of x; round numbers where there are none."""
+    bars: Bars | None = None
+    """Behind the lines, to compare them with."""
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        return tuple(line.name for line in self.lines)
+
+    def xs(self) -> list[float]:
+        places = [float(place) for place in range(len(self.x_names))]
+        return sorted({*places, *(x for line in self.lines for x in line.xs), *(mark.at for mark in self.marks)})
+
+    def figures(self) -> list[float]:
+        return _known([end for line in self.lines for end in (*line.ys, *line.lows, *line.highs)])
+
+
+@dataclass(frozen=True)
+class Histogram(_Titled):
     """Distributions, a strip each, over one axis."""
 
-    title: str
-    description: str
     x_label: str
     y_label: str
     strips: tuple[Bars, ...]
-    places: tuple[int, ...] = ()
-    """Which colour and marker each series has, where it is not its own place: a system looks alike in all charts."""
-    footnote: str = ""
 
     @property
     def series(self) -> tuple[str, ...]:
@@ -188,51 +199,99 @@ class Point:
     """One of a scatter, with intervals both ways where they are known."""
 
     name: str
+    """Its series."""
     x: float
     y: float
     x_ends: tuple[float, float] | None = None
     y_ends: tuple[float, float] | None = None
     on_frontier: bool = False
-    """No other point is better both ways."""
+    """No other point of its group is better both ways."""
     title: str = ""
+    label: str | None = None
+    """The text beside it; None: its name."""
+    group: int = 0
+    """Points of one group have a frontier of their own."""
+    line: str = ""
+    """Points of the same line are joined by one; "": by none."""
 
 
 @dataclass(frozen=True)
-class Scatter:
-    """Two figures against each other; a line leads through the points on the frontier."""
+class Ring:
+    """Circles around chosen points."""
 
-    title: str
-    description: str
+    label: str
+    """Its meaning, in the legend."""
+    points: tuple[Point, ...]
+    """The most important first."""
+    faint: bool = False
+
+
+@dataclass(frozen=True)
+class Scatter(_Titled):
+    """Two figures against each other; a line leads through the points on each frontier."""
+
     x_label: str
     y_label: str
     points: tuple[Point, ...]
-    places: tuple[int, ...] = ()
-    """Which colour and marker each series has, where it is not its own place: a system looks alike in all charts."""
     log_x: bool = False
-    footnote: str = ""
+    rings: tuple[Ring, ...] = ()
+    x_marks: tuple[Mark, ...] = ()
+    """Upright lines, such as a limit: drawn where the axis reaches that far."""
+    y_marks: tuple[Mark, ...] = ()
+    """Level lines, such as a target."""
+    y_most: float = inf
+    """The highest possible value of y: no tick is above it."""
+    labelled: bool = True
+    """Whether all points have their label; else only those on a frontier, and the first of each ring."""
 
     @property
     def series(self) -> tuple[str, ...]:
-        return tuple(point.name for point in self.points)
+        return tuple(dict.fromkeys(point.name for point in self.points))
 
     @property
-    def frontier(self) -> tuple[Point, ...]:
-        """From left to right."""
-        return tuple(sorted((one for one in self.points if one.on_frontier), key=lambda one: (one.x, one.y)))
+    def frontiers(self) -> list[list[Point]]:
+        """By group, from left to right; those of one point left out, as there is no line to draw."""
+        found: dict[int, list[Point]] = {}
+        for point in sorted(self.points, key=lambda one: (one.x, one.y)):
+            if point.on_frontier:
+                found.setdefault(point.group, []).append(point)
+        return [found[group] for group in sorted(found) if len(found[group]) > 1]
+
+    @property
+    def lines(self) -> list[list[Point]]:
+        """Points that are joined, from left to right."""
+        found: dict[str, list[Point]] = {}
+        for point in sorted(self.points, key=lambda one: (one.x, one.y)):
+            found.setdefault(point.line, []).append(point)
+        return [points for line, points in found.items() if line]
+
+    def to_label(self) -> list[Point]:
+        """Return the points that have a label, the most important first: these choose their place first."""
+        chosen = [ring.points[0] for ring in self.rings]
+
+        def rank(point: Point) -> int:
+            return 0 if point in chosen else 1 if point.on_frontier else 2
+
+        return sorted((one for one in self.points if self.labelled or rank(one) < 2), key=rank)
 
     def xs(self) -> list[float]:
         return _known([end for one in self.points for end in (one.x, *(one.x_ends or ()))])
 
     def figures(self) -> list[float]:
-        return _known([end for one in self.points for end in (one.y, *(one.y_ends or ()))])
+        ends = [end for one in self.points for end in (one.y, *(one.y_ends or ()))]
+        return _known([*ends, *(mark.at for mark in self.y_marks)])
 
 
 Chart = DotPlot | LineChart | Histogram | Scatter
 
 
-def place_of(chart: Chart, series: int) -> int:
-    """Which colour and marker a series has."""
-    return chart.places[series] if series < len(chart.places) else series
+@dataclass(frozen=True)
+class Grid(_Titled):
+    """Charts on one page, with one legend and one footnote."""
+
+    series: tuple[str, ...]
+    parts: tuple[tuple[DotPlot | LineChart, ...], ...]
+    """Charts of a part are alike and stand side by side, as many as there is room for; parts are under each other."""
 
 
 def _known(values: list[Number]) -> list[float]:

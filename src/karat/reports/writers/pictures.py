@@ -11,11 +11,15 @@ from karat.reports.writers.json import json_with_verdicts
 _CHART = "{chart}"
 
 
+def _kind(request: Request) -> Literal["png", "svg"]:
+    return "svg" if request.path.suffix.lower() == ".svg" else "png"
+
+
 @writer("curves", ".png", ".svg", check=Request.check_cutoffs)
 def _curves(report: Report, request: Request) -> bytes:
-    from karat.reports.curves import to_png, to_svg
+    from karat.reports.charts import curves_grid, to_picture
 
-    return to_png(report) if request.path.suffix.lower() == ".png" else to_svg(report)
+    return to_picture(curves_grid(report), _kind(request))
 
 
 def _check_charts(request: Request) -> None:
@@ -28,9 +32,10 @@ def _charts(report: Report, request: Request) -> dict[Path, bytes]:
     """Return every chart that the report has something for."""
     from karat.reports.charts import all_charts, to_picture
 
-    kind: Literal["png", "svg"] = "svg" if request.path.suffix.lower() == ".svg" else "png"
     charts = all_charts(json_with_verdicts(report, request.gate))
-    return {Path(request.file.replace(_CHART, name)): to_picture(chart, kind) for name, chart in charts.items()}
+    return {
+        Path(request.file.replace(_CHART, name)): to_picture(chart, _kind(request)) for name, chart in charts.items()
+    }
 
 
 def _check_recommenders(request: Request) -> None:
@@ -40,6 +45,6 @@ def _check_recommenders(request: Request) -> None:
 
 @writer("recommenders", ".png", by_suffix=False, check=_check_recommenders)
 def _recommenders(report: Report, request: Request) -> bytes:
-    from karat.reports.recommendations_picture import to_recommenders_png
+    from karat.reports.charts import recommenders_grid, to_picture
 
-    return to_recommenders_png(report)
+    return to_picture(recommenders_grid(report))

@@ -3,7 +3,7 @@
 from karat.reports.charts.from_form.curves import curves_charts
 from karat.reports.charts.from_form.drift import drift_chart
 from karat.reports.charts.from_form.everything import all_charts
-from karat.reports.charts.from_form.frontier import frontier_chart
+from karat.reports.charts.from_form.frontier import frontier_chart, sweeps_chart
 from karat.reports.charts.from_form.history import HistoryPoint, HistorySeries, history_chart
 from karat.reports.charts.from_form.scores import score_charts
 from karat.reports.charts.from_form.slices import slices_chart
@@ -21,4 +21,5 @@ __all__ = [
     "history_chart",
     "score_charts",
     "slices_chart",
+    "sweeps_chart",
 ]

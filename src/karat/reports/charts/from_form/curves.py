@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from karat.errors import KaratError
 from karat.measure import split_spelling
+from karat.reports.charts.axes import range_with_zero
 from karat.reports.charts.from_form.reading import (
     Form,
     bounds_in,
@@ -21,7 +22,6 @@ from karat.reports.charts.model import Line, LineChart
 __all__ = ["curves_charts"]
 
 _FEWEST = 2
-_MOSTLY_EMPTY = 0.7
 Labels = dict[int, str]
 """By cut-off, what the measure is called there."""
 
@@ -84,7 +84,7 @@ def _chart(form: Form, name: str, labels: Labels) -> LineChart:
     )
     figures = chart.figures()
     low, high = (min(figures), max(figures)) if figures else (0.0, 1.0)
-    ends = _range_with_zero(low, high)
+    ends = range_with_zero(low, high)
     return replace(chart, y_range=ends, footnote=_footnote(form, lines, ends[0]))
 
 
@@ -114,12 +114,3 @@ def _last_told(lines: tuple[Line, ...], ks: list[int]) -> str:
     """The order at the last cut-off, for who cannot see it."""
     ends = sorted(((line.ys[-1], line.name) for line in lines if line.ys[-1] is not None), reverse=True)
     return f" At {ks[-1]}: " + ", ".join(f"{name} {value:.3f}" for value, name in ends[:8]) + "." if ends else ""
-
-
-def _range_with_zero(low: float, high: float) -> tuple[float, float]:
-    """With 0, unless most of the chart would be empty below; to 1 where shares come near it."""
-    room = 0.06 * (high - low) or 0.05 * abs(high) or 0.05
-    bottom = low - room
-    if low >= 0 and (low < _MOSTLY_EMPTY * high or low == high):
-        bottom = 0.0
-    return bottom, 1.0 if 0.9 <= high <= 1.0 and bottom == 0.0 else high + room

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from karat.errors import UsageError
 from karat.formats.atomic import make_folder, write_files
 from karat.reports.charts.from_form import all_charts
-from karat.reports.charts.model import Chart, DotPlot, Histogram, LineChart
-from karat.reports.charts.pictures.bars import bars_figure
-from karat.reports.charts.pictures.dots import dots_figure
-from karat.reports.charts.pictures.planes import lines_figure, points_figure
-from karat.reports.drawing import own_style
+from karat.reports.charts.model import Chart, Grid
+from karat.reports.charts.pictures.figure import own_style
+from karat.reports.charts.pictures.plots import draw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,7 +22,7 @@ _SVG: dict[Any, Any] = {"svg.hashsalt": "karat", "svg.fonttype": "path", "svg.im
 """Ids that hang on nothing but the drawing; letters as outlines, so that no font is asked for."""
 
 
-def to_picture(chart: Chart, form: Literal["png", "svg"] = "png", *, dpi: int = 150) -> bytes:
+def to_picture(chart: Chart | Grid, form: Literal["png", "svg"] = "png", *, dpi: int = 150) -> bytes:
     """About seven inches wide, readable in grey."""
     from matplotlib import rc_context
 
@@ -33,22 +31,14 @@ def to_picture(chart: Chart, form: Literal["png", "svg"] = "png", *, dpi: int = 
     metadata = {"Software": None} if form == "png" else {"Date": None, "Creator": None}
     picture = BytesIO()
     with own_style(), rc_context(_SVG):
-        _drawn(chart).savefig(picture, format=form, dpi=dpi, metadata=metadata)
+        draw(chart).savefig(picture, format=form, dpi=dpi, metadata=metadata)
     return picture.getvalue()
 
 
-def to_figure(chart: Chart) -> "Figure":
+def to_figure(chart: Chart | Grid) -> "Figure":
     """The same before it is rendered."""
     with own_style():
-        return _drawn(chart)
-
-
-def _drawn(chart: Chart) -> "Figure":
-    if isinstance(chart, DotPlot):
-        return dots_figure(chart)
-    if isinstance(chart, LineChart):
-        return lines_figure(chart)
-    return bars_figure(chart) if isinstance(chart, Histogram) else points_figure(chart)
+        return draw(chart)
 
 
 def write_pictures(form: Mapping[str, Any], folder: str | Path, suffix: str = ".png") -> list[Path]:

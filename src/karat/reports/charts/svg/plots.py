@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import isfinite
 
 from karat.reports.charts.axes import Scale, across_of, upright_of
-from karat.reports.charts.labels import clean, fit, place_labels, rows_for, width_of
-from karat.reports.charts.model import Bars, DotPlot, Histogram, Line, LineChart, Point, Row, Scatter, place_of
+from karat.reports.charts.labels import Box, clean, fit, place_labels, rows_for, width_of
+from karat.reports.charts.model import Bars, DotPlot, Histogram, Line, LineChart, Point, Row, Scatter
 from karat.reports.charts.svg.primitives import SMALL, TEXT, Plot, Sheet, height_for, number
 
 __all__ = ["draw_bars", "draw_dots", "draw_lines", "draw_points"]
@@ -25,6 +25,7 @@ _STRIP, _NAME, _LONE = 62.0, 20.0, 130.0
 _THINNEST = 4.0
 _AROUND = 6.0
 _WIDEST_NAME = 0.3
+_CIRCLE = "a9 9 0 1 0 18 0a9 9 0 1 0-18 0z"
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def _draw_row(plot: Plot, chart: DotPlot, row: Row, columns: _Columns, y: float)
         if dot.low is not None and dot.high is not None:
             sheet.across(plot.x(dot.low), plot.x(dot.high), y, "whisker")
         if dot.value is not None:
-            sheet.marker(plot.x(dot.value), y, place_of(chart, dot.series))
+            sheet.marker(plot.x(dot.value), y, chart.place(dot.series))
         if columns.figures:
             sheet.text(sheet.width, y + 4, clean(dot.shown), "tick", "end")
         sheet.close()
@@ -131,6 +132,11 @@ def draw_lines(sheet: Sheet, chart: LineChart) -> float:
     for (x, label, _), y in zip(marks, heights, strict=True):
         half = width_of(label, SMALL) / 2
         sheet.text(max(plot.left + half, min(plot.right - half, plot.x(x))), y, label, "note over", "middle")
+    if chart.bars is not None:
+        sheet.open("bars behind", chart.bars.name)
+        for left, right, count in zip(chart.bars.edges, chart.bars.edges[1:], chart.bars.counts, strict=False):
+            _draw_bar(plot, left, right, count)
+        sheet.close()
     for series, line in enumerate(chart.lines):
         _draw_band(plot, line, sheet.hue(series))
     for series, line in enumerate(chart.lines):
@@ -144,10 +150,10 @@ def _placed_marks(chart: LineChart, width: float) -> list[tuple[float, str, int]
     labels = [fit(mark.label, _WIDEST_MARK * width, SMALL) for mark in chart.marks]
     spans = []
     for mark, label in zip(chart.marks, labels, strict=True):
-        middle, half = scale.part(mark.x) * 0.85 * width, width_of(label, SMALL) / 2
+        middle, half = scale.part(mark.at) * 0.85 * width, width_of(label, SMALL) / 2
         spans.append((middle - half, middle + half))
     rows = rows_for(spans, _MARK_GAP)
-    return [(mark.x, label, row) for mark, label, row in zip(chart.marks, labels, rows, strict=True)]
+    return [(mark.at, label, row) for mark, label, row in zip(chart.marks, labels, rows, strict=True)]
 
 
 def _draw_band(plot: Plot, line: Line, hue: str) -> None:
@@ -176,7 +182,7 @@ def _draw_line(plot: Plot, line: Line, series: int) -> None:
         for (x, y), title in zip(known, titles, strict=True):
             if y is not None and isfinite(y):
                 sheet.open("point", title)
-                sheet.marker(plot.x(x), plot.y(y), place_of(sheet.chart, series))
+                sheet.marker(plot.x(x), plot.y(y), sheet.chart.place(series))
                 sheet.close()
     sheet.close()
 
@@ -232,7 +238,7 @@ def _draw_strip(plot: Plot, bars: Bars, hue: str) -> None:
     sheet.across(plot.left, plot.right, plot.bottom, "axis")
 
 
-def _draw_bar(plot: Plot, left: float, right: float, count: int) -> None:
+def _draw_bar(plot: Plot, left: float, right: float, count: float) -> None:
     """A hair apart from the next, and never too thin to be seen."""
     first, last = plot.x(left), plot.x(right)
     wide = max(last - first - 1.0, _THINNEST)
@@ -243,16 +249,47 @@ def _draw_bar(plot: Plot, left: float, right: float, count: int) -> None:
 
 def draw_points(sheet: Sheet, chart: Scatter) -> float:
     """How high it became."""
-    top = sheet.legend(chart.series, lines=False) if len(chart.points) > 1 else 2.0
+    top = sheet.legend(chart.series, lines=bool(chart.lines)) if len(chart.series) > 1 else 2.0
     plot = Plot.laid_out(sheet, across_of(chart), upright_of(chart), top + 22.0, height_for(sheet.width) + 40)
     plot.draw_ground(chart.x_label, chart.y_label)
-    if len(chart.frontier) > 1:
-        spots = "L".join(f"{number(plot.x(one.x))} {number(plot.y(one.y))}" for one in chart.frontier)
-        sheet.path(f"M{spots}", "frontier", ' fill="none"')
-    _draw_names(plot, chart)
-    for series, point in enumerate(chart.points):
-        _draw_point(plot, point, series)
+    for frontier in chart.frontiers:
+        sheet.path(_joined(plot, frontier), "frontier", ' fill="none"')
+    taken = _draw_marks(plot, chart)
+    for points in chart.lines:
+        series = chart.series.index(points[0].name)
+        sheet.path(_joined(plot, points), f"line {sheet.hue(series)}", f' fill="none"{sheet.dashes(series)}')
+    _draw_names(plot, chart, taken)
+    for point in chart.points:
+        _draw_point(plot, point, chart.series.index(point.name))
+    for ring in chart.rings:
+        sheet.open("ring faint" if ring.faint else "ring", ring.label)
+        for point in ring.points:
+            sheet.path(f"M{number(plot.x(point.x) - 9)} {number(plot.y(point.y))}{_CIRCLE}", "circle", ' fill="none"')
+        sheet.close()
     return plot.bottom + 44.0
+
+
+def _joined(plot: Plot, points: Sequence[Point]) -> str:
+    return "M" + "L".join(f"{number(plot.x(one.x))} {number(plot.y(one.y))}" for one in points)
+
+
+def _draw_marks(plot: Plot, chart: Scatter) -> list[Box]:
+    """Draw level and upright lines; return where their words are."""
+    sheet, taken = plot.sheet, []
+    for mark in chart.y_marks:
+        sheet.across(plot.left, plot.right, plot.y(mark.at), "reference")
+        shown = fit(mark.label, _WIDEST_NAME * sheet.width, SMALL)
+        sheet.text(plot.left + 4, plot.y(mark.at) - 4, shown, "note")
+        taken.append((plot.left, plot.y(mark.at) - 15, plot.left + 4 + width_of(shown, SMALL), plot.y(mark.at)))
+    for mark in chart.x_marks:
+        if 0 < plot.across.part(mark.at) < 1:
+            sheet.upright(plot.x(mark.at), plot.top, plot.bottom, "reference")
+            shown = fit(mark.label, _WIDEST_NAME * sheet.width, SMALL)
+            half = width_of(shown, SMALL) / 2
+            x = max(plot.left + half, plot.x(mark.at) - half - 4)
+            sheet.text(x, plot.bottom - 5, shown, "note", "middle")
+            taken.append((x - half, plot.bottom - 16, x + half, plot.bottom))
+    return taken
 
 
 def _draw_point(plot: Plot, point: Point, series: int) -> None:
@@ -263,19 +300,19 @@ def _draw_point(plot: Plot, point: Point, series: int) -> None:
         sheet.across(plot.x(point.x_ends[0]), plot.x(point.x_ends[1]), y, "whisker")
     if point.y_ends:
         sheet.upright(x, plot.y(point.y_ends[1]), plot.y(point.y_ends[0]), "whisker")
-    sheet.marker(x, y, place_of(sheet.chart, series))
+    sheet.marker(x, y, sheet.chart.place(series))
     sheet.close()
 
 
-def _draw_names(plot: Plot, chart: Scatter) -> None:
-    """Those on the frontier choose their place first; where there is no room, the name is left to who points at it."""
-    order = sorted(range(len(chart.points)), key=lambda one: not chart.points[one].on_frontier)
-    names = [fit(chart.points[one].name, _WIDEST_NAME * plot.sheet.width, TEXT) for one in order]
-    spots = [(plot.x(chart.points[one].x), plot.y(chart.points[one].y)) for one in order]
-    taken = [(x - _AROUND, y - _AROUND, x + _AROUND, y + _AROUND) for x, y in spots]
+def _draw_names(plot: Plot, chart: Scatter, taken: Sequence[Box]) -> None:
+    """Write names beside points; where there is no room, only pointing at the point shows it."""
+    points = chart.to_label()
+    names = [fit(one.name if one.label is None else one.label, _WIDEST_NAME * plot.sheet.width, TEXT) for one in points]
+    spots = [(plot.x(one.x), plot.y(one.y)) for one in points]
+    around = [(x - _AROUND, y - _AROUND, x + _AROUND, y + _AROUND) for x, y in spots]
     sizes = [(width_of(name, TEXT), SMALL + 2) for name in names]
     within = plot.left, plot.top - 4, plot.right + 10, plot.bottom
-    places = place_labels(spots, sizes, within, taken, gap=8.0)
+    places = place_labels(spots, sizes, within, [*around, *taken], gap=8.0)
     for name, spot, size, place in zip(names, spots, sizes, places, strict=True):
         if place is not None:
             _lead(plot, spot, place, size)

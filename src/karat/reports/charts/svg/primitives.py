@@ -6,7 +6,7 @@ from html import escape
 
 from karat.reports.charts.axes import Scale
 from karat.reports.charts.labels import clean, fit, width_of
-from karat.reports.charts.model import Chart, place_of
+from karat.reports.charts.model import Chart
 
 __all__ = ["SMALL", "TEXT", "Plot", "Sheet", "height_for", "number"]
 
@@ -83,10 +83,10 @@ class Sheet:
 
     def hue(self, series: int) -> str:
         """The class that gives a series its colour."""
-        return f"c{place_of(self.chart, series) % _SERIES}"
+        return f"c{self.chart.place(series) % _SERIES}"
 
     def dashes(self, series: int) -> str:
-        dashes = _DASHES[place_of(self.chart, series) % len(_DASHES)]
+        dashes = _DASHES[self.chart.place(series) % len(_DASHES)]
         return f' stroke-dasharray="{dashes}"' if dashes else ""
 
     def legend(self, names: Sequence[str], *, lines: bool) -> float:
@@ -100,7 +100,7 @@ class Sheet:
             self.open(f"{self.hue(series)} key")
             if lines:
                 self.path(f"M{number(x)} {number(y - 4)}h24", "line", f' fill="none"{self.dashes(series)}')
-            self.marker(x + 12, y - 4, place_of(self.chart, series))
+            self.marker(x + 12, y - 4, self.chart.place(series))
             self.close()
             self.text(x + _SWATCH, y, shown)
             x += wide + _BETWEEN
@@ -162,18 +162,10 @@ class Plot:
     def draw_across(self, x_label: str) -> None:
         """The axis at the bottom."""
         sheet = self.sheet
-        for value, name in self._named():
+        wide = self.right - self.left
+        ticks = self.across.fitting_ticks(_MOST_ACROSS, wide, lambda name: width_of(name, SMALL), 12)
+        for value, name in ticks:
             sheet.upright(self.x(value), self.bottom, self.bottom + 4, "axis")
-            sheet.centred(self.x(value), self.bottom + 18, name, "tick")
+            sheet.centred(self.x(value), self.bottom + 18, fit(name, wide / len(ticks) - 12, SMALL), "tick")
         sheet.across(self.left, self.right, self.bottom, "axis")
         sheet.centred((self.left + self.right) / 2, self.bottom + 36, fit(x_label, sheet.width, SMALL))
-
-    def _named(self) -> list[tuple[float, str]]:
-        """As many ticks as there is room for their names; names that are too long for two are shortened."""
-        wide = self.right - self.left
-        for most in range(_MOST_ACROSS, 1, -1):
-            ticks = self.across.ticks(most)
-            room = wide / max(1, len(ticks)) - 12
-            if all(width_of(name, SMALL) <= room for _, name in ticks):
-                break
-        return [(value, fit(name, room, SMALL)) for value, name in ticks]
