@@ -43,7 +43,7 @@ LAYERS = [
     {"wording"},
     {"results", "slices", "targets", "hygiene", "tops", "sampling", "similarities", "timing", "ann", "stability"},
     {"judging", "metrics", "indexed", "partial", "exposures", "answers"},
-    {"findings"},
+    {"findings", "comparisons"},
     {"evaluation", "breakdown", "changes", "expectations", "agreement", "examples"},
     {"pairing", "coded", "slicing"},
     {"system_results"},

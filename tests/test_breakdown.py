@@ -11,7 +11,8 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from karat.breakdown import Gap, Slice, break_down, correct_slices, pairs_of, signs_for, slice_of_items, worst_slices
+from karat.breakdown import Gap, Slice, break_down, correct_slices, signs_for, slice_of_items, worst_slices
+from karat.comparisons import pairs_of
 from karat.measure import Aggregate
 from karat.results import Scores
 from karat.slices import Group
@@ -156,7 +157,7 @@ class TestAgainstTheBaseline:
     def test_those_of_the_rows_alone_bit_by_bit(self) -> None:
         systems = three_systems()
         for group, part in zip(groups_of(CODES), break_down(systems, groups_of(CODES), QUICK, "base"), strict=True):
-            pairs = pairs_of(systems, "base", group.members)
+            pairs = [one for pair in pairs_of(systems, "base") for one in pair.columns(group.members)]
             assert [(pair.system, pair.measure) for pair in pairs] == [
                 (name, label) for name in ("one", "two") for label in ("m0", "m1", "m2")
             ]
@@ -175,9 +176,9 @@ class TestAgainstTheBaseline:
         part = slice_of_items(Group("item.tail", "", np.ones(1, dtype=bool)), systems, QUICK, "base")
         assert (part.of, part.n) == ("items", 90)
         assert part.estimates == {name: scores.estimates(QUICK) for name, scores in systems.items()}
-        assert repr(list(part.beside)) == repr(
-            compare_pairs(pairs_of(systems, "base"), keys_of(systems["base"].queries, 0), QUICK)
-        )
+        pairs = [one for pair in pairs_of(systems, "base") for one in pair.columns()]
+        keys = keys_of(systems["base"].queries, 0)
+        assert repr(list(part.beside)) == repr(compare_pairs(pairs, keys, QUICK))
 
 
 class TestCorrections:

@@ -8,9 +8,10 @@ import numpy as np
 import polars as pl
 
 from karat.answers import GOLD_SHOWN, Answers, Listed, listed_gold, listed_ranking
-from karat.breakdown import Slice, correct_slices, estimates_of, pairs_of
+from karat.breakdown import Slice, correct_slices, estimates_of
 from karat.chance import Chance, expected_scores, has_expectation
 from karat.changes import Change, Trace, changes_between
+from karat.comparisons import compare_scores, pairs_of
 from karat.dialects import Asked
 from karat.errors import DataError, UnknownName, UsageError
 from karat.evaluation import Evaluation, against_part, too_short
@@ -22,12 +23,8 @@ from karat.report_warnings import as_warnings
 from karat.results import Scores
 from karat.slices import Cuts, Group, ItemGroups
 from karat.slicing import Crossings, Sliced
-from karat.statistics.comparison import compare_pairs, correct
-from karat.statistics.differences import Comparison
 from karat.statistics.estimates import FEW_QUERIES
 from karat.statistics.intervals import Resampling
-from karat.statistics.relative import with_relative
-from karat.statistics.streams import keys_of
 from karat.types import Bools, Gold, Ranking
 from karat.wording import count
 
@@ -133,8 +130,9 @@ def assess(
     if baseline is not None:
         kept = [one for one in asked if (tested is None or one.label in tested) and not _has_no_changes(one)]
         changes = _changes({name: systems[name] for name in comparable}, baseline, kept)
-        comparisons = _compare(compared, baseline, how, relative)
-        report = replace(report, comparisons=tuple(comparisons), changes=tuple(changes))
+        by_system = compare_scores(pairs_of(compared, baseline), how, relative=relative)
+        comparisons = tuple(one for some in by_system for one in some)
+        report = replace(report, comparisons=comparisons, changes=tuple(changes))
     told = cautions(report, found, _apart(systems, baseline), len(gold.sorted_queries))
     return replace(report, slices=tuple(correct_slices(found)), warnings=(*warnings, *as_warnings(told)))
 
@@ -277,13 +275,6 @@ def _by_chance(
         warnings=(f"no expectation is known of {', '.join(without)}: left undefined",) if without else (),
         lower_is_better=frozenset(one.label for one in asked if one.measure.metric.lower_is_better),
     )
-
-
-def _compare(scores: Mapping[str, Scores], baseline: str, how: Resampling, relative: bool) -> list[Comparison]:
-    keys = keys_of(scores[baseline].queries, how.seed)
-    pairs = pairs_of(scores, baseline)
-    compared = correct(compare_pairs(pairs, keys, how))
-    return with_relative(compared, pairs, keys, how) if relative else compared
 
 
 def _has_no_changes(one: Asked) -> bool:

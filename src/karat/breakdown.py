@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from karat.comparisons import pairs_of
 from karat.measure import Aggregate
 from karat.records import Record, to_json
 from karat.results import Scores
 from karat.slices import Group
-from karat.statistics.comparison import Paired, compare_pairs, correct
+from karat.statistics.comparison import compare_pairs, correct
 from karat.statistics.corrections import is_shown
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import (
@@ -40,7 +41,6 @@ __all__ = [
     "correct_slices",
     "estimates_of",
     "gap_between",
-    "pairs_of",
     "signs_for",
     "slice_of_items",
     "worst_slices",
@@ -137,6 +137,7 @@ def break_down(
     beside_it = systems if compared is None else compared
     keys = keys_of(next(iter(systems.values())).queries, how.seed)
     whole = _Prepared.of(systems, keys, how)
+    pairs = [] if baseline is None else pairs_of(beside_it, baseline)
     for group in groups:
         part = whole.within(group.members)
         estimates: dict[str, dict[str, Estimate]] = {}
@@ -146,7 +147,8 @@ def break_down(
         if baseline is None:
             beside = (gap for gap in whole.gaps(part, group.members) if gap.system not in expected)
         else:
-            beside = compare_pairs(pairs_of(beside_it, baseline, group.members), keys[group.members], how, signs=signs)
+            columns = [one for pair in pairs for one in pair.columns(group.members)]
+            beside = compare_pairs(columns, keys[group.members], how, signs=signs)
         rows = tuple(np.flatnonzero(group.members).tolist())
         yield Slice(group.name, group.note, "queries", len(rows), estimates, rows, tuple(beside))
 
@@ -165,7 +167,8 @@ def slice_of_items(
     found: list[Comparison] = []
     if baseline is not None:
         keys = keys_of(beside_it[baseline].queries, how.seed)
-        found = compare_pairs(pairs_of(beside_it, baseline), keys, how, signs=signs)
+        columns = [one for pair in pairs_of(beside_it, baseline) for one in pair.columns()]
+        found = compare_pairs(columns, keys, how, signs=signs)
     size = len(next(iter(systems.values())).queries)
     return Slice(group.name, group.note, "items", size, estimates, beside=tuple(found))
 
@@ -181,19 +184,6 @@ def estimates_of(systems: Mapping[str, Scores], how: Resampling | None) -> dict[
     return {
         name: {label: scores.bounded(label, next(found)) for label in scores.labels} for name, scores in systems.items()
     }
-
-
-def pairs_of(systems: Mapping[str, Scores], baseline: str, members: Bools | slice = slice(None)) -> list[Paired]:
-    """Every system but the baseline beside it, for every measure, over some of the queries."""
-    ours = systems[baseline]
-    found = []
-    for name, scores in systems.items():
-        for label, aggregate in zip(scores.labels, scores.aggregates, strict=True) if name != baseline else ():
-            values, theirs = scores[label][members], ours[label][members]
-            lower, whole = label in scores.lower_is_better, label in scores.whole
-            describes = label in scores.descriptive
-            found.append(Paired(name, baseline, label, values, theirs, aggregate, lower, whole, describes))
-    return found
 
 
 @dataclass(frozen=True, eq=False)
