@@ -8,7 +8,7 @@ from pathlib import Path
 from shutil import copytree
 
 from karat.archive import Archive
-from karat.archive.upgrading import CURRENT
+from karat.archive.manifest import CURRENT
 
 from .made import kept, put_small
 

@@ -15,7 +15,7 @@ import pytest
 
 from karat.archive import Archive, Run
 from karat.archive.comparing import compare_runs
-from karat.archive.opening import manifest_bytes
+from karat.archive.manifest import manifest_bytes
 from karat.errors import DamagedRun, DataError
 
 TABLES = ("scores.parquet", "queries.parquet", "rankings.parquet", "golds.parquet", "items.parquet")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from karat.archive import Archive, is_forbidden
-from karat.archive.durable import told
+from karat.archive.files import write_error
 from karat.errors import DataError
 
 from .made import PLAN, kept, put_small
@@ -127,7 +127,7 @@ def test_what_is_forbidden_is_told_from_what_is_broken(number: int) -> None:
     def raised(code: int) -> DataError:
         try:
             cause = OSError(code, os.strerror(code))
-            raise told(cause, Path("x")) from cause
+            raise write_error(cause, Path("x")) from cause
         except DataError as error:
             return error
 

@@ -10,7 +10,7 @@ from shutil import copytree
 import pytest
 
 from karat.archive import Archive, Origin, Run
-from karat.archive.opening import manifest_bytes
+from karat.archive.manifest import manifest_bytes
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.plan.execution import Outcome
 

@@ -8,7 +8,7 @@ import pytest
 from karat.archive import Archive, Run
 from karat.archive.comparing import compare_runs
 from karat.archive.history import series_of
-from karat.archive.upgrading import CURRENT
+from karat.archive.manifest import CURRENT
 from karat.gates import check_targets
 from karat.targets import parse_target
 

@@ -9,8 +9,8 @@ import pytest
 
 from karat.archive import Archive, Origin, Run
 from karat.archive.differences import differences_between
+from karat.archive.files import to_text
 from karat.archive.history import series_of, steps_in
-from karat.archive.naming import to_text
 from karat.errors import UnknownName
 from karat.plan.execution import Outcome
 

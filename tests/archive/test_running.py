@@ -29,7 +29,7 @@ def test_told_while_it_runs_and_gone_afterwards(archive: Archive, run: Run) -> N
 
 def test_written_at_most_four_times_a_second(archive: Archive, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr("karat.archive.running.monotonic", lambda: clock[0])
+    monkeypatch.setattr("karat.archive.storing.monotonic", lambda: clock[0])
     seen = []
     with telling(archive.path, "small", None, NO_PROGRESS) as progress:
         for step in range(20):

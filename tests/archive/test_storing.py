@@ -201,7 +201,7 @@ def test_leftovers_of_the_dead_go_with_the_next_run(archive: Archive, made: Made
 
 
 def test_what_a_writer_has_in_hand_is_left_alone(archive: Archive, run: Run) -> None:
-    from karat.archive.durable import lock_folder
+    from karat.archive.files import lock_folder
 
     part = run.path.parent / ".x.1-ab.part"
     part.mkdir()

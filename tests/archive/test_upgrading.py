@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from karat.archive import Archive, Run
-from karat.archive.upgrading import CURRENT, SCHEMA, STEPS, lifted
+from karat.archive.manifest import CURRENT, SCHEMA, STEPS, lifted
 from karat.errors import DataError
 
 TABLE = {

@@ -31,9 +31,9 @@ from tests.archive.made import PLAN, put_small  # noqa: E402
 
 USED = (
     *(
-        "karat.archive.contents",
+        "karat.archive.tables",
         "karat.archive.manifest",
-        "karat.archive.reading",
+        "karat.archive.tables",
         "karat.assessment",
         "karat.view.trends",
     ),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from karat.archive import Archive
-from karat.archive.opening import manifest_bytes
+from karat.archive.manifest import manifest_bytes
 from tests.archive.made import PLAN, put_small
 
 from .conftest import Karat

@@ -21,8 +21,7 @@ from urllib.parse import quote
 import polars as pl
 
 from karat.archive import Archive
-from karat.archive.manifest import about_file
-from karat.archive.opening import manifest_bytes
+from karat.archive.manifest import about_file, manifest_bytes
 from karat.errors import KaratError
 from karat.guard import guard_reading
 from karat.view import Pages, Shelf

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import karat
-from karat.archive.contents import queries_of
+from karat.archive.tables import queries_of
 from karat.breakdown import Gap, break_down
 from karat.changes import Change, Move
 from karat.errors import UsageError

@@ -12,7 +12,7 @@ import pytest
 
 from karat.archive import Archive, telling
 from karat.archive.history import series_of, steps_in
-from karat.archive.opening import manifest_bytes
+from karat.archive.manifest import manifest_bytes
 from karat.progress import NO_PROGRESS
 from karat.view import Server, Shelf
 from karat.view.listing import PAGE

@@ -9,17 +9,22 @@ from os.path import isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from karat.archive.baselines import baselines_in, set_baseline, unset_baseline
-from karat.archive.durable import locked, told
-from karat.archive.files import is_plain_name
-from karat.archive.finding import find_archive, find_run, of_plan
-from karat.archive.listing import Damaged, Listing
-from karat.archive.naming import HASH_SHOWN, order_of, plain, run_name
-from karat.archive.origin import Origin
-from karat.archive.pruning import to_prune
+from karat.archive.files import HASH_SHOWN, is_plain_name, locked, order_of, plain, run_name, write_error
+from karat.archive.listing import Damaged, Listing, find_archive, find_run, of_plan, to_prune
+from karat.archive.manifest import Origin
 from karat.archive.run import MANIFEST, PAGE, Run
-from karat.archive.running import remove_stale, running_in
-from karat.archive.storing import RUNS, leftovers, put_away, remove_leftovers, write_run
+from karat.archive.storing import (
+    RUNS,
+    baselines_in,
+    leftovers,
+    put_away,
+    remove_leftovers,
+    remove_stale,
+    running_in,
+    set_baseline,
+    unset_baseline,
+    write_run,
+)
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -127,8 +132,8 @@ class Archive:
 
         ``page`` makes the report that people open, of the report's form and of the run as it is going to be.
         """
-        from karat.archive.contents import contents_of
         from karat.archive.manifest import about_file, manifest_of
+        from karat.archive.tables import contents_of
 
         moment = time or datetime.now(UTC)
         form = form_of(report, gate, origin)
@@ -147,7 +152,7 @@ class Archive:
         try:
             path = write_run(self.path, (moment, origin.name, origin.digest), held, manifest)
         except OSError as error:
-            raise told(error, self.path) from error
+            raise write_error(error, self.path) from error
         return Run(path, manifest)
 
     def same_inputs(self, origin: Origin) -> Run | None:
@@ -219,7 +224,7 @@ class Archive:
                         put_away(self.path, run.path)
                         gone.append(run)
         except OSError as error:
-            raise told(error, self.path) from error
+            raise write_error(error, self.path) from error
         return gone
 
     def prunable_damaged(self) -> list[Damaged]:
@@ -236,7 +241,7 @@ class Archive:
                     put_away(self.path, one.path)
                     gone.append(one.name)
         except OSError as error:
-            raise told(error, self.path) from error
+            raise write_error(error, self.path) from error
         return gone
 
 

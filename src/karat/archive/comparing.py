@@ -8,10 +8,9 @@ import numpy as np
 import polars as pl
 
 from karat.answers import Answers
-from karat.archive.contents import SCORES
 from karat.archive.differences import Difference, differences_between
-from karat.archive.reading import asked_of, read_rows
 from karat.archive.run import Run
+from karat.archive.tables import SCORES, asked_of, read_rows
 from karat.changes import Change, Move
 from karat.columns import QUERY
 from karat.errors import DamagedRun, DataError, UnknownName

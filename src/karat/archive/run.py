@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from karat.archive.files import check_file, read_file
-from karat.archive.opening import MANIFEST, read_manifest
+from karat.archive.manifest import MANIFEST, read_manifest
 from karat.errors import DamagedRun, DataError
 from karat.json_types import parse_json
 
@@ -150,37 +150,37 @@ class Run:
 
     def answers(self) -> "Answers | None":
         """Golds and rankings of all queries; None where they were not kept."""
-        from karat.archive.reading import answers_of
+        from karat.archive.tables import answers_of
 
         return answers_of(self, None)
 
     def answer(self, query: str) -> "Answers | None":
         """Golds and rankings of one query: only the part of the files that holds it is decoded."""
-        from karat.archive.reading import answers_of
+        from karat.archive.tables import answers_of
 
         return answers_of(self, query)
 
     def names(self, ids: Iterable[str] | None = None) -> dict[str, str]:
         """What items are called, where that is known; of some, or of all."""
-        from karat.archive.reading import names_of
+        from karat.archive.tables import names_of
 
         return names_of(self, ids)
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         """What some queries say, where that is known."""
-        from karat.archive.reading import texts_of
+        from karat.archive.tables import texts_of
 
         return texts_of(self, ids)
 
     def saved(self) -> "Saved":
         """The report with every query's scores, as a gate and a drift want it."""
-        from karat.archive.reading import saved_of
+        from karat.archive.tables import saved_of
 
         return saved_of(self)
 
     def table(self, name: str) -> "pl.LazyFrame":
         """One of its Parquet files, checked against hash and schema; rows are read when it is collected."""
-        from karat.archive.reading import scan_table
+        from karat.archive.tables import scan_table
 
         return scan_table(self, name)
 

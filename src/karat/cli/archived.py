@@ -78,8 +78,8 @@ def known_baselines(archive: "Archive", *, quiet: bool) -> dict[str, str]:
 
 def plan_meant(runs: "Sequence[Run]", given: str | None) -> str:
     """The name of the plan: as given, or of the file that is given; else of the last run."""
-    from karat.archive.finding import of_plan
-    from karat.archive.naming import name_of_plan
+    from karat.archive.files import name_of_plan
+    from karat.archive.listing import of_plan
 
     if given is None:
         return runs[-1].plan

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from textwrap import wrap
 
 from karat.archive.comparing import Compared
-from karat.archive.naming import shown_time
+from karat.archive.files import shown_time
 from karat.archive.run import Run
 from karat.changes import Change, Move
 from karat.cli.fitting import print_fitting

@@ -9,9 +9,9 @@ from json import dumps
 from textwrap import wrap
 from typing import Literal
 
+from karat.archive.files import HASH_SHOWN, shown_time
 from karat.archive.history import Point, Series, Stepped
 from karat.archive.listing import Damaged
-from karat.archive.naming import HASH_SHOWN, shown_time
 from karat.archive.run import Run
 from karat.markup import spreadsheet_text
 from karat.reports.console import console, print_table, verdict_style

@@ -1,7 +1,7 @@
 """The HTML report of a run that was kept without one."""
 
-from karat.archive.reading import asked_of
 from karat.archive.run import Run
+from karat.archive.tables import asked_of
 from karat.reports.html import Details, page_of
 from karat.reports.html.details import keywords_of
 

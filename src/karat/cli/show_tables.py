@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import Any
 
-from karat.archive.naming import HASH_SHOWN, shown_time
+from karat.archive.files import HASH_SHOWN, shown_time
 from karat.archive.run import Run
 from karat.cli.common import print_line
 from karat.cli.fitting import print_fitting

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any
 
 from karat.archive import Archive, Origin, Run
-from karat.archive.naming import name_of_plan
+from karat.archive.files import name_of_plan
 from karat.archive.surroundings import commit_of
 from karat.gates import Gate
 from karat.masking import Masker

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 from markupsafe import Markup
 
 from karat.archive import Run
-from karat.archive.naming import shown_time
+from karat.archive.files import shown_time
 from karat.reports import charts
 from karat.reports.charts.from_form.reading import relevant_from
 from karat.reports.html.figures import NOTHING, cell_of

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from karat.archive import Run
-from karat.archive.naming import shown_time
+from karat.archive.files import shown_time
 from karat.reports.html.figures import bounds_of
 from karat.view.requests import Request
 from karat.view.shelf import Shelf

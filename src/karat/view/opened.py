@@ -9,8 +9,7 @@ import polars as pl
 
 from karat.answers import Answers
 from karat.archive import Run
-from karat.archive.contents import GOLDS, QUERIES, SCORES
-from karat.archive.reading import answers_to, asked_of, is_empty, read_rows
+from karat.archive.tables import GOLDS, QUERIES, SCORES, answers_to, asked_of, is_empty, read_rows
 from karat.columns import QUERY
 from karat.errors import DamagedRun, UsageError
 from karat.reports.charts.from_form.reading import idle_systems, is_of_queries, labels_of, less_is_better

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from karat.archive import Archive, Run
-from karat.archive.naming import order_of
+from karat.archive.files import order_of
 from karat.archive.storing import RUNS
 from karat.errors import DataError, UnknownName
 from karat.view.opened import Opened

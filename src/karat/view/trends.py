@@ -7,8 +7,8 @@ from typing import Any
 from markupsafe import Markup
 
 from karat.archive import Run
+from karat.archive.files import shown_time
 from karat.archive.history import Point, Series, Stepped, series_of, steps_in
-from karat.archive.naming import shown_time
 from karat.reports import charts
 from karat.reports.html.page import Drawn
 from karat.view.listing import commit_of

@@ -1,4 +1,4 @@
-"""The tables of a run read back: answers, names, and the report with every query's scores.
+"""Tables of a run: scores, queries, rankings, golds and names of items as Parquet files, written and read back.
 
 A table is checked where it is read: its hash and columns before the first row, and the rows that are read for nulls and
 infinite numbers.
@@ -6,34 +6,111 @@ infinite numbers.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from karat.answers import IN_ALL, SYSTEM, WHICH, Answers
-from karat.archive.contents import GOLDS, ITEMS, QUERIES, RANKINGS, SCORES
-from karat.archive.files import check_file
+from karat.archive.files import as_bytes, check_file
 from karat.archive.run import Run
 from karat.columns import GRADE, ITEM, QUERY, RANK, SCORE
 from karat.errors import DamagedRun, DataError, UnknownName
 from karat.formats.footer import check_parquet
 from karat.guard import guard_reading
+from karat.report import Report
 from karat.saved import Saved
 
 __all__ = [
-    *(
-        "answers_of",
-        "answers_to",
-        "asked_of",
-        "is_empty",
-        "names_of",
-        "read_rows",
-        "saved_of",
-        "scan_table",
-        "texts_of",
-    ),
+    "GOLDS",
+    "ITEMS",
+    "QUERIES",
+    "RANKINGS",
+    "REPORT",
+    "SCORES",
+    "answers_of",
+    "answers_to",
+    "asked_of",
+    "contents_of",
+    "is_empty",
+    "names_of",
+    "read_rows",
+    "saved_of",
+    "scan_table",
+    "texts_of",
 ]
+
+REPORT, SCORES, QUERIES = "report.json", "scores.parquet", "queries.parquet"
+RANKINGS, GOLDS, ITEMS = "rankings.parquet", "golds.parquet", "items.parquet"
+_ROWS_TOGETHER = 20_000
+"""A row group: what is decoded to look at one query."""
+
+
+def contents_of(report: Report, form: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+    """Every file with its bytes, one after the other; ``form`` is the report's versioned form."""
+    yield REPORT, as_bytes(form)
+    yield SCORES, _parquet(scores_of(report))
+    yield QUERIES, _parquet(queries_of(report))
+    held: list[pl.Series] = []
+    if report.answers is not None:
+        for name, frame in ((RANKINGS, report.answers.rankings_frame()), (GOLDS, report.answers.golds_frame())):
+            held.append(frame[ITEM].unique())
+            yield name, _parquet(_by_query(frame))
+    if report.names:
+        yield ITEMS, _parquet(named_items(report, held))
+
+
+def scores_of(report: Report) -> pl.DataFrame:
+    """query_id, system and a column a measure; undefined is null, and so is what a system was not measured in."""
+    frames = [
+        scores.per_query.select(pl.col(QUERY).cast(pl.String), pl.lit(name).alias("system"), pl.exclude(QUERY))
+        for name, scores in report.scores.items()
+    ]
+    return _by_query(pl.concat(frames, how="diagonal"))
+
+
+def queries_of(report: Report) -> pl.DataFrame:
+    """query_id, text and the names of the slices that it is in; in the order of the scores."""
+    queries = next(iter(report.scores.values())).queries.cast(pl.String)
+    known = report.texts
+    texts = [known.get(query) for query in queries]
+    frame = pl.DataFrame({QUERY: queries, "text": pl.Series(texts, dtype=pl.String)}).with_row_index("row")
+    parts = [part for part in report.slices if part.of == "queries" and part.rows]
+    members = pl.DataFrame(
+        {
+            "row": pl.Series([row for part in parts for row in part.rows], dtype=pl.UInt32),
+            "slices": pl.Series([part.name for part in parts for _ in part.rows], dtype=pl.String),
+        }
+    )
+    grouped = members.group_by("row", maintain_order=True).agg("slices")
+    frame = frame.join(grouped, on="row", how="left", maintain_order="left")
+    return frame.select(QUERY, "text", pl.col("slices").fill_null([]))
+
+
+def named_items(report: Report, held: list[pl.Series]) -> pl.DataFrame:
+    """item_id and name of the items that occur in the rankings or the gold; without these, of all."""
+    frame = pl.DataFrame(
+        {
+            ITEM: pl.Series(list(report.names), dtype=pl.String),
+            "name": pl.Series(list(report.names.values()), dtype=pl.String),
+        }
+    )
+    if held:
+        frame = frame.join(pl.concat(held).unique().to_frame(ITEM), on=ITEM, how="semi")
+    return frame.sort(ITEM)
+
+
+def _by_query(frame: pl.DataFrame) -> pl.DataFrame:
+    """In the order of ids, so that a row group can be passed over by the least and greatest id in it."""
+    return frame if frame[QUERY].is_sorted() else frame.sort(QUERY, maintain_order=True)
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    file = BytesIO()
+    frame.write_parquet(file, compression="zstd", statistics=True, row_group_size=_ROWS_TOGETHER)
+    return file.getvalue()
+
 
 _TEXT, _NUMBER = pl.String(), pl.Float64()
 _SCHEMAS: dict[str, dict[str, pl.DataType]] = {
