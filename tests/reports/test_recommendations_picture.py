@@ -1,6 +1,7 @@
 """Recommenders as a page of figures: what is drawn is what was found, and equal reports look equal to the byte."""
 
 import io
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -21,7 +22,7 @@ from karat.reports.charts import recommenders_grid, to_figure, to_picture
 from karat.reports.charts.pictures.figure import MARKERS
 from karat.statistics.estimates import Estimate
 
-from .test_recommendations import SYSTEMS, recommended, without_intervals
+from .test_recommendations import SYSTEMS, recommended
 
 NAMES = list(SYSTEMS)
 
@@ -60,14 +61,22 @@ def many(report: Report, n: int) -> Report:
     return replace(
         report,
         systems={name: report.systems[of] for name, of in names.items()},
-        estimates={name: report.estimates[of] for name, of in names.items()},
-        exposures={name: report.sections_of(Exposure)[of] for name, of in names.items()},
         slices=tuple(
             replace(part, estimates={name: part.estimates[of] for name, of in names.items()}) for part in report.slices
         ),
         baseline=None,
         comparisons=(),
     )
+
+
+def with_exposures(report: Report, exposures: Mapping[str, Exposure]) -> Report:
+    """With these of systems, and no others."""
+    systems = {}
+    for name, one in report.systems.items():
+        kept = {key: section for key, section in one.sections.items() if key != Exposure.name}
+        added = {Exposure.name: exposures[name]} if name in exposures else {}
+        systems[name] = replace(one, sections={**kept, **added})
+    return replace(report, systems=systems)
 
 
 def check_inside(figure: Figure) -> None:
@@ -116,7 +125,7 @@ class TestWords:
         edges = (0.0999922, 0.200103, 0.299984, 0.400094, 0.499976, 0.51, 0.700078, 0.79996, 0.90007, 1.0)
         uneven = {name: replace(one, edges=edges) for name, one in report.sections_of(Exposure).items()}
         assert all(len(one.recommended) == len(edges) for one in uneven.values())
-        figure = to_recommenders_figure(replace(report, exposures=uneven))
+        figure = to_recommenders_figure(with_exposures(report, uneven))
         FigureCanvasAgg(figure).draw()
         labels = sorted(figure.axes[1].get_xticklabels(), key=lambda label: label.get_position()[0])
         texts = ["10 %", "20 %", "30 %", "40 %", "51 %", "70 %", "80 %", "90 %", "100 %"]
@@ -192,7 +201,14 @@ class TestReports:
 
     def test_without_intervals_and_baseline(self, report: Report) -> None:
         bare = replace(
-            without_intervals(report),
+            report,
+            systems={
+                name: replace(one, estimates={label: replace(of, ci=None) for label, of in one.estimates.items()})
+                for name, one in report.systems.items()
+            },
+            resampling=None,
+            baseline=None,
+            comparisons=(),
             slices=tuple(
                 replace(
                     part,
@@ -231,19 +247,17 @@ class TestReports:
             return {name: {label: of["ndcg@5"]} for name, of in estimates.items()}
 
         scores = {
-            name: replace(one.only(["ndcg@5"]), labels=(label,), conventions=(label,))
+            name: replace(one, estimates={label: one.estimates["ndcg@5"]}, conventions={label: label})
             for name, one in report.systems.items()
         }
         slices = tuple(replace(part, estimates=renamed(part.estimates), beside=()) for part in report.slices)
-        bare = replace(
-            report, systems=scores, estimates=renamed(report.estimates), slices=slices, comparisons=(), baseline=None
-        )
+        bare = replace(report, systems=scores, slices=slices, comparisons=(), baseline=None)
         figure = to_recommenders_figure(bare)
         assert [axes.get_title(loc="left").split()[0] for axes in figure.axes] == ["ndcg", "Share"]
         check_inside(figure)
 
     def test_no_exposures_have_no_panel(self, report: Report) -> None:
-        figure = to_recommenders_figure(replace(report, exposures={}))
+        figure = to_recommenders_figure(with_exposures(report, {}))
         assert [axes.get_title(loc="left") for axes in figure.axes[1:]] == ["NDCG@k", "Recall@k"]
         check_inside(figure)
 
@@ -257,7 +271,7 @@ class TestReports:
     def test_systems_without_exposure_are_left_out(self, report: Report) -> None:
         """As of a random order that is scored by its expectation."""
         kept = {name: one for name, one in report.sections_of(Exposure).items() if name != "random"}
-        axes = to_recommenders_figure(replace(report, exposures=kept)).axes[1]
+        axes = to_recommenders_figure(with_exposures(report, kept)).axes[1]
         assert not with_marker(axes, MARKERS[NAMES.index("random")]) and with_marker(axes, MARKERS[0])
 
     def test_a_log_without_times_and_titles(self) -> None:
@@ -268,7 +282,7 @@ class TestReports:
 
     def test_a_report_of_no_log_is_refused(self, report: Report) -> None:
         with pytest.raises(UsageError, match="interactions"):
-            to_recommenders_figure(replace(report, interactions={}))
+            to_recommenders_figure(replace(report, sections={}))
 
 
 class TestBytes:
@@ -281,6 +295,7 @@ class TestBytes:
         assert "Software" not in image.info
 
     def test_other_figures_look_different(self, report: Report) -> None:
-        estimates = {name: dict(of) for name, of in report.estimates.items()}
-        estimates["recent"]["ndcg@10"] = replace(estimates["recent"]["ndcg@10"], mean=0.9)
-        assert to_recommenders_png(report, dpi=60) != to_recommenders_png(replace(report, estimates=estimates), dpi=60)
+        recent = report.systems["recent"]
+        estimates = {**recent.estimates, "ndcg@10": replace(recent.estimates["ndcg@10"], mean=0.9)}
+        other = replace(report, systems={**report.systems, "recent": replace(recent, estimates=estimates)})
+        assert to_recommenders_png(report, dpi=60) != to_recommenders_png(other, dpi=60)
