@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from math import nan
 
 import numpy as np
+import polars as pl
 import pytest
 
 import karat
@@ -16,6 +17,7 @@ from karat.partial import Partial
 from karat.plan.execution import Outcome, run_plan
 from karat.plan.reading import read_plan
 from karat.report import Report
+from karat.report_warnings import as_warnings
 from karat.reports.html import Details, page_of, to_html
 from karat.reports.html.cases import cases_of
 from karat.reports.html.rendering import embedded, script, shown, style
@@ -128,8 +130,8 @@ class TestPage:
         text = "".join(Elements(to_html(driving.report)).texts)
         for warning in driving.report.warning_lines:
             assert warning in text
-        for scores in driving.report.systems.values():
-            for spelling in scores.conventions:
+        for system in driving.report.systems.values():
+            for spelling in system.conventions.values():
                 assert Measure.parse(spelling).spelled_out() in text
 
     def test_keywords_that_results_have_and_lack_go_with_the_queries(self, driving: Outcome) -> None:
@@ -256,12 +258,12 @@ class TestExamples:
 @pytest.fixture(scope="module")
 def hostile() -> Report:
     made = small(tuple(HOSTILE[:3]), tuple(HOSTILE[3:5]), prefix="<b>'\"&")
-    queries = [str(query) for query in next(iter(made.systems.values())).queries]
-    texts = {query: HOSTILE[place % len(HOSTILE)] for place, query in enumerate(queries)}
+    assert made.queries is not None
+    texts = {query: HOSTILE[place % len(HOSTILE)] for place, query in enumerate(made.queries.ids.cast(pl.String))}
     return replace(
         made,
-        query_names=texts,
-        warnings=tuple(HOSTILE),
+        queries=replace(made.queries, query_texts=texts),
+        warnings=tuple(as_warnings(HOSTILE)),
         provenance={"name": HOSTILE[0], "meta": {HOSTILE[1]: HOSTILE[2]}},
     )
 
@@ -284,9 +286,10 @@ class TestHostile:
 
     def test_what_was_packed_is_as_it_was_given(self, hostile: Report) -> None:
         table = pieces(to_html(hostile))["table"]
-        assert table["ids"] == [str(query) for query in next(iter(hostile.systems.values())).queries]
+        assert hostile.queries is not None
+        assert table["ids"] == [str(query) for query in hostile.queries.ids]
         assert [text for text in table["texts"] if text and len(text) < 300] == [
-            text for text in hostile.query_names.values() if len(text) < 300
+            text for text in hostile.texts.values() if len(text) < 300
         ]
 
 
