@@ -25,7 +25,7 @@ from karat.archive.manifest import about_file, manifest_bytes
 from karat.errors import KaratError
 from karat.guard import guard_reading
 from karat.view import Pages, Shelf
-from karat.view.requests import Refused, request_of
+from karat.view.server import Refused, request_of
 from tests.fuzz import inputs, mutators
 from tests.fuzz.commands import run_command
 from tests.fuzz.harness import Case, Surface, register

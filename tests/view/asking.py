@@ -9,8 +9,7 @@ from threading import Thread
 from typing import Any
 
 from karat.view import Pages, Server, Shelf
-from karat.view.requests import Request
-from karat.view.responses import Response
+from karat.view.server import Request, Response
 
 __all__ = ["Answered", "answered", "get", "head_of", "served", "spoken"]
 

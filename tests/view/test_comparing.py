@@ -11,8 +11,8 @@ import pytest
 from karat.archive import Archive
 from karat.archive.comparing import compare_runs
 from karat.view import Server, Shelf
-from karat.view.comparing import ALL, CHANGED, Beside, Pair
-from karat.view.table import Asked
+from karat.view.comparison import ALL, CHANGED, Beside, Pair
+from karat.view.opened import Asked
 from tests.archive.made import kept, put_small
 
 from .asking import get, served
@@ -160,7 +160,7 @@ def test_a_long_comparison_is_waited_for(shelf: Shelf, names: list[str], monkeyp
         done.wait(20)
         return compare_runs(*runs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("karat.view.comparing.compare_runs", slowly)
+    monkeypatch.setattr("karat.view.comparison.compare_runs", slowly)
     monkeypatch.setattr("karat.view.pages._SECONDS_BEFORE_WAITING", 0.05)
     target = f"/compare?a={names[0]}&b={names[1]}"
     with served(shelf) as server:

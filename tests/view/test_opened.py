@@ -10,7 +10,7 @@ from karat.archive import Archive
 from karat.reports.html import Details, context_of
 from karat.reports.html.rounding import few_digits
 from karat.view import Server, Shelf
-from karat.view.table import Asked
+from karat.view.opened import Asked
 from tests.archive.made import START, carried_out
 from tests.browser.hostile import hostile_plan
 from tests.browser.reported import SAMPLES, movies_plan

@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 from karat.view import Server, Shelf
-from karat.view.requests import Request
-from karat.view.responses import HEADERS, Response
+from karat.view.server import HEADERS, Request, Response
 
 from .asking import Answered, answered, get, head_of, served, spoken
 

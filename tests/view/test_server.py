@@ -10,8 +10,7 @@ import pytest
 from karat.archive import Archive
 from karat.errors import DataError
 from karat.view import Server, Shelf
-from karat.view.requests import Refused, Request, request_of
-from karat.view.responses import HEADERS, Response, as_json
+from karat.view.server import HEADERS, Refused, Request, Response, as_json, request_of
 
 from .asking import get, head_of, served, spoken
 from .conftest import tree_of

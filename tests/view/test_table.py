@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from karat.errors import KaratError
-from karat.view.table import Asked, Table
+from karat.view.opened import Asked, Table
 
 SYSTEMS = ["old", "new", "newer"]
 LABELS = {"more": False, "less": True}

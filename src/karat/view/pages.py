@@ -9,15 +9,10 @@ from urllib.parse import quote, urlencode
 from karat.archive import Run
 from karat.reports.html.page import context_of
 from karat.reports.html.rendering import embedded, script, style
-from karat.view.comparing import CHANGED, Beside, Pair
-from karat.view.comparison_page import comparison_context
-from karat.view.listing import list_context, running_form
-from karat.view.opened import Opened
-from karat.view.recent import Recent
-from karat.view.requests import Refused, Request
-from karat.view.responses import Response, as_json, as_page
-from karat.view.shelf import Shelf
-from karat.view.table import MOST_ROWS, Asked
+from karat.view.comparison import CHANGED, Beside, Pair, comparison_context
+from karat.view.listing import Shelf, list_context, running_form
+from karat.view.opened import MOST_ROWS, Asked, Opened, Recent
+from karat.view.server import Refused, Request, Response, as_json, as_page
 from karat.view.trends import charts_of, history_context
 
 __all__ = ["Pages"]

@@ -1,21 +1,195 @@
-"""The server: on this machine only, for its own pages only, and nothing that is asked of it can hold it up for long."""
+"""HTTP server of the pages: on this machine only, for its own pages only; no request can block it for long."""
 
+import json
+import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BufferedReader, RawIOBase
+from math import isfinite
 from socketserver import TCPServer
 from threading import BoundedSemaphore
 from time import monotonic
 from typing import Any
+from urllib.parse import parse_qsl, unquote
 
 from karat._version import __version__
 from karat.errors import DamagedRun, KaratError, UnknownName
-from karat.view.requests import Refused, Request, allowed_hosts, check_origin, check_request_line, request_of
-from karat.view.responses import HEADERS, Response, trouble
+from karat.reports.html.rendering import rendered
 
-__all__ = ["ADDRESS", "Server"]
+__all__ = [
+    "ADDRESS",
+    "HEADERS",
+    "Refused",
+    "Request",
+    "Response",
+    "Server",
+    "allowed_hosts",
+    "as_json",
+    "as_page",
+    "check_origin",
+    "check_request_line",
+    "request_of",
+    "trouble",
+]
+
+_LINE = re.compile(rb"^([A-Z]{1,20}) (/[\x21-\x7e]*) HTTP/1\.[01]\r?\n$")
+_MOST_PARAMETERS = 32
+_LONGEST_PARAMETER = 20_000
+_OWN = ("same-origin", "none")
+_NEEDLESS = re.compile("%(?:2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])", re.IGNORECASE)
+"""A letter, digit, ``-``, ``.``, ``_`` or ``~`` that is percent-encoded: no browser and no page of ours does so."""
+
+
+class Refused(Exception):  # noqa: N818 - reads as what it says
+    """A request that is not answered: the status, and why."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Request:
+    """A path in its parts, decoded one by one, and parameters."""
+
+    parts: tuple[str, ...]
+    parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for requests of the same."""
+        return self.parts, tuple(sorted(self.parameters.items()))
+
+    @property
+    def is_of_script(self) -> bool:
+        """Whether only a script of our own pages asks for it."""
+        return self.parts[0] == "api"
+
+    def text(self, name: str, otherwise: str = "") -> str:
+        """A parameter that stands once."""
+        found = self.parameters.get(name, (otherwise,))
+        if len(found) > 1:
+            raise Refused(400, f"{name} was given {len(found)} times")
+        return found[0]
+
+    def all(self, name: str) -> tuple[str, ...]:
+        """A parameter that may repeat; empty ones do not count."""
+        return tuple(one for one in self.parameters.get(name, ()) if one)
+
+    def number(self, name: str, otherwise: int, most: int) -> int:
+        """A whole number from 0 to ``most``."""
+        text = self.text(name)
+        if not text:
+            return otherwise
+        if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) <= most):
+            raise Refused(400, f"{name} must be a whole number from 0 to {most:,}")
+        return int(text)
+
+    def switch(self, name: str) -> bool:
+        text = self.text(name, "false")
+        if text not in ("true", "false"):
+            raise Refused(400, f"{name} must be true or false")
+        return text == "true"
+
+
+def check_request_line(line: bytes) -> str:
+    """The address of a request in the usual form; anything else is refused before its headers are read."""
+    found = _LINE.match(line)
+    if found is None:
+        raise Refused(400, "this is no request that a browser makes")
+    if found[1] not in (b"GET", b"HEAD"):
+        raise Refused(405, "here one can only look: GET and HEAD")
+    return found[2].decode("ascii")
+
+
+def request_of(target: str) -> Request:
+    """``/run/a%20b?x=1`` → its parts and parameters. A slash that is encoded stays within its part."""
+    path, _, query = target.partition("?")
+    if _NEEDLESS.search(path):  # two spellings of an address: one of them would pass a check by the other
+        raise Refused(404, "there is nothing at this address")
+    try:
+        parts = tuple(unquote(part, errors="strict") for part in path[1:].split("/"))
+        pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS)
+    except ValueError as error:
+        raise Refused(400, "the address cannot be read") from error
+    parameters: dict[str, tuple[str, ...]] = {}
+    for name, value in pairs:
+        if len(name) > _LONGEST_PARAMETER or len(value) > _LONGEST_PARAMETER:
+            raise Refused(400, "a parameter is too long")
+        parameters[name] = (*parameters.get(name, ()), value)
+    return Request(parts, parameters)
+
+
+def allowed_hosts(port: int) -> frozenset[str]:
+    """How this machine calls itself. By another name a page from elsewhere would pass for ours (DNS rebinding)."""
+    names = ("127.0.0.1", "localhost", "[::1]")
+    return frozenset((*(f"{name}:{port}" for name in names), *(names if port == 80 else ())))
+
+
+def check_origin(hosts: frozenset[str], origins: Sequence[str], sites: Sequence[str]) -> None:
+    """Refuse what a page from elsewhere asks for; browsers tell by ``Origin`` and ``Sec-Fetch-Site``."""
+    if any(origin.lower() not in {f"http://{host}" for host in hosts} for origin in origins):
+        raise Refused(403, "this is for pages of its own only")
+    if any(site.lower() not in _OWN for site in sites):
+        raise Refused(403, "this is for pages of its own only")
+
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Nothing but our own script and style runs, nobody frames or reads it from elsewhere, and nothing is kept."""
+_TITLES = {400: "This cannot be read", 403: "Not for you", 404: "There is no such page", 500: "Something went wrong"}
+
+
+@dataclass(frozen=True)
+class Response:
+    status: int
+    kind: str
+    body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def as_page(template: str, context: dict[str, Any], status: int = 200) -> Response:
+    """A page by its template."""
+    text = rendered(template, context, inline=False)
+    return Response(status, "text/html; charset=utf-8", text.encode("utf-8", "replace"))
+
+
+def as_json(form: Any, status: int = 200) -> Response:
+    text = json.dumps(_plain(form), separators=(",", ":"), allow_nan=False)
+    return Response(status, "application/json", text.encode("ascii"))
+
+
+def trouble(status: int, message: str, *, to_script: bool = False) -> Response:
+    """Why there is nothing to see; no word of how karat came to it."""
+    headers = {"Allow": "GET, HEAD"} if status == 405 else {}
+    if to_script:
+        return Response(status, "application/json", as_json({"error": message}).body, headers)
+    title = _TITLES.get(status, "This is not answered")
+    page = as_page("view_trouble.html", {"title": title, "message": message}, status)
+    return Response(status, page.kind, page.body, headers)
+
+
+def _plain(value: Any) -> Any:
+    """JSON knows no infinity, and no NaN."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
 
 ADDRESS = "127.0.0.1"
 _SECONDS_TO_ASK = 15.0

@@ -11,9 +11,8 @@ from karat.archive.files import shown_time
 from karat.archive.history import Point, Series, Stepped, series_of, steps_in
 from karat.reports import charts
 from karat.reports.html.page import Drawn
-from karat.view.listing import commit_of
-from karat.view.requests import Refused, Request
-from karat.view.shelf import Shelf
+from karat.view.listing import Shelf, commit_of
+from karat.view.server import Refused, Request
 from karat.wording import bounds_shown, count, decimals_of, difference_shown, figure_shown
 
 __all__ = ["charts_of", "history_context"]
