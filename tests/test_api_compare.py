@@ -11,7 +11,7 @@ import pytest
 
 import karat
 from karat.errors import UsageError
-from karat.report import Report
+from karat.report import QueryData, Report, SystemResult
 from karat.reports.writers import Request, write_reports
 from karat.statistics.intervals import Resampling
 from karat.targets import Target
@@ -82,16 +82,14 @@ class TestCompare:
         few = {q: GOLD[q] for q in list(GOLD)[:5]}
         found = karat.compare(few, {"a": SYSTEMS["poor"], "b": SYSTEMS["good"]})
         assert found.labels == ("ndcg@10", "ap", "rr", "recall@100", "precision@10", "judged@10")
-        assert found.how == Resampling()
+        assert found.resampling == Resampling()
 
     def test_conventions_and_dialects(self) -> None:
         found = karat.compare(GOLD, SYSTEMS, "ap", rel=2, how=QUICK)
-        assert found.systems["good"].conventions == ("ap(rel=2)",)
+        assert found.systems["good"].conventions == {"ap": "ap(rel=2)"}
         found = karat.compare(GOLD, SYSTEMS, "map", dialect="trec_eval", how=QUICK)
-        assert (
-            found.systems["good"].conventions
-            == karat.evaluate(GOLD, SYSTEMS["good"], "map", dialect="trec_eval").conventions
-        )
+        alone = karat.evaluate(GOLD, SYSTEMS["good"], "map", dialect="trec_eval")
+        assert tuple(found.systems["good"].conventions.values()) == alone.conventions
 
     def test_duplicates(self) -> None:
         rows = pl.DataFrame({"query_id": ["q00", "q00"], "item_id": ["d1", "d1"], "score": [2.0, 1.0]})
@@ -99,7 +97,7 @@ class TestCompare:
         with pytest.raises(karat.DataError, match="stands more than once"):
             karat.compare(GOLD, twice, "ap", how=QUICK)
         found = karat.compare(GOLD, twice, "ap", how=QUICK, duplicates="first")
-        assert any("1 duplicate row was dropped" in warning for warning in found.warnings)
+        assert any("1 duplicate row was dropped" in warning for warning in found.warning_lines)
 
     def test_as_shown(self, report: Report) -> None:
         lines = repr(report).splitlines()
@@ -187,7 +185,8 @@ class TestGate:
 
     def test_against_another_report(self) -> None:
         scores = karat.evaluate(GOLD, SYSTEMS["good"], ["ap"])
-        alone, same = (Report({name: scores}, {name: scores.estimates(QUICK)}, QUICK) for name in ("x", "y"))
+        result = SystemResult.of(scores, scores.estimates(QUICK))
+        alone, same = (Report({name: result}, QUICK, queries=QueryData({name: scores})) for name in ("x", "y"))
         (verdict,) = karat.gate(alone, "ap drop <= 0", baseline=same).verdicts
         assert (verdict.outcome, verdict.value, verdict.ci) == ("pass", 0.0, (0.0, 0.0))
 
@@ -223,8 +222,8 @@ class TestGate:
         [
             ("{", "not JSON"),
             ("[]", "not a report of karat"),
-            ('{"schema": "karat.report/2", "systems": {"a": {}}}', r"the schema is 'karat\.report/2'"),
-            ('{"schema": "karat.report/1", "systems": {}}', "karat.report/1"),
+            ('{"schema": "karat.report/3", "systems": {"a": {}}}', r"the schema is 'karat\.report/3'"),
+            ('{"schema": "karat.report/1", "systems": {}}', "the report has no system"),
         ],
     )
     def test_what_is_no_report(self, tmp_path: Path, content: str, message: str) -> None:

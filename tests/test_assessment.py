@@ -240,8 +240,8 @@ class TestCautions:
     @pytest.mark.parametrize(("n", "text"), [(1, "one query: no interval"), (19, "19 queries: intervals"), (20, None)])
     def test_few_queries(self, n: int, text: str | None) -> None:
         gold, systems = {f"q{q}": {"a": 1} for q in range(n)}, {"s": {f"q{q}": ["a"] for q in range(n)}}
-        warnings = assessed(["rr"], gold, systems, None, slices=[], item_slices=[]).warnings
-        assert [warning.startswith(text) for warning in warnings] == [True] if text else warnings == ()
+        warnings = assessed(["rr"], gold, systems, None, slices=[], item_slices=[]).warning_lines
+        assert [warning.startswith(text) for warning in warnings] == [True] if text else warnings == []
 
     def test_undefined_everywhere_is_null(self) -> None:
         gold, run = {"q": {"a": 0}, "r": {"a": 0}}, {"q": ["a"], "r": ["a"]}

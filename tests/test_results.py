@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 import karat
-from karat.report import SCHEMA, Report
+from karat.report import SCHEMA, Report, SystemResult
+from karat.report_warnings import ReportWarning
 from karat.results import Scores
 from karat.wording import estimate_shown
 
@@ -110,7 +111,11 @@ def test_html_is_escaped() -> None:
 
 def test_a_report_is_json_throughout() -> None:
     scores = _scores([[1 / 3, NAN, 2.0]], ["mean", "mean", "sum"])
-    report = Report({"a": scores}, {"a": scores.estimates(None)}, warnings=("w",), provenance={"gold": "g"}).to_json()
+    report = Report(
+        {"a": SystemResult.of(scores, scores.estimates(None))},
+        warnings=(ReportWarning("w"),),
+        provenance={"gold": "g"},
+    ).to_json()
     unknown = dict.fromkeys(("std", "se", "ci"))
     assert report == json.loads(json.dumps(report, allow_nan=False))
     assert report == {
@@ -125,6 +130,6 @@ def test_a_report_is_json_throughout() -> None:
                 }
             }
         },
-        "warnings": ["w"],
+        "warnings": [{"text": "w", "system": None, "code": "", "count": None}],
         "provenance": {"gold": "g"},
     }

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from karat.arguments import check_arguments
-from karat.errors import UnknownName, UsageError
+from karat.errors import UnknownName
 from karat.markup import snippet_of
 from karat.measure import Aggregate, is_descriptive
 from karat.records import FiniteFloat, Record, read_record
@@ -57,10 +57,6 @@ class Scores:
     """Labels of the measures of which less is better."""
     whole: Mapping[str, float] = field(default_factory=dict)
     """The measures that are one figure over all queries: values are contributions to it. With the highest it can be."""
-    elsewhere: int = 0
-    """How many queries there are whose scores are not held here, as there are too many."""
-    known: Mapping[str, Estimate] = field(default_factory=dict)
-    """By label, what is known of scores that are elsewhere."""
 
     def __post_init__(self) -> None:
         self.values.flags.writeable = False
@@ -68,17 +64,7 @@ class Scores:
     @check_arguments
     def __getitem__(self, label: str) -> Floats:
         """The per-query values of one measure."""
-        column = self._column(label)
-        self._check_held()
-        return self.values[:, column]
-
-    def _check_held(self) -> None:
-        if self.elsewhere:
-            raise UsageError(
-                f"the scores of {count(self.elsewhere, 'single query', 'single queries')} are not held",
-                where=self.source,
-                hint="In blocks they are written on the way: per_query, or --per-query.",
-            )
+        return self.values[:, self._column(label)]
 
     def _column(self, label: str) -> int:
         if label not in self.labels:
@@ -125,21 +111,16 @@ class Scores:
     @check_arguments
     def summary(self, label: str) -> Estimate:
         """Mean, spread, n and the number of undefined queries of one measure; no interval."""
-        if label in self.known:
-            return replace(self.known[label], ci=None)
         return summarise(self[label], self.aggregates[self._column(label)])
 
     def mean(self) -> dict[str, float]:
         """The mean of each measure over the queries where it is defined."""
-        if self.known:
-            return {label: self.known[label].mean for label in self.labels}
         columns = zip(self.labels, self.values.T, self.aggregates, strict=True)
         return {label: mean_of(column, aggregate) for label, column, aggregate in columns}
 
     @check_arguments
     def estimates(self, how: Resampling | None = Resampling()) -> dict[str, Estimate]:  # noqa: B008 - frozen
         """Each measure's mean with a bootstrap interval over queries; None for no intervals."""
-        self._check_held()
         keys = keys_of(self.queries, how.seed) if how else None
         found = zip(self.labels, estimate_all(self.values, self.aggregates, keys, how), strict=True)
         return {label: self.bounded(label, one) for label, one in found}
@@ -164,7 +145,7 @@ class Scores:
 
     @property
     def title(self) -> str:
-        return f"Scores of {self.source} over {count(len(self.queries) or self.elsewhere, 'query', 'queries')}"
+        return f"Scores of {self.source} over {count(len(self.queries), 'query', 'queries')}"
 
     def __repr__(self) -> str:
         table = aligned([("measure", "mean", "n", "undefined"), *self._rows()])

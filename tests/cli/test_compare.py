@@ -14,7 +14,7 @@ import pytest
 from .comparing import COMPARE, RR, A, B, compare_files
 from .conftest import Karat
 from .made import QUERIES, put_gold, put_run, shuffled, tree
-from .support import RUN, Outcome, check_failure, check_width, put, report_of
+from .support import RUN, Outcome, check_failure, check_width, put, report_of, warnings_of
 
 __all__ = ["compare_files"]
 pytestmark = pytest.mark.usefixtures("compare_files")
@@ -165,7 +165,7 @@ def test_different_query_sets_are_aligned_on_the_gold_and_said(karat: Karat) -> 
     assert _row(outcome)["n"] == QUERIES
     (warning,) = (text for text in outcome.warnings if "a and b answer different queries" in text)
     assert "2 are" in warning and f"the gold's {QUERIES}" in warning
-    assert warning.removeprefix("warning: ") in report_of(outcome)["warnings"]
+    assert warning.removeprefix("warning: ") in warnings_of(outcome)
 
 
 def test_one_query(karat: Karat) -> None:

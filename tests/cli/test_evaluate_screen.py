@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import Karat
-from .support import GOLD, RUN, check_width, means_of, put, report_of
+from .support import GOLD, RUN, check_width, means_of, put, report_of, warnings_of
 from .terminal import in_terminal
 
 # q1: d1 (grade 1) at rank 1. q2: d3 (grade 1) at rank 1, d1 (grade 2) at rank 2.
@@ -143,7 +143,7 @@ def test_warnings_go_to_standard_error_only(karat: Karat) -> None:
     put("half.trec", "q1 Q0 x 1 2 t\n")
     outcome = karat("evaluate", "gold.qrels", "half.trec", "--json")
     assert len(outcome.warnings) == len(report_of(outcome)["warnings"]) > 0
-    assert [line.removeprefix("warning: ") for line in outcome.warnings] == report_of(outcome)["warnings"]
+    assert [line.removeprefix("warning: ") for line in outcome.warnings] == warnings_of(outcome)
 
 
 @pytest.mark.parametrize("form", [[], ["--json"], ["-o", "report.md"]])

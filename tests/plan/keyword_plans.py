@@ -92,7 +92,7 @@ def groups_of(outcome: Outcome) -> set[str]:
 
 
 def scores(report: Report, label: str, system: str = "s") -> dict[str, float]:
-    found = report.systems[system]
+    found = report.scores[system]
     return dict(zip(found.queries.to_list(), found[label].tolist(), strict=True))
 
 

@@ -134,7 +134,7 @@ def test_with_libraries_all_models_run(tmp_path: Path) -> None:
         pytest.skip(f"karat[recsys] is not installed: {', '.join(missing)}")
     put(tmp_path, ratings__csv=CSV, movies__csv=MOVIES)
     report = run(tmp_path).report
-    assert list(report.systems) == wanted and report.random_systems == {"random"}
+    assert list(report.systems) == wanted and report.random_systems == ["random"]
     assert set(report.sections_of(Exposure)) == set(wanted) - {"random"}
 
 

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from karat.common_sections import Fusion
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.plan.execution import rankings_of, run_plan
 from karat.plan.reading import read_plan
+from karat.results import Recorded
 from tests.specs import slow_movies as slow
 
 from . import OTHER, QUICK, RUN, SHORT, carried_out, checked, means, plan_in, put, with_runs
@@ -190,11 +192,12 @@ class TestFusion:
     def test_of_fusions(self, tmp_path: Path) -> None:
         found = carried_out(with_spaces(tmp_path), self.TEXT).report
         for row in range(len(MOVIES)):
-            lists = [list(found.top[name][row]) for name in ("v", "w")]
+            lists = [list(found.top_items[name][row]) for name in ("v", "w")]
             first = slow.fused(lists, [2.0, 1.0], 1.0, None)
-            assert list(found.top["f"][row]) == first
-            assert list(found.top["g"][row]) == slow.fused([first, lists[1]], [1.0, 1.0], 60.0, None)
-        assert found.fusions["f"]["weights"] == {"v": 2.0, "w": 1.0} and found.fusions["g"]["c"] == 60
+            assert list(found.top_items["f"][row]) == first
+            assert list(found.top_items["g"][row]) == slow.fused([first, lists[1]], [1.0, 1.0], 60.0, None)
+        assert found.sections_of(Fusion)["f"]["weights"] == {"v": 2.0, "w": 1.0}
+        assert found.sections_of(Fusion)["g"]["c"] == 60
 
     def test_what_a_system_is_made_from(self, tmp_path: Path) -> None:
         gold, made, closed = rankings_of(checked(with_spaces(tmp_path), self.TEXT), "g")
@@ -290,7 +293,7 @@ class TestRest:
         report = carried_out(tmp_path, text).report
         assert [report.name_of(item) for item in "abz"] == ["Alpha", "b", "z"]
         made = {"plan": "plan.toml", "name": "N", "made": slow.TIME, "dialect": None, "meta": {"model": "m", "size": 3}}
-        assert report.provenance == made and report.figures == {"x": {"ms": 2.0}}
+        assert report.provenance == made and report.systems["x"].recorded == {"ms": Recorded(2.0)}
         with pytest.raises(UnknownName, match=r"unknown column 'titel'\. Did you mean title"):
             carried_out(tmp_path, text.replace("d.csv:title", "d.csv:titel"))
 
@@ -298,9 +301,15 @@ class TestRest:
         """Labels and runs do not say so, whatever the ids; a closed gold that vectors are searched with does."""
         put(with_runs(tmp_path), d__csv="item_id,title\na,Alpha\nq1,A document\n")
         report = carried_out(tmp_path, "names = 'd.csv:title'\n" + SHORT).report
-        assert not report.queries_are_items and not report.texts and report.names["q1"] == "A document"
+        assert (
+            report.queries
+            and not report.queries.queries_are_items
+            and not report.texts
+            and report.names["q1"] == "A document"
+        )
         put(with_spaces(tmp_path), gold__json=json.dumps(ORDERED))
-        assert carried_out(tmp_path, "baseline = 'v'\n" + TestFusion.TEXT).report.queries_are_items
+        queries = carried_out(tmp_path, "baseline = 'v'\n" + TestFusion.TEXT).report.queries
+        assert queries is not None and queries.queries_are_items
 
     def test_the_order_of_rows_changes_no_digit(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SOURCE_DATE_EPOCH", slow.EPOCH)

@@ -412,9 +412,9 @@ class TestFilters:
         """Every item that a query finds is of its category; recall is against what passes."""
         found = outcome_of(tmp_path, PLAN, index("x", "faiss-hnsw", "filter = 'category'\n"), lab(texts=True)).report
         kinds = dict(zip(ITEM_IDS, [KINDS[n % 3] for n in range(N)], strict=True))
-        for n, items in enumerate(found.top["x"]):
+        for n, items in enumerate(found.top_items["x"]):
             assert {kinds[item] for item in items} == {KINDS[n % 3]} and len(items) == K
-        one = found.indexes["x"]
+        one = found.sections_of(Indexed)["x"]
         assert one.recall.mean == 1.0
         assert [(part.filter, part.items, part.queries) for part in one.filters] == [
             (f"category={kind}", 20, 4) for kind in KINDS
@@ -427,8 +427,8 @@ class TestFilters:
         put(with_lab(tmp_path), queries__jsonl=lines(rows))
         text = PLAN + "targets = []\n" + index("x", "exact", "filter = 'category'\n") + lab(texts=True)
         found = run_plan(checked(tmp_path, text)).report
-        assert found.top["x"][0] == tuple(by_vector(QUERIES[0], K))
-        assert [part.filter for part in found.indexes["x"].filters][-1] == "none"
+        assert found.top_items["x"][0] == tuple(by_vector(QUERIES[0], K))
+        assert [part.filter for part in found.sections_of(Indexed)["x"].filters][-1] == "none"
 
     @pytest.mark.parametrize(
         ("more", "error", "told"),
@@ -460,7 +460,7 @@ class TestQuerySet:
         found = outcome_of(tmp_path, self.TEXT).report
         known = read_query_set(tmp_path / "queries.jsonl")
         assert found.provenance["query_set"] == {"version": "v1", "sha256": known.sha256, "queries": Q}
-        assert found.query_names["q03"] == "text of q03"
+        assert found.texts["q03"] == "text of q03"
 
     def test_changed_queries_under_a_pinned_version_are_an_error(self, tmp_path: Path) -> None:
         pin(read_query_set(with_lab(tmp_path) / "queries.jsonl"))
@@ -803,19 +803,19 @@ class TestReports:
         unit, ip = "normalise = true\n", "metric = 'ip'\n"
         systems = index("a", "exact", unit) + index("b", "exact", unit + ip) + index("c") + index("d", "exact", ip)
         found = outcome_of(tmp_path, PLAN, systems, lab()).report
-        assert found.top["a"] == found.top["b"] == found.top["c"] != found.top["d"]
+        assert found.top_items["a"] == found.top_items["b"] == found.top_items["c"] != found.top_items["d"]
         assert found.estimates["a"] == found.estimates["b"]
 
     @pytest.mark.parametrize("more", ["", "truncate = 4\n", "dtype = 'float16'\n", "truncate = 4\ndtype = 'float16'\n"])
     def test_normalised_vectors_are_of_length_one_whatever_else_is_done(self, tmp_path: Path, more: str) -> None:
         found = outcome_of(tmp_path, PLAN, index("x", "exact", f"normalise = true\n{more}"), lab()).report
-        norm = found.stabilities["x"].norm
+        norm = found.sections_of(Stability)["x"].norm
         assert norm.mean == pytest.approx(1.0, abs=1e-6) and norm.std < 1e-6
         assert outcome_of(tmp_path, PLAN, index(), lab()).report.sections_of(Stability)["x"].norm.mean > 1.5
 
     def test_losses_add_up(self, tmp_path: Path) -> None:
         found = outcome_of(tmp_path, PLAN, index("ivf", "faiss-ivf", IVF), lab()).report
-        form = found.indexes["ivf"].to_json()["loss"]
+        form = found.sections_of(Indexed)["ivf"].to_json()["loss"]
         assert form["measure"] == NDCG and form["index"]["mean"] == found.estimates["ivf"][NDCG].mean
         assert form["embedding_loss"] + form["index_loss"]["mean"] == pytest.approx(1 - form["index"]["mean"])
         assert form["embedding_loss"] > 0 and form["index_loss"]["mean"] > 0
@@ -827,9 +827,9 @@ class TestReports:
             PLAN + "targets = []\n" + index("x", "faiss-hnsw").replace("queries = 'vectors.npz:queries'\n", "") + lab()
         )
         found = run_plan(checked(tmp_path, text)).report
-        for name, items in zip(ITEM_IDS, found.top["x"], strict=False):
+        for name, items in zip(ITEM_IDS, found.top_items["x"], strict=False):
             assert name not in items and len(items) == K
-        assert found.indexes["x"].recall.mean == 1.0 and found.indexes["x"].recall.n == 4
+        assert found.sections_of(Indexed)["x"].recall.mean == 1.0 and found.sections_of(Indexed)["x"].recall.n == 4
 
     def test_fingerprints(self, tmp_path: Path) -> None:
         """Another engine has the same vectors, normalised ones are others of the same items."""
@@ -843,19 +843,22 @@ class TestReports:
         """Vectors of which nothing is known are not the same as last week's."""
         text = service("svc", "by_text", ", text = true")
         found = outcome_of(tmp_path, PLAN, "targets = []\n", text, lab(texts=True)).report
-        assert set(found.fingerprints["svc"]) == {"items", "queries"}
-        assert found.indexes["svc"].loss is None and found.stabilities["svc"].to_json()["norm"] == {
+        assert set(found.sections_of(Fingerprints)["svc"]) == {"items", "queries"}
+        assert found.sections_of(Indexed)["svc"].loss is None
+        assert found.sections_of(Stability)["svc"].to_json()["norm"] == {
             "mean": None,
             "std": None,
         }
-        assert found.top["svc"][0] == tuple(by_vector(QUERIES[0], K))
+        assert found.top_items["svc"][0] == tuple(by_vector(QUERIES[0], K))
         json.dumps(found.to_json(queries=True), allow_nan=False)
 
     def test_as_deep_as_the_measures_look(self, tmp_path: Path) -> None:
         text = GOLD + "targets = []\nmeasures = ['ndcg@5', 'recall@20']\n"
         found = outcome_of(tmp_path, text, index(), index("cut", "exact", "depth = 7\n"), lab()).report
-        assert {len(items) for items in found.top["x"]} == {20} and {len(items) for items in found.top["cut"]} == {7}
-        assert found.indexes["x"].recall.k == K
+        assert {len(items) for items in found.top_items["x"]} == {20} and {
+            len(items) for items in found.top_items["cut"]
+        } == {7}
+        assert found.sections_of(Indexed)["x"].recall.k == K
 
     def test_examples_have_texts_and_names(self, tmp_path: Path) -> None:
         found = outcome_of(tmp_path, PLAN, "names = 'items.jsonl:title'\n", index(), lab(texts=True)).report
@@ -866,8 +869,8 @@ class TestReports:
 
     def test_sides_of_one_file_by_their_own_ids(self, tmp_path: Path) -> None:
         found = carried_out(with_lab(tmp_path), PLAN + "targets = []\n" + index() + lab()).report
-        assert found.systems["x"].queries.to_list() == QUERY_IDS
-        assert found.top["x"] == tuple(tuple(by_vector(query, K)) for query in QUERIES)
+        assert found.scores["x"].queries.to_list() == QUERY_IDS
+        assert found.top_items["x"] == tuple(tuple(by_vector(query, K)) for query in QUERIES)
 
 
 class TestSweeps:

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import karat
-from karat.common_sections import Interactions
+from karat.common_sections import Facts, Interactions
 from karat.errors import DataError, MissingExtra, UsageError
 from karat.exposures import Exposure
 from karat.interactions.log import Log
 from karat.interactions.reading import read_log
 from karat.interactions.saving import write_split
 from karat.interactions.splitting import split_log
-from karat.interactions.task import Facts
+from karat.interactions.task import Facts as ItemFacts
 from karat.plan.execution import Outcome
 from karat.plan.reading import read_plan
 from karat.plan.tuning import subjects_of
@@ -58,7 +58,7 @@ def run(folder: Path, systems: str = POPULARITY, more: str = "", **keys: str) ->
 def check(outcome: Outcome, world: slow.World, system: str, lists: Mapping[str, list[str]] | None = None) -> None:
     """The lists, and two measures of every user."""
     lists = world.lists(system) if lists is None else lists
-    scores = outcome.report.systems[system]
+    scores = outcome.report.scores[system]
     assert scores.queries.to_list() == world.users
     assert [list(top)[:5] for top in outcome.report.top_items[system]] == [lists[user][:5] for user in world.users]
     for label, of in (("ndcg@5", slow.ndcg), ("precision(rel=4)@5", slow.precision)):
@@ -211,7 +211,7 @@ class NotThere(Recommender):
     extra = "recsys"
     libraries: ClassVar[tuple[str, ...]] = ("a_library_that_is_nowhere",)
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None: ...
+    def fit(self, train: Log, facts: ItemFacts, progress: Progress = NO_PROGRESS) -> None: ...
 
     def score(self, users: Ints, items: Ints) -> Matrix:
         raise NotImplementedError

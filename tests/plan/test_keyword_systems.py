@@ -94,9 +94,9 @@ class TestThreshold:
         outcome = ran(folder, WITH_TEXTS, system=both + fused)
         assert scores(outcome.report, "Recall@3")["t1"] == 2 / 3 and scores(outcome.report, "Recall@3")["t2"] == 0.0
         assert scores(outcome.report, "Recall@3", "a")["t2"] == 1 / 3
-        assert outcome.report.sections_of(Facts)["s"] == {"threshold": 1.2} and "a" not in outcome.report.sections_of(
-            Facts
-        )
+        assert outcome.report.sections_of(Facts)["s"].content == {
+            "threshold": 1.2
+        } and "a" not in outcome.report.sections_of(Facts)
 
     def test_a_fusion_is_of_what_is_shown(self, folder: Path) -> None:
         one = '[systems.a]\npath = "run.trec"\nthreshold = 0.8\n[systems.s]\nkind = "fusion"\nof = ["a"]\n'

@@ -46,7 +46,7 @@ class TestForms:
         paths = written(with_runs(tmp_path), "outputs = ['a.json', 'b.csv', 'c.md']\n")
         assert paths == [tmp_path / name for name in ("a.json", "b.csv", "c.md")]
         form = json.loads(paths[0].read_text())
-        assert form["schema"] == "karat.report/1" and form["provenance"]["plan"] == "plan.toml"
+        assert form["schema"] == "karat.report/2" and form["provenance"]["plan"] == "plan.toml"
         assert form["queries"]["ids"] == ["q1", "q2", "q3"] and form["queries"]["top"]["x"][0] == ["a", "b"]
         rows = list(csv.DictReader(io.StringIO(paths[1].read_text())))
         assert {row["system"] for row in rows} == {"x", "y"}

@@ -43,7 +43,7 @@ def by_cosine(corpus: Mapping[str, Any], query: Sequence[float], but: str = "") 
 
 def check_scores(outcome: Outcome, system: str, expected: Mapping[str, Mapping[str, float | None]]) -> None:
     """Every query under every measure, and the means over those where it is defined; expected by query and measure."""
-    scores = outcome.report.systems[system]
+    scores = outcome.report.scores[system]
     queries = [str(query) for query in scores.queries]
     assert set(queries) == set(expected)
     for label in scores.labels:

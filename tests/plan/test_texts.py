@@ -103,7 +103,7 @@ def test_chunkings_are_systems_of_one_comparison(tmp_path: Path) -> None:
 def test_what_is_recorded(tmp_path: Path) -> None:
     outcome = run(tmp_path, system("w", chunking=" title + bullets/3+1"), system("t", chunking="title"))
     pieces = sum(len(windows(text, 3, 2)) for text in TITLES_AND_BULLETS)
-    assert outcome.report.sections_of(Facts)["w"] == {
+    assert outcome.report.sections_of(Facts)["w"].content == {
         "chunking": "title+bullets/3+1",
         "aggregate": "best",
         "chunks": pieces,

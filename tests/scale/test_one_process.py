@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from karat.common_sections import Quantiles
 from karat.errors import DataError, UsageError
 from karat.progress import Progress
 from karat.report import Report
@@ -244,8 +245,8 @@ def test_figures_are_the_same_bytes(shuffled: Study, folder: Path) -> None:
 
 
 def test_quantiles_are_those_of_all_scores(shuffled: Study) -> None:
-    scores = shuffled.at_once().systems["b"]["ap"]
-    found = shuffled.asking(quantiles=(0.0, 0.25, 0.9)).in_blocks(60).quantiles["b"]["ap"]
+    scores = shuffled.at_once().scores["b"]["ap"]
+    found = shuffled.asking(quantiles=(0.0, 0.25, 0.9)).in_blocks(60).sections_of(Quantiles)["b"]["ap"]
     known = pl.Series(scores).drop_nans().to_numpy()
     assert found == {
         "at": {"0": known.min(), "0.25": np.quantile(known, 0.25), "0.9": np.quantile(known, 0.9)},
@@ -270,10 +271,9 @@ def test_measures_of_all_lists_together(shuffled: Study) -> None:
 
 
 def test_scores_of_single_queries_are_not_held(shuffled: Study) -> None:
-    expected, scores = shuffled.at_once().systems["a"], shuffled.in_blocks().systems["a"]
-    assert scores.mean() == expected.mean() and scores.elsewhere == QUERIES
-    assert scores.summary("ap") == expected.summary("ap")
-    assert repr(scores).splitlines()[:6] == repr(expected).splitlines()[:6]
-    for ask in (lambda: scores["ap"], lambda: scores.per_query, lambda: scores.estimates(QUICK)):
-        with pytest.raises(UsageError, match=r"the scores of 40 single queries are not held.*--per-query"):
-            ask()
+    expected, found = shuffled.at_once(), shuffled.in_blocks()
+    assert found.estimates == expected.estimates and found.n_queries == QUERIES
+    assert repr(found) == repr(expected)
+    assert found.queries is None
+    with pytest.raises(UsageError, match=r"the scores of single queries are not held.*--per-query"):
+        found.scores  # noqa: B018

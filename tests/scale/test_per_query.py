@@ -26,7 +26,7 @@ def test_a_folder_is_written_in_parts(study: Study, tmp_path: Path) -> None:
     found = pl.read_parquet(tmp_path / "scores").sort("system", "query_id")
     expected = [
         scores.per_query.cast({"query_id": pl.String}).select(pl.lit(name).alias("system"), pl.all())
-        for name, scores in study.at_once().systems.items()
+        for name, scores in study.at_once().scores.items()
     ]
     assert found.equals(pl.concat(expected).sort("system", "query_id"))
 

@@ -118,6 +118,7 @@ def _with_what_is_there(plan: Plan, where: str) -> tuple[Plan, tuple[str, ...]]:
         "tune": {name: table for name, table in plan.tune.items() if name not in lacking},
         "target": [one for one in plan.target if one.system not in lacking],
         "output": [one for one in plan.output if one.system not in lacking],
+        "figures": {name: values for name, values in plan.figures.items() if name not in lacking},
     }
     return plan.model_copy(update=changed), tuple(_left_out(lacking))
 
