@@ -90,9 +90,9 @@ def karat_intervals(queries: int, resamples: int) -> Report:
 def karat_tests(queries: int, resamples: int) -> Report:
     import polars as pl
 
-    from karat.statistics.fixed import to_fixed
     from karat.statistics.paired import Randomised, sign_flip_tests
     from karat.statistics.streams import keys_of
+    from karat.statistics.sums import to_fixed
 
     scores, names = draw_scores(queries), pl.Series(range(queries)).cast(pl.String)
     rival = draw_rival(scores)

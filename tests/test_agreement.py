@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from karat import agreement
-from karat.agreement import LOWER_IS_BETTER, MOST_RESAMPLES, Agreement, Pairs, agreement_of
+from karat.agreement import AGREEMENTS, LOWER_IS_BETTER, MOST_RESAMPLES, Agreement, Pairs, agreement_of
 from karat.blocks import cut_rows
-from karat.metrics.agreement import AGREEMENTS
 from karat.statistics import resampling
 from karat.statistics.intervals import Resampling
 from karat.statistics.streams import Keys, bootstrap_weights, keys_of

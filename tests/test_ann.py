@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.ann import LOW_PERCENTILE, AnnRecall, recall_of, share_found
+from karat.indexed import LOW_PERCENTILE, AnnRecall, recall_of, share_found
 from karat.neighbours import NOBODY, Neighbours, nearest
 from karat.statistics.intervals import Resampling
 from karat.types import Floats

@@ -13,9 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import karat
-from karat.chance import Chance, expected_scores, has_expectation
+from karat.chance import EXPECTATIONS, Chance, expected_scores, has_expectation
 from karat.evaluation import DEFAULT_MEASURES, evaluate, resolve_all
-from karat.expectations import EXPECTATIONS
 from karat.measure import METRICS, Measure
 from karat.types import Floats
 

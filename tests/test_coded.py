@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import karat
 import karat.coded
-from karat.coded import evaluate_arrays
-from karat.codes import look_up, stands_twice
+from karat.coded import evaluate_arrays, look_up, stands_twice
 from karat.errors import DataError, KaratError, UsageError
 from karat.evaluation import evaluate, resolve_all
 from karat.intake import as_gold, as_ranking
@@ -198,7 +197,7 @@ def test_keys_are_found_where_they_stand(held: list[int], wanted: list[int]) -> 
 
 
 def test_keys_that_want_one_slot_are_all_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("karat.codes._STRIDE", np.uint64(0))
+    monkeypatch.setattr("karat.coded._STRIDE", np.uint64(0))
     held, wanted = np.array([5, 3, 9, 1]), np.array([1, 2, 3, 9, 5, 7])
     at, place = look_up(held, wanted)
     assert (at.tolist(), place.tolist()) == ([0, 2, 3, 4], [3, 1, 2, 0])
@@ -207,7 +206,7 @@ def test_keys_that_want_one_slot_are_all_found(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("stride", [None, 0])
 def test_the_first_that_stands_twice(stride: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     if stride is not None:  # all keys want one slot
-        monkeypatch.setattr("karat.codes._STRIDE", np.uint64(stride))
+        monkeypatch.setattr("karat.coded._STRIDE", np.uint64(stride))
     assert stands_twice(np.array([4, 2, 9, 2, 4])) == 0
     assert stands_twice(np.array([4, 2, 9, 2])) == 1
     assert stands_twice(np.array([4, 2, 9])) is None

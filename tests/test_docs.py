@@ -18,7 +18,7 @@ from karat.archive import surroundings
 from karat.cli import environment, main
 from karat.engines import ENGINES
 from karat.engines.asking import web
-from karat.memory import most_unpacked
+from karat.formats.source import most_unpacked
 from karat.plan import GOLD_KINDS, SYSTEM_KINDS
 from karat.plan.model import AgreementTable, Conventions, OutputTable, Statistics, TargetTable, plan_model
 from karat.plan.reading import read_plan

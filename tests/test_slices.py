@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from karat.errors import DataError, UnknownName, UsageError
 from karat.slices import Attribute, Cuts, Group, group_by, parse_attributes, suitable_attributes
-from karat.slices.census import Census
+from karat.slices.groups import Census
 
 odd_numbers = st.floats(allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0, 1 + 1e-9, 1 + 1e-15, math.inf, -math.inf])
 

@@ -26,11 +26,11 @@ from karat.statistics.estimates import (
     summarise,
     with_interval,
 )
-from karat.statistics.fixed import Fixed, to_fixed
-from karat.statistics.gathered.layout import Column
+from karat.statistics.gathered import Column
 from karat.statistics.intervals import Bounds, Resampling, interval
 from karat.statistics.paired import apart_test
 from karat.statistics.streams import Keys, keys_of
+from karat.statistics.sums import Fixed, to_fixed
 from karat.types import Bools, Floats
 
 __all__ = [

@@ -1,12 +1,23 @@
 """karat's own sections."""
 
-from karat import agreement, common_sections, drift, examples, exposures, gates, hints, hygiene, indexed, stability
-from karat.partial import value
+from karat import (
+    agreement,
+    common_sections,
+    drift,
+    examples,
+    exposures,
+    gates,
+    hints,
+    hygiene,
+    indexed,
+    partial,
+    stability,
+)
 from karat.sections import SECTIONS, Section
 
 __all__: list[str] = []
 
-_MODULES = (agreement, common_sections, drift, examples, exposures, gates, hints, hygiene, indexed, stability, value)
+_MODULES = (agreement, common_sections, drift, examples, exposures, gates, hints, hygiene, indexed, stability, partial)
 
 for _module in _MODULES:
     for _found in vars(_module).values():

@@ -16,7 +16,7 @@ from karat.lists import Background, Lists, checked_background
 from karat.measure import Measure, Value
 from karat.metrics.common import relevant_count
 from karat.results import Scores
-from karat.slices.cuts import ItemGroups
+from karat.slices import ItemGroups
 from karat.types import Bools, Floats, Gold, Ranking
 from karat.wording import count, named
 

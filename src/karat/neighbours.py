@@ -5,23 +5,132 @@ the products leave open who is the last of the k, all who may be are scored. So 
 whatever the size of a tile and the number of threads, and no more is held than a tile.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from karat.blocks import cut_rows, in_threads, threads
-from karat.leaving import LeftOut
-from karat.placing import levels_of, placed
 from karat.progress import NO_PROGRESS, Progress
 from karat.selection import NOBODY, PARTS, Best, Tile, buffer_of, taken
 from karat.similarity import Similarity, Singles, similarity_of
-from karat.types import Floats, Ints, Matrix
+from karat.types import Bools, Floats, Ints, Matrix, gathered
 
-__all__ = ["NOBODY", "Neighbours", "nearest", "score_listed"]
+__all__ = ["NOBODY", "LeftOut", "Neighbours", "levels_of", "nearest", "placed", "score_listed"]
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """By query the items that are left out, ascending (CSR)."""
+
+    starts: Ints
+    items: Ints
+    n_items: int
+
+    @classmethod
+    def own(cls, own: Ints, n_items: int) -> "LeftOut":
+        """Of each query one item, the query itself; none where it is negative."""
+        has = own >= 0
+        return cls(np.concatenate(([0], np.cumsum(has))), own[has], n_items)
+
+    @cached_property
+    def counts(self) -> Ints:
+        return np.diff(self.starts)
+
+    @cached_property
+    def _keys(self) -> Ints:
+        queries = np.repeat(np.arange(self.counts.size), self.counts)
+        return queries * self.n_items + self.items
+
+    def holds(self, queries: Ints, items: Ints) -> Bools:
+        """Whether each of these pairs is left out."""
+        wanted = queries * self.n_items + items
+        place = np.searchsorted(self._keys, wanted)
+        found = np.zeros(wanted.size, dtype=bool)
+        inside = place < self._keys.size
+        found[inside] = self._keys[place[inside]] == wanted[inside]
+        return found
+
+    def between(self, first: int, last: int, low: int, high: int) -> tuple[Ints, Ints]:
+        """Of the queries from ``first`` on and the items from ``low`` on: row and column, counted from these."""
+        held = slice(int(self.starts[first]), int(self.starts[last]))
+        row, column = np.repeat(np.arange(last - first), self.counts[first:last]), self.items[held] - low
+        if low > 0 or high < self.n_items:
+            inside = (column >= 0) & (column < high - low)
+            row, column = row[inside], column[inside]
+        return row, column
+
+    def of(self, queries: Ints) -> tuple[Ints, Ints]:
+        """Of any queries: row among these, and item."""
+        starts, at = gathered(self.starts, queries)
+        return np.repeat(np.arange(queries.size), np.diff(starts)), self.items[at]
+
+
+Score = Callable[[Ints, Ints], Floats]
+"""Of each of these rows with the items in its columns."""
+_COLUMNS_AT_ONCE = 4
+"""Rows with about as many items to score are scored together."""
+
+
+def placed(
+    columns: Ints, standing: Singles, k: int, slack: float, places: Ints, score: Score
+) -> tuple[Ints, Floats, Bools]:
+    """The first k of each row in order, their levels (``levels_of``), and which rows are left open.
+
+    ``columns`` are items of each row, ``standing`` their stand-ins, none of which is off by more than ``slack``; all
+    items that are not listed stand no higher than the lowest. Of items whose stand-ins are more than twice the slack
+    apart the higher one is first. The others form runs, within which scores decide, then ``places``.
+    """
+    order = np.argsort(-standing, axis=1)
+    columns, stand_ins = taken(columns, order), taken(standing, order).astype(np.float64)
+    near = stand_ins[:, :-1] - stand_ins[:, 1:] <= 2.0 * slack
+    run = np.zeros(columns.shape, dtype=np.int64)
+    np.cumsum(~near, axis=1, out=run[:, 1:])
+    last = run[:, k - 1 : k]
+    open_ = run[:, -1] == last[:, 0]
+    doubtful = np.zeros(columns.shape, dtype=bool)
+    doubtful[:, :-1] |= near
+    doubtful[:, 1:] |= near
+    doubtful &= (run <= last) & ~open_[:, None]
+    # Row by row, and within a row run by run: so they go back to the same cells once each run is in order.
+    cells = np.flatnonzero(doubtful)
+    row = cells // columns.shape[1]
+    doubted = columns.reshape(-1)[cells]
+    scores = _scored(row, doubted, len(columns), score)
+    order = np.lexsort((places[doubted], -scores, row * columns.shape[1] + run.reshape(-1)[cells]))
+    columns.reshape(-1)[cells] = doubted[order]
+    values = np.zeros(columns.shape)
+    values.reshape(-1)[cells] = scores[order]
+    apart = (values[:, 1:k] != values[:, : k - 1]) | (run[:, 1:k] != run[:, : k - 1])
+    return columns[:, :k], _falling(apart), open_
+
+
+def _scored(row: Ints, columns: Ints, rows: int, score: Score) -> Floats:
+    """Of pairs in order of row; rows with about as many of them are scored together."""
+    counts = np.bincount(row, minlength=rows)
+    first = np.cumsum(counts) - counts
+    found = np.empty(row.size)
+    sizes = -(-counts // _COLUMNS_AT_ONCE) * _COLUMNS_AT_ONCE
+    for size in np.unique(sizes[counts > 0]).tolist():
+        some = np.flatnonzero(sizes == size)
+        # The last of a row stands in for what it lacks.
+        which = first[some, None] + np.minimum(np.arange(size), counts[some, None] - 1)
+        found[which] = score(some, columns[which])
+    return found
+
+
+def levels_of(scores: Floats) -> Floats:
+    """For scores that fall along each row: 0, −1, −2 …, the same for those that are equal."""
+    return _falling(scores[:, 1:] != scores[:, :-1])
+
+
+def _falling(apart: Bools) -> Floats:
+    levels = np.zeros((len(apart), apart.shape[1] + 1))
+    np.cumsum(apart, axis=1, out=levels[:, 1:])
+    return np.negative(levels, out=levels)
 
 
 TILE_BYTES = 1 << 26

@@ -10,7 +10,7 @@ import polars as pl
 
 from karat.errors import DataError
 from karat.sections import Section
-from karat.statistics.moments import mean_and_std
+from karat.statistics.sums import mean_and_std
 from karat.types import Floats
 
 __all__ = ["Spread", "Stability", "stability_of"]

@@ -8,20 +8,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-import karat.memory
+import karat.formats.source
 from karat.errors import DataError
 from karat.formats import read, write
-from karat.formats.source import Source
-from karat.formats.unpacking import gunzip
+from karat.formats.source import Source, gunzip, most_unpacked
 from karat.formats.vectors import read_vectors
-from karat.memory import most_unpacked
 
 MB = 1_000_000
 
 
 @pytest.fixture
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(karat.memory, "_ALWAYS_UNPACKED", MB)
+    monkeypatch.setattr(karat.formats.source, "_ALWAYS_UNPACKED", MB)
 
 
 def test_the_limit() -> None:

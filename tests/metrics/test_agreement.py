@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from karat.metrics.agreement import AGREEMENTS, concordance, kendall, mae, midranks, pearson, rmse, spearman
+from karat.agreement import AGREEMENTS, concordance, kendall, mae, midranks, pearson, rmse, spearman
 from karat.types import Floats
 from tests.statistics.support import thorough
 

@@ -9,9 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.ann import AnnRecall
 from karat.examples import Example
-from karat.indexed import Equivalence, Filtered, Indexed, Loss, Timings
+from karat.indexed import AnnRecall, Equivalence, Filtered, Indexed, Loss, Timings
 from karat.report import Report
 from karat.reports.indexes import (
     filters_table,

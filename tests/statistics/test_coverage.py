@@ -14,10 +14,10 @@ import pytest
 
 from karat.statistics.comparison import compare_pairs
 from karat.statistics.estimates import estimate_all
-from karat.statistics.fixed import to_fixed
 from karat.statistics.intervals import IntervalMethod, Resampling
 from karat.statistics.paired import sign_flip_tests, t_test, wilcoxon_test
 from karat.statistics.power import POWER, detectable_difference
+from karat.statistics.sums import to_fixed
 from karat.types import Floats
 
 from .support import keys, paired

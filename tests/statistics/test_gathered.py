@@ -16,14 +16,11 @@ from karat.measure import Aggregate
 from karat.statistics.comparison import Paired, compare_pairs
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate, estimate_all
-from karat.statistics.exact import ExactSum, Powers, exact_products
-from karat.statistics.gathered.layout import Column, Layout
-from karat.statistics.gathered.outline import Outline
-from karat.statistics.gathered.ranks import Ranks, RanksWithin, moved, ranges_for
-from karat.statistics.gathered.tally import Tally
+from karat.statistics.gathered import Column, Layout, Outline, Ranks, RanksWithin, Tally, moved, ranges_for
 from karat.statistics.intervals import IntervalMethod, Resampling
 from karat.statistics.paired import SignedRanks
 from karat.statistics.streams import keys_of
+from karat.statistics.sums import ExactSum, Powers, exact_products
 from karat.types import Floats
 
 AGGREGATES: tuple[Aggregate, ...] = ("mean", "sum", "geometric")

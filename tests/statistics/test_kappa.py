@@ -13,8 +13,8 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from karat.errors import UnknownName
 from karat.statistics.intervals import Resampling
-from karat.statistics.kappa import Weighting, cohen_kappa, confusion, kappa_of
 from karat.statistics.streams import keys_of
+from karat.text.human import Weighting, cohen_kappa, confusion, kappa_of
 
 from .support import thorough
 

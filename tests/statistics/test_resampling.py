@@ -10,9 +10,9 @@ from hypothesis.extra.numpy import arrays
 
 import karat.blocks
 from karat.statistics import resampling
-from karat.statistics.fixed import LARGEST_BLOCK, to_fixed
 from karat.statistics.resampling import draw_sums, flip_sums
 from karat.statistics.streams import Keys, bootstrap_weights, sign_bits
+from karat.statistics.sums import LARGEST_BLOCK, to_fixed
 from karat.types import Floats, Ints
 
 from .support import keys, thorough

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from karat.errors import DataError
-from karat.memory import available_memory, most_unpacked
+from karat.formats.source import available_memory, most_unpacked
 
 __all__ = ["check_parquet"]
 

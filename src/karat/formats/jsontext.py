@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from karat.errors import DataError
-from karat.matrices import listed
+from karat.types import listed
 
 __all__ = [
     "Octets", "check_depth", "count_octets", "duplicate_error", "may_hold_surrogates", "parse_json",

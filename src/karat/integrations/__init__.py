@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat.agreement import LOWER_IS_BETTER
+from karat.agreement import AGREEMENTS, LOWER_IS_BETTER
 from karat.dialects import Asked, resolve
 from karat.errors import DataError, UsageError
 from karat.evaluation import evaluate
 from karat.formats.vectors.checks import as_floats, checked, listed, names_of
 from karat.gold.reference import MEASURES, measures_for, reference_gold
-from karat.metrics.agreement import AGREEMENTS
 from karat.neighbours import score_listed
 from karat.pairing import sampled_pairs
 from karat.rankers.vectors import check_same_items, rank_vectors

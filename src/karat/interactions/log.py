@@ -8,8 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from karat.arguments import check_arguments
-from karat.matrices import names_of
-from karat.types import Bools, Floats, Ints, freeze, places_in
+from karat.types import Bools, Floats, Ints, freeze, names_of, places_in
 
 __all__ = ["ITEM", "TIME", "USER", "VALUE", "Codes", "Log", "Pairs", "log_from_frame"]
 

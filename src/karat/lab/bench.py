@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from karat.ann import AnnRecall, recall_of, share_found
 from karat.engines import ENGINES, Engine, Filter, Params, passing
 from karat.errors import KaratError, UsageError
+from karat.indexed import AnnRecall, recall_of, share_found
 from karat.lab.asking import Ask, Embed, Questions, asks_of, check_embedding
 from karat.neighbours import NOBODY, Neighbours, nearest
 from karat.progress import NO_PROGRESS, Progress

@@ -1,18 +1,6 @@
 """Pure functions Judged → float64[queries]; one file a family. Importing this package registers them all."""
 
-from karat.metrics import (
-    average,
-    cascade,
-    counts,
-    exposure,
-    gain,
-    novelty,
-    overlap,
-    preference,
-    reciprocal,
-    sets,
-    variety,
-)
+from karat.metrics import average, cascade, counts, exposure, gain, novelty, sets, variety
 
 __all__ = [
     "average",
@@ -21,9 +9,6 @@ __all__ = [
     "exposure",
     "gain",
     "novelty",
-    "overlap",
-    "preference",
-    "reciprocal",
     "sets",
     "variety",
 ]

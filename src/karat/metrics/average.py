@@ -1,13 +1,15 @@
-"""Averages of precision over the relevant items, or over levels of recall."""
+"""Average precision, reciprocal rank and preferences between judged items."""
 
 import numpy as np
 
 from karat.judged import Judged
 from karat.measure import Option, metric
 from karat.metrics.common import (
+    NEGATIVE,
     REL,
     cut_or_depth,
     divide,
+    is_relevant,
     nth_in_row,
     relevant,
     relevant_count,
@@ -18,7 +20,7 @@ from karat.metrics.common import (
 )
 from karat.types import Bools, Floats
 
-__all__ = ["ap", "gm_ap", "inf_ap", "iprec", "iprec_mean"]
+__all__ = ["ap", "bpref", "gm_ap", "gm_bpref", "inf_ap", "iprec", "iprec_mean", "rr"]
 
 _OVER = Option("over", "divisor", ("relevant", "found", "min", "least"))
 _TIES = ties_or("group", "precision is taken at the end of a group of equal scores")
@@ -128,3 +130,52 @@ def inf_ap(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats
     expected = 1.0 / (above + 1) + (above / (above + 1)) * divide(pooled_above, above) * share
     total = np.bincount(judged.row[good], np.where(above == 0, 1.0, expected), minlength=len(judged))
     return divide(total, relevant_count(judged, rel))
+
+
+@metric("rr", REL, aliases=("mrr",), zero_when_empty=True)
+def rr(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+    """Reciprocal rank of the first relevant item.
+
+    Formula: 1 / rank of the first relevant item, 0 if there is none within the cut-off.
+
+    Source: Voorhees, The TREC-8 Question Answering Track Report (1999).
+    """
+    chosen = relevant(judged, rel) & within(judged, k)
+    rows, firsts = np.unique(judged.row[chosen], return_index=True)
+    values = np.zeros(len(judged))
+    values[rows] = 1.0 / judged.rank[chosen][firsts]
+    return values
+
+
+@metric("bpref", REL, NEGATIVE, cut="none")
+def bpref(judged: Judged, k: int | None, *, rel: float | None = None, negative: str = "unjudged") -> Floats:
+    """Binary preference: how seldom a judged non-relevant item stands above a relevant one.
+
+    Formula: 1/R · Σ over retrieved relevant items of 1 − min(n above, R) / min(N, R), n above being the judged
+    non-relevant items that stand above it, R and N the judged relevant and non-relevant items.
+
+    Source: Buckley & Voorhees, Retrieval Evaluation with Incomplete Information (2004), as trec_eval computes it;
+    negative=judged as in ranx.
+    """
+    good = relevant(judged, rel)
+    lowest = 0.0 if negative == "unjudged" else -np.inf
+    bad = ~good & (judged.grade >= lowest)
+    rows = judged.row[good]
+    above = running_count(judged, bad)[good]
+    wanted = relevant_count(judged, rel)
+    gold_bad = ~is_relevant(judged.gold_grades, rel, judged) & (judged.gold_grades >= lowest)
+    unwanted = np.bincount(judged.gold_rows[gold_bad], minlength=len(judged))
+    limit = np.minimum(unwanted, wanted)[rows]
+    preferred = 1.0 - divide(np.minimum(above, wanted[rows]), limit)
+    return divide(np.bincount(rows, preferred, minlength=len(judged)), wanted)
+
+
+@metric("gm_bpref", REL, NEGATIVE, cut="none", aggregate="geometric")
+def gm_bpref(judged: Judged, k: int | None, *, rel: float | None = None, negative: str = "unjudged") -> Floats:
+    """Binary preference, averaged over queries by the geometric mean.
+
+    Formula: as bpref; the mean is exp(Σ ln max(bpref, 0.00001) / n).
+
+    Source: trec_eval's gm_bpref.
+    """
+    return bpref(judged, None, rel=rel, negative=negative)

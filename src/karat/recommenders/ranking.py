@@ -11,8 +11,7 @@ from karat.blocks import cut_rows
 from karat.errors import DataError, UnknownName
 from karat.interactions.candidates import drawn
 from karat.interactions.task import Task
-from karat.leaving import LeftOut
-from karat.neighbours import NOBODY, nearest
+from karat.neighbours import NOBODY, LeftOut, nearest
 from karat.progress import NO_PROGRESS, Progress
 from karat.recommenders import Recommender
 from karat.types import Bools, Floats, Ints, Matrix, Ranking, freeze, gathered

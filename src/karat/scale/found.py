@@ -8,9 +8,9 @@ from karat.errors import DataError
 from karat.findings import Findings
 from karat.report_warnings import ReportWarning, as_warnings
 from karat.scale.request import Request
-from karat.slices.census import Census
-from karat.slices.cuts import Shared
-from karat.statistics.gathered.adding import added
+from karat.slices import Shared
+from karat.slices.groups import Census
+from karat.statistics.gathered import added
 
 __all__ = ["Found", "census_of", "examples_of"]
 

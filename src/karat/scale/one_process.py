@@ -26,7 +26,7 @@ from karat.scale.rounds import ranked, survey, tally, within
 from karat.scale.scored import Scored
 from karat.scale.scoring import score_block
 from karat.scale.tables import Table
-from karat.statistics.gathered.ranks import Ranks, ranges_for
+from karat.statistics.gathered import Ranks, ranges_for
 
 __all__ = ["evaluate_files", "evaluate_in_blocks"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from karat.scale.rounds import Ranked
-from karat.statistics.gathered.ranks import Ranks, RanksWithin
+from karat.statistics.gathered import Ranks, RanksWithin
 from karat.statistics.paired import SignedRanks
 
 __all__ = ["join_blocks", "join_ranges"]

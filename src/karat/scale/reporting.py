@@ -17,9 +17,7 @@ from karat.scale.rounds import Survey, Tallies
 from karat.statistics.comparison import correct
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate, off_scale
-from karat.statistics.gathered.layout import Layout
-from karat.statistics.gathered.ranks import Ranks
-from karat.statistics.gathered.tally import plainly_estimated
+from karat.statistics.gathered import Layout, Ranks, plainly_estimated
 from karat.statistics.paired import apart_test_of
 
 __all__ = ["Gathered", "check_number_of_queries", "report_of"]

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from karat.dialects import Asked
 from karat.errors import UnknownName, UsageError
-from karat.matching import DuplicateRule
-from karat.slices.attributes import Attribute
-from karat.slices.cuts import ItemGroups
-from karat.statistics.gathered.layout import Column, Layout
+from karat.judging import DuplicateRule
+from karat.slices import ItemGroups
+from karat.slices.groups import Attribute
+from karat.statistics.gathered import Column, Layout
 from karat.statistics.intervals import Resampling
 
 __all__ = ["AttributesAsked", "Request"]

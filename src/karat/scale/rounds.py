@@ -8,10 +8,7 @@ from karat.scale.panels import Panel, seen
 from karat.scale.request import Request
 from karat.scale.scored import Scored
 from karat.slices.groups import check_number
-from karat.statistics.gathered.adding import added
-from karat.statistics.gathered.outline import Outline
-from karat.statistics.gathered.ranks import moved
-from karat.statistics.gathered.tally import Spread, Tally
+from karat.statistics.gathered import Outline, Spread, Tally, added, moved
 from karat.statistics.paired import SignedRanks
 from karat.statistics.quantiles import Quantiles
 

@@ -13,7 +13,7 @@ from karat.intake import gold_from_frame, ranking_from_frame
 from karat.scale.found import Found, census_of, examples_of
 from karat.scale.request import Request
 from karat.scale.scored import Scored
-from karat.slices.cuts import align
+from karat.slices import align
 from karat.statistics.streams import keys_of
 from karat.types import Bools, Floats, Gold, Ranking, places_in
 

@@ -11,12 +11,10 @@ from karat.measure import Aggregate
 from karat.statistics.corrections import benjamini_hochberg, holm
 from karat.statistics.differences import Comparison, Differences, Versus
 from karat.statistics.estimates import Pooled, onto_scale, pool, summarise
-from karat.statistics.exact import exact_products
-from karat.statistics.fixed import to_fixed
 from karat.statistics.intervals import Resampling
-from karat.statistics.moments import Extent, mean_and_std
 from karat.statistics.paired import Randomised, sign_flip_tests, wilcoxon_test
 from karat.statistics.streams import Keys
+from karat.statistics.sums import Extent, exact_products, mean_and_std, to_fixed
 from karat.types import Floats
 
 __all__ = ["Paired", "compare_pairs", "contributions_of_all", "correct"]

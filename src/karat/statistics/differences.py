@@ -14,11 +14,10 @@ from karat.measure import Aggregate
 from karat.records import Record, keep_one_nan, read_record
 from karat.statistics.corrections import at_floor, is_shown
 from karat.statistics.estimates import Pooled
-from karat.statistics.exact import central_products
 from karat.statistics.intervals import Bounds, Influence, Resampling, interval
-from karat.statistics.moments import Extent
 from karat.statistics.paired import Randomised, t_test_of
 from karat.statistics.power import detectable_difference, queries_needed
+from karat.statistics.sums import Extent, central_products
 
 __all__ = ["Comparison", "Differences", "Versus"]
 

@@ -10,12 +10,10 @@ import numpy as np
 
 from karat.measure import Aggregate
 from karat.records import Record, keep_one_nan
-from karat.statistics.exact import Powers
-from karat.statistics.fixed import Fixed, to_fixed
 from karat.statistics.intervals import Bounds, Influence, Resampling, interval
-from karat.statistics.moments import mean_and_std, means_and_stds, total_of
 from karat.statistics.resampling import draw_sums
 from karat.statistics.streams import Keys
+from karat.statistics.sums import Fixed, Powers, mean_and_std, means_and_stds, to_fixed, total_of
 from karat.types import Floats, Ints
 
 __all__ = [

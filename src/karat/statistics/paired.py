@@ -7,10 +7,9 @@ from math import isnan, nan, sqrt
 import numpy as np
 
 from karat.statistics.distributions import normal_tails, t_tails
-from karat.statistics.fixed import exact_sum
-from karat.statistics.moments import mean_and_std
 from karat.statistics.resampling import flip_sums
 from karat.statistics.streams import Keys
+from karat.statistics.sums import exact_sum, mean_and_std
 from karat.types import Floats, Ints
 
 __all__ = [

@@ -9,9 +9,9 @@ import numpy as np
 from karat.statistics.comparison import Paired
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Pooled, pool
-from karat.statistics.fixed import to_fixed
 from karat.statistics.intervals import Bounds, Resampling
 from karat.statistics.streams import Keys
+from karat.statistics.sums import to_fixed
 from karat.types import Floats
 
 __all__ = ["with_relative"]

@@ -1,14 +1,14 @@
 """Resampled sums as matrix products: weights or signs × per-query scores, all columns at once.
 
 Work is cut into ranges of resamples, done in threads, and blocks of queries within them that stay in the processor's
-cache. Sums are exact (see ``fixed``), so nothing depends on either.
+cache. Sums are exact (see ``sums``), so nothing depends on either.
 """
 
 import numpy as np
 
 from karat.blocks import cut_rows, in_threads
-from karat.statistics.fixed import LARGEST_BLOCK
 from karat.statistics.streams import Keys, Signs, Weights
+from karat.statistics.sums import LARGEST_BLOCK
 from karat.types import Floats, Ints
 
 __all__ = ["draw_sums", "flip_sums"]

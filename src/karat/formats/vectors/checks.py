@@ -7,8 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from karat.errors import DataError
-from karat.matrices import Matrix, as_floats, listed, names_of
-from karat.types import Vectors
+from karat.types import Matrix, Vectors, as_floats, listed, names_of
 
 __all__ = ["Raw", "as_floats", "check_lengths", "checked", "listed", "names_of", "the_only_one"]
 

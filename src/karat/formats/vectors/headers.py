@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from karat.errors import UsageError
 from karat.formats.jsontext import parse_json
 from karat.formats.parquet import scan
-from karat.formats.source import plain_suffix
-from karat.formats.unpacking import refuse_size
+from karat.formats.source import most_unpacked, plain_suffix, refuse_size
 from karat.guard import guard_reading
-from karat.memory import most_unpacked
 
 __all__ = [
     "Header", "are_single_vectors", "array_header", "check_member", "member_headers", "read_array", "read_headers",

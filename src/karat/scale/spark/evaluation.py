@@ -25,7 +25,7 @@ from karat.scale.spark.ranking import RANGES, JoiningRanks, Ranking
 from karat.scale.spark.sources import BYTES_IN_A_BUCKET, Buckets, Source
 from karat.scale.spark.tasks import FOUND, RESULTS, Gathering, Joining, Judging, PerQueryRows
 from karat.scale.spark.writing import writing_parquet
-from karat.statistics.gathered.ranks import Ranks, ranges_for
+from karat.statistics.gathered import Ranks, ranges_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -1,28 +1,274 @@
-"""The second round: resampled sums, squares and steps, to the scale and about the means that the first one found."""
+"""The same statistics, bit for bit, from blocks of queries: what is gathered of each can be joined in any order.
+
+Two rounds over the scores are enough. The first finds sums and extents (``Outline``), which say to what scale scores
+are rounded and what their means are; the second draws resamples and sums squares (``Tally``). Ranks of differences need
+their order, and are a round of their own (``Ranks``).
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from math import nan
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
 from karat.measure import Aggregate
-from karat.statistics.differences import Differences
+from karat.statistics.differences import Differences, Versus
 from karat.statistics.estimates import Estimate, Pooled, off_scale, onto_scale, with_interval
-from karat.statistics.exact import ExactSum, Powers, exact_products
-from karat.statistics.fixed import steps_of
-from karat.statistics.gathered.adding import added
-from karat.statistics.gathered.layout import Layout, Pair
-from karat.statistics.gathered.outline import ColumnOutline, Outline, PairOutline
-from karat.statistics.gathered.ranks import Ranks
 from karat.statistics.intervals import Resampling
-from karat.statistics.moments import Extent
-from karat.statistics.paired import ENUMERATED, enumerated, randomised
+from karat.statistics.paired import ENUMERATED, EXACT_RANKS, RankSums, SignedRanks, enumerated, randomised
 from karat.statistics.resampling import draw_sums, flip_sums
 from karat.statistics.streams import Keys
+from karat.statistics.sums import ExactSum, Extent, Powers, exact_products, steps_of, unit_for
 from karat.types import Bools, Floats, Ints
 
-__all__ = ["Spread", "Tally", "plainly_estimated"]
+__all__ = [
+    "Column",
+    "ColumnOutline",
+    "Layout",
+    "Outline",
+    "Pair",
+    "PairOutline",
+    "Ranks",
+    "RanksWithin",
+    "Spread",
+    "Tally",
+    "added",
+    "moved",
+    "plainly_estimated",
+    "ranges_for",
+]
+
+
+@dataclass(frozen=True)
+class Column:
+    """Whose scores under which measure."""
+
+    system: str
+    measure: str
+    aggregate: Aggregate
+    lower_is_better: bool
+    descriptive: bool = False
+    """The measure describes the run rather than how good it is: differences are not tested."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two columns: the system's and the baseline's."""
+
+    versus: Versus
+    ours: int
+    theirs: int
+
+    def apart(self, scores: Floats) -> Floats:
+        """The differences, on the scale on which means are taken."""
+        ours, theirs = self.sides(scores)
+        return ours - theirs
+
+    def sides(self, scores: Floats) -> tuple[Floats, Floats]:
+        aggregate = self.versus.aggregate
+        return onto_scale(scores[:, self.ours], aggregate), onto_scale(scores[:, self.theirs], aggregate)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of a table of scores, queries × columns."""
+
+    columns: tuple[Column, ...]
+    pairs: tuple[Pair, ...] = ()
+
+    @classmethod
+    def of(cls, columns: tuple[Column, ...], baseline: str | None) -> "Layout":
+        """Every system but the baseline is held against it, under every measure."""
+        place = {(one.system, one.measure): number for number, one in enumerate(columns)}
+        pairs = [
+            Pair(
+                Versus(
+                    *(one.system, baseline, one.measure, one.aggregate, one.lower_is_better),
+                    descriptive=one.descriptive,
+                ),
+                number,
+                place[baseline, one.measure],
+            )
+            for number, one in enumerate(columns)
+            if baseline is not None and one.system != baseline
+        ]
+        return cls(columns, tuple(pairs))
+
+    def masks(self, scores: Floats) -> Bools:
+        """Where each column, then each pair, is defined; as columns × queries."""
+        defined = ~np.isnan(scores.T)
+        pairs = [defined[pair.ours] & defined[pair.theirs] for pair in self.pairs]
+        return np.array([*defined, *pairs], dtype=bool).reshape(len(self.columns) + len(pairs), len(scores))
+
+
+class Addable(Protocol):
+    def __add__(self, other: Self, /) -> Self: ...
+
+
+Summand = TypeVar("Summand", bound=Addable)
+
+
+def added(ours: tuple[Summand, ...], theirs: tuple[Summand, ...]) -> tuple[Summand, ...]:
+    """Each of ours with that of theirs in the same place."""
+    return tuple(one + other for one, other in zip(ours, theirs, strict=True))
+
+
+@dataclass(frozen=True)
+class ColumnOutline:
+    """Of one column, where it is defined."""
+
+    extent: Extent
+    total: ExactSum
+    scaled: Extent
+    """On the scale on which the mean is taken."""
+    scaled_total: ExactSum
+
+    @classmethod
+    def of(cls, values: Floats, aggregate: Aggregate) -> "ColumnOutline":
+        extent, total = Extent.of(values), ExactSum.of(values)
+        if aggregate != "geometric":
+            return cls(extent, total, extent, total)
+        scaled = onto_scale(values, aggregate)
+        return cls(extent, total, Extent.of(scaled), ExactSum.of(scaled))
+
+    def __add__(self, other: "ColumnOutline") -> "ColumnOutline":
+        return ColumnOutline(
+            self.extent + other.extent,
+            self.total + other.total,
+            self.scaled + other.scaled,
+            self.scaled_total + other.scaled_total,
+        )
+
+    @property
+    def unit(self) -> float:
+        return unit_for(self.scaled.largest)
+
+
+@dataclass(frozen=True)
+class PairOutline:
+    """Of two columns, where both are defined; on the scale on which means are taken."""
+
+    sides: tuple[Extent, Extent]
+    totals: tuple[ExactSum, ExactSum]
+    apart: Extent
+    apart_total: ExactSum
+
+    @classmethod
+    def of(cls, scores: Floats, pair: Pair) -> "PairOutline":
+        ours, theirs = pair.sides(scores)
+        apart = ours - theirs
+        return cls(
+            (Extent.of(ours), Extent.of(theirs)),
+            (ExactSum.of(ours), ExactSum.of(theirs)),
+            Extent.of(apart),
+            ExactSum.of(apart),
+        )
+
+    def __add__(self, other: "PairOutline") -> "PairOutline":
+        (ours, theirs), (our_total, their_total) = self.sides, self.totals
+        return PairOutline(
+            (ours + other.sides[0], theirs + other.sides[1]),
+            (our_total + other.totals[0], their_total + other.totals[1]),
+            self.apart + other.apart,
+            self.apart_total + other.apart_total,
+        )
+
+    @property
+    def unit_of_sides(self) -> float:
+        return unit_for(max(side.largest for side in self.sides))
+
+    @property
+    def unit(self) -> float:
+        """Of the differences: that of the scores, or larger where these have different signs."""
+        return unit_for(max(self.apart.largest, *(side.largest for side in self.sides)))
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """Of a table of scores."""
+
+    size: int
+    columns: tuple[ColumnOutline, ...]
+    pairs: tuple[PairOutline, ...]
+    alike: Bools
+    """Which columns, and then pairs, are defined on the same queries; as a square."""
+
+    @classmethod
+    def of(cls, scores: Floats, layout: Layout) -> "Outline":
+        masks = layout.masks(scores)
+        single, double = masks[: len(layout.columns)], masks[len(layout.columns) :]
+        columns = [
+            ColumnOutline.of(scores[mask, place], column.aggregate)
+            for place, (column, mask) in enumerate(zip(layout.columns, single, strict=True))
+        ]
+        pairs = [PairOutline.of(scores[mask], pair) for pair, mask in zip(layout.pairs, double, strict=True)]
+        return cls(len(scores), tuple(columns), tuple(pairs), (masks[:, None] == masks[None, :]).all(axis=2))
+
+    def __add__(self, other: "Outline") -> "Outline":
+        return Outline(
+            self.size + other.size,
+            added(self.columns, other.columns),
+            added(self.pairs, other.pairs),
+            self.alike & other.alike,
+        )
+
+    @cached_property
+    def patterns(self) -> list[int]:
+        """For each column, and then pair, the first that is defined on the same queries."""
+        return [int(np.argmax(row)) for row in self.alike]
+
+
+_SIZES = 38
+"""Bits that a size of difference has at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """What Wilcoxon's test needs of a pair; few differences are held themselves."""
+
+    sums: RankSums
+    few: Floats
+
+    @classmethod
+    def of(cls, ranges: "Sequence[RanksWithin]") -> "Ranks":
+        """From all ranges, ascending."""
+        sums = RankSums()
+        for one in ranges:
+            sums = sums + one.sums
+        few = np.concatenate([one.few for one in ranges]) if sums.n <= EXACT_RANKS and ranges else np.empty(0)
+        return cls(sums, few)
+
+    @property
+    def p(self) -> float:
+        return self.sums.p if self.sums.n > EXACT_RANKS else SignedRanks.of(self.few).p
+
+
+@dataclass(frozen=True, eq=False)
+class RanksWithin:
+    """Of one range of sizes."""
+
+    sums: RankSums
+    few: Floats
+
+    @classmethod
+    def of(cls, counts: SignedRanks) -> "RanksWithin":
+        sums = counts.part()
+        return cls(sums, counts.differences if sums.n <= EXACT_RANKS else np.empty(0))
+
+
+def moved(scores: Floats, pair: Pair, outline: PairOutline) -> SignedRanks:
+    """The differences in steps."""
+    return SignedRanks.of(steps_of(pair.apart(scores), outline.unit))
+
+
+def ranges_for(queries: int, at_once: int) -> list[tuple[float, float]]:
+    """Ranges of sizes, ascending, of which each may hold about so many differences."""
+    parts = max(1, -(-queries // at_once))
+    edges = [0.0, *(float(round(2**_SIZES * part / parts)) for part in range(1, parts)), np.inf]
+    return list(pairwise(edges))
 
 
 @dataclass(frozen=True)

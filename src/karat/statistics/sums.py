@@ -1,6 +1,13 @@
-"""Mean and standard deviation: sums exact before they are rounded, so no digit depends on the order of values."""
+"""Exact sums, means and moments: sums are exact before they are rounded, so no digit depends on the order of values.
 
+A column of scores becomes whole numbers of at most 36 bits, to a scale that is a power of two. They are held as floats,
+so that sums are matrix products; a block of them adds up to less than 2^53 and so without rounding, and blocks are
+added as 64-bit integers. Up to 2^25 queries fit.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from math import frexp, fsum, inf, ldexp, nan, sqrt
 from typing import cast
 
@@ -9,11 +16,67 @@ import numpy as np
 from karat.blocks import cut_rows
 from karat.types import Bools, Floats, Ints
 
-__all__ = ["Extent", "mean_and_std", "means_and_stds", "same_sum", "total_of"]
+__all__ = [
+    "LARGEST_BLOCK",
+    "ExactSum",
+    "Extent",
+    "Fixed",
+    "Powers",
+    "central_products",
+    "exact_products",
+    "exact_sum",
+    "mean_and_std",
+    "means_and_stds",
+    "same_sum",
+    "steps_of",
+    "to_fixed",
+    "total_of",
+    "unit_for",
+]
+
+_BITS = 36
+_SMALLEST = 5e-324
+LARGEST_BLOCK = 1 << 13
+"""Queries whose weighted sum is exact in a float: 36 bits, 13 for the queries, at most 4 for a weight."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed:
+    """Whole numbers, as floats, and what one of them is worth."""
+
+    whole: Floats
+    unit: float
+
+
+def to_fixed(*columns: Floats, largest: float = 0.0) -> list[Fixed]:
+    """The columns to one scale, each value rounded to a step of 2^-36 of the next power of two; NaN becomes 0.
+
+    The scale may be larger than the columns need: that of the scores of which they are differences.
+    """
+    filled = [np.nan_to_num(column, nan=0.0) for column in columns]
+    unit = unit_for(max([largest, *(float(np.abs(column).max(initial=0.0)) for column in filled)]))
+    return [Fixed(np.rint(column / unit), unit) for column in filled]
+
+
+def unit_for(largest: float) -> float:
+    """What one step is worth where no value is larger."""
+    exponent = frexp(largest)[1] if largest else 0
+    return max(ldexp(1.0, exponent - _BITS), _SMALLEST)
+
+
+def steps_of(column: Floats, unit: float) -> Floats:
+    """The whole numbers of ``to_fixed``, to a scale that is known."""
+    return np.rint(np.nan_to_num(column, nan=0.0) / unit)
+
+
+def exact_sum(whole: Floats) -> int:
+    """The sum of whole numbers held as floats."""
+    return int(whole.astype(np.int64).sum())
+
 
 _AT_ONCE = 1 << 13
 _CELLS_AT_ONCE = 1 << 14
-_BITS = 40
+_MANTISSA_BITS = 40
 """So many numbers of so many bits have a sum that is a float."""
 _FEW = 1 << 9
 """Added sooner one by one."""
@@ -40,7 +103,7 @@ def same_sum(values: Floats) -> list[float]:
         largest = float(np.abs(values).max())
         rest, unit, sums = values, ldexp(1.0, frexp(largest)[1]), []
         for _ in range(_MOST_ROUNDS if _TINY < largest < 1 / _TINY else 0):
-            unit = ldexp(unit, -_BITS)
+            unit = ldexp(unit, -_MANTISSA_BITS)
             whole = np.rint(rest / unit) * unit
             sums.append(float(whole.sum()))
             rest = rest - whole
@@ -67,7 +130,7 @@ def _same_sums(columns: Floats) -> tuple[list[Floats], Bools]:
     unit = np.ldexp(1.0, np.frexp(np.where(known, largest, 1.0))[1])[:, None]
     rest, sums = columns if known.all() else np.where(known[:, None], columns, 0.0), []
     for _ in range(_MOST_ROUNDS):
-        unit = np.ldexp(unit, -_BITS)
+        unit = np.ldexp(unit, -_MANTISSA_BITS)
         whole = np.rint(rest / unit)
         whole *= unit
         sums.append(whole.sum(axis=1))
@@ -179,3 +242,144 @@ def _of_short(table: Floats, defined: Bools, n: Ints) -> tuple[Floats, Floats]:
     for place in np.flatnonzero(~usual).tolist():
         stds[place] = mean_and_std(table[defined[:, place], place])[1]
     return totals, stds
+
+
+_ROWS_AT_ONCE = 1 << 12
+_LIMB_BITS = 13
+_LIMBS = 3
+"""They hold 39 bits. Three products of three limbs have 41, and so many rows of those add up within a float."""
+
+
+@dataclass
+class ExactSum:
+    """A sum of floats: a few numbers that do not overlap and have exactly that sum.
+
+    Source: Shewchuk, Adaptive precision floating-point arithmetic, 1997.
+    """
+
+    parts: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, values: Floats) -> "ExactSum":
+        found = cls()
+        for first, last in cut_rows(values.size, _ROWS_AT_ONCE):
+            found.add(same_sum(values[first:last]))
+        return found
+
+    def add(self, numbers: Iterable[float]) -> None:
+        held = list(self.parts)
+        for number in numbers:
+            left, kept = number, 0
+            for other in held:
+                large, small = (left, other) if abs(left) >= abs(other) else (other, left)
+                left = large + small
+                lost = small - (left - large)
+                if lost:
+                    held[kept] = lost
+                    kept += 1
+            held[kept:] = [left]
+        self.parts = tuple(held)
+
+    def __add__(self, other: "ExactSum") -> "ExactSum":
+        found = ExactSum(self.parts)
+        found.add(other.parts)
+        return found
+
+    @property
+    def value(self) -> float:
+        """Rounded once."""
+        return fsum(self.parts)
+
+
+@dataclass(frozen=True)
+class Powers:
+    """How many whole numbers there are, and the sums of them, of their squares and of their cubes."""
+
+    n: int = 0
+    first: int = 0
+    second: int = 0
+    third: int = 0
+
+    @classmethod
+    def of(cls, whole: Floats) -> "Powers":
+        second, third, _ = exact_products(whole, whole)
+        return cls(whole.size, int(whole.astype(np.int64).sum()), second, third)
+
+    def __add__(self, other: "Powers") -> "Powers":
+        return Powers(self.n + other.n, self.first + other.first, self.second + other.second, self.third + other.third)
+
+    def __sub__(self, other: "Powers") -> "Powers":
+        return Powers(self.n - other.n, self.first - other.first, self.second - other.second, self.third - other.third)
+
+    @property
+    def mean(self) -> float:
+        return self.first / self.n
+
+    @property
+    def varies(self) -> bool:
+        return self.n * self.second != self.first * self.first
+
+    @property
+    def squares(self) -> float:
+        """The sum of squared distances from the mean."""
+        return (self.n * self.second - self.first**2) / self.n if self.n else 0.0
+
+    @property
+    def cubes(self) -> float:
+        """The sum of cubed distances from the mean."""
+        n = self.n
+        return (n * n * self.third - 3 * n * self.first * self.second + 2 * self.first**3) / (n * n) if n else 0.0
+
+
+def exact_products(left: Floats, right: Floats) -> tuple[int, int, int]:
+    """The sums of left × right, of left² × right and of left × right², of whole numbers held as floats."""
+    totals = [0, 0, 0]
+    for first, last in cut_rows(left.size, _ROWS_AT_ONCE):
+        ours, theirs = _limbs(left[first:last]), _limbs(right[first:last])
+        squares = [_products(ours), _products(theirs)]
+        for place, (one, other) in enumerate(((ours, theirs), (squares[0], theirs), (squares[1], ours))):
+            totals[place] += _joined(one @ other.T)
+    return totals[0], totals[1], totals[2]
+
+
+def _limbs(whole: Floats) -> Floats:
+    """Of each number 13 bits a row, the lowest first; the last row has the sign."""
+    left = whole.astype(np.int64)
+    rows = []
+    for _ in range(_LIMBS - 1):
+        rows.append(left & ((1 << _LIMB_BITS) - 1))
+        left = left >> _LIMB_BITS
+    return np.array([*rows, left], dtype=np.float64)
+
+
+def _products(limbs: Floats) -> Floats:
+    """The squares of the numbers, as sums of products of limbs: rows of equal worth are added, the lowest first."""
+    rows = np.zeros((2 * _LIMBS - 1, limbs.shape[1]))
+    for one in range(_LIMBS):
+        for other in range(_LIMBS):
+            rows[one + other] += limbs[one] * limbs[other]
+    return rows
+
+
+def _joined(table: Floats) -> int:
+    """A table of sums whose worth grows by 13 bits with each row and each column."""
+    return sum(
+        int(value) << (_LIMB_BITS * (row + column))
+        for row, line in enumerate(table.tolist())
+        for column, value in enumerate(line)
+    )
+
+
+def central_products(ours: Powers, theirs: Powers, crossed: tuple[int, int, int]) -> tuple[Fraction, ...]:
+    """The sums of products of two columns' distances from their means: ab, a²b and ab².
+
+    ``crossed`` are the plain sums of those products.
+    """
+    n = ours.n
+    a, b = Fraction(ours.first, n), Fraction(theirs.first, n)
+    ab, aab, abb = crossed
+    return (
+        ab - n * a * b,
+        aab - b * ours.second - 2 * a * ab + 2 * n * a * a * b,
+        abb - a * theirs.second - 2 * b * ab + 2 * n * a * b * b,
+    )
