@@ -92,7 +92,7 @@ class Slice:
     n: int
     estimates: dict[str, dict[str, Estimate]]
     """By system and measure."""
-    rows: tuple[int, ...] = field(default=(), compare=False)
+    rows: Sequence[int] = field(default=(), compare=False)
     """Which queries they are, by their place among all; none for a group of items."""
     beside: tuple[Comparison | Gap, ...] = ()
     """Differences to the baseline within the slice; to the other queries where there is no baseline."""

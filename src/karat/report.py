@@ -20,7 +20,7 @@ from karat.breakdown import Gap, Slice, worst_slices
 from karat.changes import Change
 from karat.errors import DataError, UsageError
 from karat.markup import snippet_of
-from karat.measure import Aggregate, Measure
+from karat.measure import Measure
 from karat.records import Record, read_record, to_json
 from karat.report_upgrade import SCHEMA, upgrade_report
 from karat.report_warnings import ReportWarning, merge_warnings
@@ -65,6 +65,8 @@ class Report:
     """Scores, lists and texts of single queries; None where they are not known here."""
     source: str = field(default="report", compare=False)
     """Where it was read from, for messages."""
+    version: str = field(default=__version__, compare=False)
+    """The version of karat that made it."""
 
     def section(self, kind: type[S], system: str | None = None) -> S | None:
         """Return the section of a kind, of a system or of the report as a whole; None where there is none."""
@@ -276,7 +278,7 @@ class Report:
         """Return the versioned form; what is undefined is null. With ``queries``, every query's scores as well."""
         form: dict[str, Any] = {
             "schema": SCHEMA,
-            "karat": __version__,
+            "karat": self.version,
             "systems": {name: one.to_json() for name, one in self.systems.items()},
         }
         if self.headline:
@@ -344,13 +346,14 @@ def _read_report(value: Any, where: str) -> Report:
         entry.warnings,
         entry.provenance,
         source=where,
+        version=entry.karat,
     )
     report = _with_directions(report)
     _check_references(report)
     return report if entry.queries is None else _with_queries(report, entry.queries)
 
 
-_DERIVED = {"schema", "karat", "slices", "worst_slices"}
+_DERIVED = {"schema", "slices", "worst_slices"}
 
 
 @dataclass(frozen=True)
@@ -373,6 +376,7 @@ class _ReportForm:
     warnings: tuple[ReportWarning, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
     queries: _QueriesForm | None = None
+    karat: str = ""
 
 
 @dataclass(frozen=True)
@@ -444,31 +448,15 @@ def _with_queries(report: Report, queries: _QueriesForm) -> Report:
     if any(row >= n for rows in queries.slices.values() for row in rows):
         raise DataError("a slice has a query that is not there", where=where)
     ids = pl.Series("query_id", queries.ids, dtype=pl.String)
-    scores = {name: _read_scores(ids, report.systems[name], columns, where) for name, columns in queries.scores.items()}
+    scores = {}
+    for name, columns in queries.scores.items():
+        system = report.systems[name]
+        values = (
+            np.array([columns[label] for label in system.labels], dtype=np.float64).reshape(len(system.labels), n).T
+        )
+        scores[name] = system.scores_from(ids, values, where)
     slices = tuple(replace(part, rows=queries.slices.get(part.name, ())) for part in report.slices)
     data = QueryData(scores)
     if queries.top:
         object.__setattr__(data, "top", queries.top)  # the lists alone: no grades and no scores
     return replace(report, slices=slices, queries=data)
-
-
-def _read_scores(ids: pl.Series, system: SystemResult, columns: Mapping[str, Sequence[float]], where: str) -> Scores:
-    labels = tuple(system.estimates)
-    measures = [system.measures[label] for label in labels]
-    aggregates: tuple[Aggregate, ...] = tuple("mean" if one is None else one.metric.aggregate for one in measures)
-    return Scores(
-        ids,
-        labels,
-        tuple(system.conventions[label] for label in labels),
-        aggregates,
-        np.array([columns[label] for label in labels], dtype=np.float64).reshape(len(labels), len(ids)).T,
-        source=where,
-        lower_is_better=frozenset(
-            label for label, one in zip(labels, measures, strict=True) if one is not None and one.metric.lower_is_better
-        ),
-        whole={
-            label: float("inf")
-            for label, one in zip(labels, measures, strict=True)
-            if one is not None and one.metric.whole
-        },
-    )

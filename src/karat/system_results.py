@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from math import inf
 from typing import Any
 
 import polars as pl
@@ -14,6 +15,7 @@ from karat.records import FiniteFloat, read_record, to_json
 from karat.results import Recorded, Scores
 from karat.sections import Section, read_section
 from karat.statistics.estimates import Estimate
+from karat.types import Floats
 from karat.usual import usual_names
 
 __all__ = ["QueryData", "SystemResult"]
@@ -50,6 +52,21 @@ class SystemResult:
     def measures(self) -> dict[str, Measure | None]:
         """By label, the measure; None where its metric is not installed here."""
         return {label: _parse(spelling) for label, spelling in self.conventions.items()}
+
+    def scores_from(self, ids: pl.Series, values: Floats, source: str) -> Scores:
+        """Return scores that were stored: ``values`` has one row per query and one column per measure."""
+        measures = {label: self.measures[label] for label in self.labels}
+        metrics = {label: one.metric for label, one in measures.items() if one is not None}
+        return Scores(
+            ids,
+            self.labels,
+            tuple(self.conventions[label] for label in self.labels),
+            tuple(metrics[label].aggregate if label in metrics else "mean" for label in self.labels),
+            values,
+            source=source,
+            lower_is_better=frozenset(label for label, metric in metrics.items() if metric.lower_is_better),
+            whole={label: inf for label, metric in metrics.items() if metric.whole},
+        )
 
     def only(self, labels: Sequence[str]) -> "SystemResult":
         """Return it with some of the measures."""

@@ -11,7 +11,7 @@ import pytest
 
 from karat.archive import SCHEMA, Archive, Origin, Run
 from karat.archive.storing import write_run
-from karat.errors import UnknownName, UsageError
+from karat.errors import DamagedRun, UnknownName, UsageError
 from karat.plan.execution import Outcome
 from karat.report import QueryData
 from karat.reports.saved import read_report
@@ -91,6 +91,22 @@ def test_saved_is_a_report_with_its_queries(run: Run, made: Made, tmp_path: Path
     assert saved.form["queries"] == expected["queries"]
     (tmp_path / "report.json").write_text(json.dumps(saved.form))
     assert read_report(str(tmp_path / "report.json")).column("rr", "new", "type=odd", "").per_query() is not None
+
+
+def test_the_data_of_queries_is_read_when_it_is_asked_for(archive: Archive, tmp_path: Path) -> None:
+    plan = put_small(tmp_path / "small", PLAN.replace('targets = ["rr >= 0.3"]', ""))
+    outcome, origin = carried_out(plan)
+    run = archive.store(outcome.report, origin)
+    for path in run.path.glob("*.parquet"):
+        path.rename(path.with_suffix(".hidden"))
+    found = Run.open(run.path).report
+    assert found == outcome.report and found.source == run.name
+    with pytest.raises(DamagedRun, match=r"queries\.parquet"):
+        len(found.slices[0].rows)
+    for path in run.path.glob("*.hidden"):
+        path.rename(path.with_suffix(".parquet"))
+    assert found.to_json(queries=True) == outcome.report.to_json(queries=True)
+    assert found.texts == outcome.report.texts and found.names == {"a": "Anchor", "b": "Buoy"}
 
 
 def test_scores_of_every_query(run: Run, made: Made) -> None:

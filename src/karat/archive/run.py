@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from karat.answers import Answers
+    from karat.report import Report
     from karat.saved import Saved
 
 __all__ = ["MANIFEST", "PAGE", "Run"]
@@ -77,6 +78,13 @@ class Run:
     def _labels(self) -> Iterator[str]:
         for measures in self.manifest["summary"].values():
             yield from measures
+
+    @cached_property
+    def report(self) -> "Report":
+        """The report, with the verdicts where there are any; data of single queries is read when it is asked for."""
+        from karat.archive.tables import report_of
+
+        return report_of(self)
 
     @cached_property
     def form(self) -> dict[str, Any]:

@@ -6,7 +6,10 @@ infinite numbers.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
 from io import BytesIO
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,9 @@ from karat.columns import GRADE, ITEM, QUERY, RANK, SCORE
 from karat.errors import DamagedRun, DataError, UnknownName
 from karat.formats.footer import check_parquet
 from karat.guard import guard_reading
-from karat.report import Report
+from karat.json_types import parse_json
+from karat.report import QueryData, Report, SystemResult
+from karat.results import Scores
 from karat.saved import Saved
 
 __all__ = [
@@ -29,6 +34,7 @@ __all__ = [
     "RANKINGS",
     "REPORT",
     "SCORES",
+    "ArchivedQueries",
     "answers_of",
     "answers_to",
     "asked_of",
@@ -36,6 +42,7 @@ __all__ = [
     "is_empty",
     "names_of",
     "read_rows",
+    "report_of",
     "saved_of",
     "scan_table",
     "texts_of",
@@ -279,3 +286,88 @@ def _slices(run: Run, asked: pl.DataFrame) -> dict[str, list[int]]:
     found = dict(zip(grouped["slices"].to_list(), grouped["row"].to_list(), strict=True))
     order = [part["slice"] for part in run.form.get("slices") or () if part["slice"] in found]
     return {name: found[name] for name in dict.fromkeys((*order, *found))}
+
+
+class ArchivedQueries(QueryData):
+    """Data of the queries of an archived run: each table is read when something in it is first asked for."""
+
+    def __init__(self, run: Run, systems: Mapping[str, SystemResult]) -> None:
+        self._run = run
+        self._systems = systems
+
+    @cached_property
+    def ids(self) -> pl.Series:
+        return asked_of(self._run)[QUERY]
+
+    @cached_property
+    def scores(self) -> Mapping[str, Scores]:
+        rows, ids = read_rows(self._run, SCORES), self.ids.to_frame(QUERY)
+        found = {}
+        for name, system in self._systems.items():
+            own = ids.join(rows.filter(pl.col(SYSTEM) == name), on=QUERY, how="left", maintain_order="left")
+            if len(own) != len(ids):
+                raise DamagedRun(self._run.path / SCORES, f"a query of {name} occurs twice")
+            values = own.select(pl.col(*system.labels).fill_null(nan)).to_numpy()
+            found[name] = system.scores_from(self.ids, values, self._run.name)
+        return found
+
+    @cached_property
+    def answers(self) -> Answers | None:
+        return answers_of(self._run, None)
+
+    @cached_property
+    def query_texts(self) -> Mapping[str, str]:
+        frame = read_rows(self._run, QUERIES, (QUERY, "text"), pl.col("text").is_not_null())
+        return dict(zip(frame[QUERY].to_list(), frame["text"].to_list(), strict=True))
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        return names_of(self._run, None)
+
+    @property
+    def queries_are_items(self) -> bool:
+        return bool(self._run.manifest.get("queries_are_items"))
+
+    @cached_property
+    def slices(self) -> dict[str, list[int]]:
+        """By slice, the rows of its queries."""
+        frame = asked_of(self._run, "slices").with_row_index("row").explode("slices").drop_nulls("slices")
+        grouped = frame.group_by("slices", maintain_order=True).agg("row")
+        return dict(zip(grouped["slices"].to_list(), grouped["row"].to_list(), strict=True))
+
+
+class _SliceRows(Sequence[int]):
+    """The rows of a slice's queries, read when they are first asked for."""
+
+    def __init__(self, queries: ArchivedQueries, name: str) -> None:
+        self._queries = queries
+        self._name = name
+
+    def __len__(self) -> int:
+        return len(self._queries.slices.get(self._name, ()))
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._queries.slices.get(self._name, [])[place]
+
+
+def report_of(run: Run) -> Report:
+    """Read the report of a run; the data of its queries is read when it is asked for.
+
+    Raises:
+        DamagedRun: Where the file is not as it was stored, or not as karat writes it.
+    """
+    path = run.path / REPORT
+    try:
+        report = Report.from_json(parse_json(run.read(REPORT), str(path)), str(path))
+    except DamagedRun:
+        raise
+    except DataError as error:
+        raise DamagedRun(path, error.found, expected=error.expected) from error
+    stored = {name: list(measures) for name, measures in run.manifest["summary"].items()}
+    if {name: list(one.estimates) for name, one in report.systems.items()} != stored:
+        raise DamagedRun(path, "it has other systems or measures than the manifest")
+    queries = ArchivedQueries(run, report.systems)
+    slices = (
+        replace(part, rows=_SliceRows(queries, part.name)) if part.of == "queries" else part for part in report.slices
+    )
+    return replace(report, slices=tuple(slices), queries=queries, source=run.name)
