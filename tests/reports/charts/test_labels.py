@@ -2,6 +2,7 @@
 
 import string
 import unicodedata
+from math import inf
 from xml.etree import ElementTree
 
 import pytest
@@ -9,9 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from karat.reports.charts.labels import Box, clean, fit, place_labels, width_of
-from karat.reports.charts.pictures.figure import font_width, shorten
+from karat.reports.charts.pictures.figure import font_width, shorten, wrap_text
 
 ANY = st.text(st.characters(), max_size=80) | st.text(st.characters(categories=["Cc", "Cf", "Mn", "Cs"]), max_size=30)
+
+
+class TestWrap:
+    @given(ANY)
+    def test_lines_fit_and_lose_no_short_word(self, text: str) -> None:
+        lines = wrap_text(text, 120.0, 8.0)
+        assert all(font_width(line, 8.0) <= 120.0 for line in lines)
+        assert " ".join(lines).split() == [shorten(word, 120.0, 8.0) for word in shorten(text, inf, 8.0).split()]
 
 
 class TestClean:

@@ -4,6 +4,8 @@ import io
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -19,7 +21,7 @@ from PIL import Image
 
 from karat.errors import UsageError
 from karat.reports.charts import Chart, DotPlot, Histogram, LineChart, Scatter, all_charts, to_figure, to_picture
-from karat.reports.charts.model import Dot, Row
+from karat.reports.charts.model import Bars, Dot, Grid, Row
 from karat.reports.charts.pictures import write_pictures
 
 from .test_svg import HOSTILE, TestBars, TestPoints, charts_named, lines
@@ -76,6 +78,20 @@ class TestWhatIsDrawn:
         assert axes.get_xscale() == "log"
         assert sorted(text.get_text() for text in axes.texts) == ["exact", "hnsw", "slow"]
 
+    def test_a_grid(self) -> None:
+        dots = DotPlot("by tier", "d", "", (Row("low", (Dot(0.3, 0.1, 0.4), Dot(0.2, series=1))),), ("one", "two"))
+        bars = Bars("behind", (0.0, 1.0, 2.0), (0.5, 0.1))
+        five = tuple(replace(lines(), title=f"chart {number}", bars=bars) for number in range(5))
+        figure = to_figure(Grid("t", "d", ("one", "two"), ((dots,), five), footnote="first\nsecond"))
+        assert [axes.get_title(loc="left") for axes in figure.axes] == ["by tier", *(one.title for one in five)]
+        assert [bool(axes.get_xlabel()) for axes in figure.axes[1:]] == [False, False, True, True, True]
+        assert [patch.get_height() for patch in figure.axes[1].patches] == [0.5, 0.1]  # type: ignore[attr-defined]
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["one", "two"]
+        assert figure.get_supxlabel() == "first\nsecond"
+        FigureCanvasAgg(figure).draw()
+        boxes = [axes.get_tightbbox() for axes in figure.axes]
+        assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]  # type: ignore[union-attr, arg-type]
+
     def test_a_system_looks_alike_in_all_charts(self) -> None:
         style = {}
         for chart in (
@@ -92,7 +108,7 @@ def texts_in(figure: Figure) -> list[Any]:
     return list(figure.findobj(lambda one: hasattr(one, "get_window_extent") and hasattr(one, "get_text")))
 
 
-def check_inside(chart: Chart) -> None:
+def check_inside(chart: Chart | Grid) -> None:
     """No text leaves the picture."""
     figure = to_figure(chart)
     with rc_context({"text.parse_math": False}):
@@ -107,7 +123,8 @@ def check_inside(chart: Chart) -> None:
 class TestHostile:
     @pytest.mark.parametrize("name", HOSTILE)
     def test_known_ones(self, name: str) -> None:
-        for chart in charts_named(name, "plain"):
+        charts = charts_named(name, "plain")
+        for chart in (*charts, Grid(name, name, (name, "plain"), ((charts[0],), (charts[1],) * 2), footnote=name)):  # type: ignore[arg-type]
             check_inside(chart)
 
     @settings(max_examples=5, deadline=None)

@@ -1,5 +1,6 @@
 """Inline SVG: everything stands where its figures belong, and no name breaks out of it."""
 
+from dataclasses import replace
 from math import log10
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from karat.reports.charts import Chart, DotPlot, Histogram, LineChart, Scatter, to_svg
 from karat.reports.charts.labels import width_of
-from karat.reports.charts.model import Bars, Dot, Line, Mark, Point, Row
+from karat.reports.charts.model import Bars, Dot, Line, Mark, Point, Ring, Row
 
 from . import Axis, all_of, dots_of, drawn, ends_of, spot_of, texts_of
 
@@ -205,6 +206,19 @@ class TestLines:
             chart = LineChart(TITLE, ABOUT, "x", "y", (Line("a", xs, xs, xs, xs),), spacing=spacing)
             assert len(dots_of(drawn(chart))) == len(xs)
 
+    def test_bars_behind_lines_and_named_ticks(self) -> None:
+        bars = Bars("training", (0.0, 0.5, 1.0), (0.75, 0.25))
+        ticks = ((0.5, "half"), (1.0, "all"))
+        line = Line("a", (0.25, 0.75), (0.9, 0.1))
+        svg = drawn(
+            LineChart(TITLE, ABOUT, "x", "y", (line,), x_range=(0.0, 1.0), y_range=(0.0, 1.0), x_ticks=ticks, bars=bars)
+        )
+        assert [text for text in texts_of(svg, "tick") if text in ("half", "all")] == ["half", "all"]
+        (behind,) = all_of(svg, "behind")
+        left, base, top, *_ = ends_of(behind.findall("path")[0])
+        right, _, lower, *_ = ends_of(behind.findall("path")[1])
+        assert (base - lower) / (base - top) == pytest.approx(1 / 3, abs=0.01) and left < right
+
 
 class TestBars:
     STRIPS = (Bars("a", (0.0, 0.25, 0.5, 1.0), (3, 0, 6), "9 items"), Bars("b", (0.2, 0.6, 0.8), (4, 1)))
@@ -265,11 +279,38 @@ class TestPoints:
         assert muted == [dots_of(svg)[2]]
         assert sorted(texts_of(svg, "label")) == sorted([one.name for one in self.POINTS] * 2), "legend and beside"
 
+    def test_points_of_a_line_are_joined_and_chosen_ones_have_a_ring(self) -> None:
+        points = tuple(
+            Point(name, x, y, label=f"{x:g}", line=name, on_frontier=x > 1)
+            for name, x, y in (("a", 1.0, 0.5), ("a", 3.0, 0.9), ("b", 2.0, 0.7))
+        )
+        rings = (Ring("the cheapest", points[1:2]),)
+        marks = {"x_marks": (Mark(2.5, "limit"), Mark(99.0, "far")), "y_marks": (Mark(0.8, "target"),)}
+        chart = Scatter(TITLE, ABOUT, "ms", "recall", points, rings=rings, **marks)  # type: ignore[arg-type]
+        svg = drawn(chart)
+        first, second, _ = dots_of(svg)
+        keys = {id(one) for key in all_of(svg, "key") for one in key.iter()}
+        lines = [one for one in all_of(svg, "line") if id(one) not in keys]
+        assert ends_of(lines[0]) == pytest.approx([*first, *second], abs=0.2)
+        (ring,) = all_of(svg, "circle")
+        assert ends_of(ring)[:2] == pytest.approx([second[0] - 9, second[1]], abs=0.2)
+        assert {"limit", "target"} <= set(texts_of(svg, "note")) and "far" not in texts_of(svg)
+        assert len(all_of(svg, "reference")) == 2 and chart.series == ("a", "b")
+        assert [point.label for point in chart.to_label()] == ["3", "2", "1"]
+        assert [point.label for point in replace(chart, labelled=False).to_label()] == ["3", "2"]
+
+    def test_no_tick_is_above_what_is_possible(self) -> None:
+        points = (Point("a", 1.0, 1.0), Point("b", 2.0, 1.0))
+        values = [value for value, _ in Axis.upright(drawn(Scatter(TITLE, ABOUT, "ms", "r", points, y_most=1.0))).ticks]
+        assert max(values) == 1.0 and len(values) > 1
+
 
 def charts_named(name: str, other: str) -> list[Chart]:
     """One of each kind, with a text everywhere that a text can be."""
     row = Row(name, (Dot(0.1, 0.0, 0.2, 0, title=name, shown=other), Dot(0.3, series=1, title=other)), other)
     line = Line(name, (0.0, 1.0), (0.1, 0.2), (0.0, 0.1), (0.2, 0.3), (name, other))
+    points = (Point(name, 1.0, 0.5, title=other, line=name), Point(other, 2.0, 0.6, on_frontier=True, label=name))
+    marks = {"x_marks": (Mark(1.5, name),), "y_marks": (Mark(0.55, other),)}
     return [
         DotPlot(name, other, name, (row, row), (name, other), reference=0.0, reference_label=name, footnote=other),
         LineChart(
@@ -278,9 +319,7 @@ def charts_named(name: str, other: str) -> list[Chart]:
         Histogram(
             name, other, name, other, (Bars(name, (0.0, 1.0, 2.0), (1, 2), other), Bars(other, (0.0, 1.0), (1,)))
         ),
-        Scatter(
-            name, other, name, other, (Point(name, 1.0, 0.5, title=other), Point(other, 2.0, 0.6, on_frontier=True))
-        ),
+        Scatter(name, other, name, other, points, rings=(Ring(name, points),), **marks),
     ]
 
 

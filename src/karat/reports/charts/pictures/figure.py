@@ -132,7 +132,7 @@ def new_figure(
         shown = [f"{place + 1}: {shorten(name, ROOM - _HANDLE - 25, TEXT)}" for place, name in enumerate(names)]
     widest = max((font_width(name, TEXT) for name in shown), default=0.0)
     rows = ceil(len(shown) / max(1, int(ROOM / (widest + _HANDLE))))
-    foot = [line for part in chart.footnote.split("\n") for line in wrap_text(part, ROOM, SMALL)]
+    foot = [line for part in chart.footnote.split("\n") for line in wrap_text(part, 0.93 * ROOM, SMALL)]
     title = shorten(chart.title, ROOM, TITLE)
     figure = Figure(
         (_WIDTH, height + (0.3 if title else 0.05) + 0.18 * rows + 0.15 * len(foot)),
@@ -175,16 +175,19 @@ def add_axis(axes: "Axes", scale: Scale, most: int, room: float, *, upright: boo
     axes.tick_params(which="minor", length=2, color=GREY)
 
 
-def name_axes(axes: "Axes", x_label: str, heading: str, room: float) -> None:
-    """Write what the axes are about, the upright one's as a heading above; light lines behind, and little frame."""
+def name_axes(axes: "Axes", x_label: str, heading: str, room: float, share: float = 0.9) -> None:
+    """Write what the axes are about; light lines behind, and little frame.
+
+    ``heading`` is above the plane and says what the upright axis is about; it may take a ``share`` of the room.
+    """
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(GREY)
-    below = room * 0.7  # the plane's middle may be far from the paper's
+    below = room * 0.62  # the plane's middle may be far from the paper's
     size = TEXT if font_width(shorten(x_label, inf, TEXT), TEXT) <= below else SMALL
     axes.set_xlabel(shorten(x_label, below, size), fontsize=size)
     lines = [shorten(heading, inf, TEXT)]
-    if font_width(lines[0], TEXT) > room:
-        lines = wrap_text(heading.replace(",", ", "), room, TEXT)[:4]
+    if font_width(lines[0], TEXT) > share * room:
+        lines = wrap_text(heading.replace(",", ", "), share * room, TEXT)[:4]
     axes.set_title("\n".join(lines), loc="left", fontsize=TEXT, color=DARK)

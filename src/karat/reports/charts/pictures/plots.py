@@ -61,7 +61,7 @@ def draw(chart: Chart | Grid) -> "Figure":
     legend = len(chart.series) > 1 and (isinstance(chart, LineChart) or chart.keyed)
     figure = new_figure(chart, _height(chart), legend=legend, lines=isinstance(chart, LineChart))
     if isinstance(chart, DotPlot):
-        _draw_dots(figure.add_subplot(), chart, "")
+        _draw_dots(figure.add_subplot(), chart, "", ROOM)
     else:
         _draw_lines(figure.add_subplot(), chart, "" if chart.y_label == chart.title else chart.y_label, ROOM)
     return figure
@@ -84,7 +84,7 @@ def _draw_grid(grid: Grid) -> "Figure":
         for number, chart in enumerate(part):
             axes = place.add_subplot(down, across, number + 1)
             if isinstance(chart, DotPlot):
-                _draw_dots(axes, chart, chart.title)
+                _draw_dots(axes, chart, chart.title, ROOM / across)
             else:
                 below = number + across < len(part)
                 _draw_lines(axes, replace(chart, x_label="") if below else chart, chart.title, ROOM / across)
@@ -95,7 +95,7 @@ def _height(chart: DotPlot | LineChart, across: int = 0) -> float:
     """In inches; ``across``: how many charts are side by side, 0 where it is the only one."""
     if isinstance(chart, DotPlot):
         return 0.75 + (sum(_row_height(chart, row) for row in chart.rows) or 0.2)
-    return _PANEL_HEIGHTS[across] if across else _HEIGHT + _MARK_LINE * _mark_rows(_marks(chart)) / POINTS
+    return _PANEL_HEIGHTS[across] if across else _HEIGHT + _MARK_LINE * _mark_rows(_marks(chart, ROOM)) / POINTS
 
 
 def _dot_height(chart: DotPlot) -> float:
@@ -106,11 +106,11 @@ def _row_height(chart: DotPlot, row: Row) -> float:
     return max(_ROW, len(row.dots) * _dot_height(chart) + _BETWEEN)
 
 
-def _draw_dots(axes: "Axes", chart: DotPlot, heading: str) -> None:
+def _draw_dots(axes: "Axes", chart: DotPlot, heading: str, room: float) -> None:
     """Draw rows under each other, in inches from above; figures to the right."""
     close = _dot_height(chart) < _DOT
-    add_axis(axes, across_of(chart), 7, 0.5 * ROOM)
-    name_axes(axes, chart.x_label, heading, 0.9 * ROOM)
+    add_axis(axes, across_of(chart), 7, 0.5 * room)
+    name_axes(axes, chart.x_label, heading, room, 0.55)
     axes.grid(visible=False, axis="y")
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.6)
     if chart.band is not None:
@@ -118,7 +118,7 @@ def _draw_dots(axes: "Axes", chart: DotPlot, heading: str) -> None:
     if chart.reference is not None:
         axes.axvline(chart.reference, **_DASHED)
         axes.annotate(
-            shorten(chart.reference_label, 0.4 * ROOM, SMALL), (chart.reference, 1.0), (0, 3),
+            shorten(chart.reference_label, 0.4 * room, SMALL), (chart.reference, 1.0), (0, 3),
             textcoords="offset points", xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=SMALL,
             color=DARK,
         )  # fmt: skip
@@ -126,15 +126,15 @@ def _draw_dots(axes: "Axes", chart: DotPlot, heading: str) -> None:
     for row in chart.rows:
         high = _row_height(chart, row)
         middles.append(y + high / 2)
-        _draw_row(axes, chart, row, middles[-1])
+        _draw_row(axes, chart, row, middles[-1], room)
         y += high
         axes.axhline(y, color="#EEEEEE", linewidth=0.6, zorder=0)
     axes.set_ylim(y or 1.0, 0.0)
     size = SMALL if close else TEXT
-    names = [shorten(row.label, (0.5 if close else 0.34) * ROOM, size) for row in chart.rows]
+    names = [shorten(row.label, (0.5 if close else 0.34) * room, size) for row in chart.rows]
     axes.set_yticks(middles, names, fontsize=size)
     # Notes stand apart from the names, as names may be written from right to left.
-    notes = [shorten(row.note, 0.15 * ROOM, TEXT) for row in chart.rows]
+    notes = [shorten(row.note, 0.15 * room, TEXT) for row in chart.rows]
     for note, middle in zip(notes, middles, strict=True):
         axes.annotate(
             note, (0.0, middle), (-5, 0), textcoords="offset points", xycoords=("axes fraction", "data"), ha="right",
@@ -144,7 +144,7 @@ def _draw_dots(axes: "Axes", chart: DotPlot, heading: str) -> None:
     axes.tick_params(axis="y", length=0, pad=5 + (widest + 8.0 if widest else 0.0))
 
 
-def _draw_row(axes: "Axes", chart: DotPlot, row: Row, middle: float) -> None:
+def _draw_row(axes: "Axes", chart: DotPlot, row: Row, middle: float, room: float) -> None:
     high = _dot_height(chart)
     close = high < _DOT
     y = middle - high * (len(row.dots) - 1) / 2
@@ -158,7 +158,7 @@ def _draw_row(axes: "Axes", chart: DotPlot, row: Row, middle: float) -> None:
         if dot.value is not None:
             axes.plot([dot.value], [y], **style, zorder=3, clip_on=False)
         axes.annotate(
-            shorten(dot.shown, 0.3 * ROOM, SMALL), (1.0, y), (6, 0), textcoords="offset points",
+            shorten(dot.shown, 0.3 * room, SMALL), (1.0, y), (6, 0), textcoords="offset points",
             xycoords=("axes fraction", "data"), ha="left", va="center", fontsize=SMALL,
             color=SOFT if dot.muted else DARK,
         )  # fmt: skip
@@ -169,8 +169,8 @@ def _draw_lines(axes: "Axes", chart: LineChart, heading: str, room: float) -> No
     across, upright = across_of(chart), upright_of(chart)
     add_axis(axes, across, 12 if across.spacing == "even" or across.named else 8, 0.85 * room)
     add_axis(axes, upright, 7 if room == ROOM else 6, room, upright=True)
-    name_axes(axes, chart.x_label, heading, room - 35)
-    marks = _marks(chart)
+    name_axes(axes, chart.x_label, heading, room, 0.9 if room == ROOM else 0.76)
+    marks = _marks(chart, room)
     rows = _mark_rows(marks)
     if rows:
         axes.set_title(axes.get_title(loc="left"), loc="left", fontsize=TEXT, color=DARK, pad=6 + _MARK_LINE * rows)
@@ -188,9 +188,9 @@ def _draw_lines(axes: "Axes", chart: LineChart, heading: str, room: float) -> No
         _draw_line(axes, chart, line, series)
 
 
-def _marks(chart: LineChart) -> list[tuple[float, str, int]]:
+def _marks(chart: LineChart, room: float) -> list[tuple[float, str, int]]:
     """Return where marks are, their words, and the rows in which these find room."""
-    across, wide = across_of(chart), 0.87 * ROOM
+    across, wide = across_of(chart), 0.87 * room
     labels = [shorten(mark.label, 0.3 * wide, SMALL) for mark in chart.marks]
     spans = []
     for mark, label in zip(chart.marks, labels, strict=True):
@@ -264,7 +264,7 @@ def _draw_scatter(chart: Scatter) -> "Figure":
     axes = figure.add_subplot()
     add_axis(axes, across_of(chart), 8, 0.85 * ROOM)
     add_axis(axes, upright_of(chart), 7, ROOM, upright=True)
-    name_axes(axes, chart.x_label, chart.y_label, 0.9 * ROOM)
+    name_axes(axes, chart.x_label, chart.y_label, ROOM)
     axes.grid(axis="x", color="#E4E4E4", linewidth=0.6)
     for frontier in chart.frontiers:
         axes.plot([one.x for one in frontier], [one.y for one in frontier], **_FRONTIER, zorder=1)
