@@ -47,6 +47,8 @@ class Table:
     """Lines under the table: what brackets and marks mean."""
     narrower: tuple["Table", ...] = ()
     """The same in fewer columns, the widest first; where none fits, rows are printed as lines of names and values."""
+    fixed: int = 0
+    """So many first columns are repeated where a table that is too wide is printed as several; 0: it is not."""
 
     def __bool__(self) -> bool:
         return bool(self.rows)
@@ -69,6 +71,16 @@ class Table:
             rows=tuple(tuple(row[place] for place in kept) for row in self.rows),
         )
 
+    def dropping(self, *names: str) -> "Table":
+        """Return it with narrower layouts: without the first of these columns, without the first two, and so on.
+
+        Columns that are empty in all rows are removed at once.
+        """
+        empty = [one.name for place, one in enumerate(self.columns) if not any(row[place].text for row in self.rows)]
+        found = self.without(*empty) if self.rows else self
+        narrower = tuple(found.without(*names[: number + 1]) for number in range(len(names)))
+        return replace(found, narrower=tuple(dict.fromkeys(narrower)))
+
     def first(self, most: int) -> "Table":
         """Return it with its first rows."""
         return replace(self, rows=self.rows[:most], narrower=tuple(one.first(most) for one in self.narrower))
@@ -83,6 +95,7 @@ def table(
     title: str = "",
     notes: Sequence[str] = (),
     narrower: Sequence[Table] = (),
+    fixed: int = 0,
 ) -> Table:
     """Return a table of plain values.
 
@@ -94,10 +107,11 @@ def table(
         title: A line above the table.
         notes: Lines under it.
         narrower: Narrower layouts.
+        fixed: First columns to repeat where it is printed as several tables.
     """
     columns = tuple(
         one if isinstance(one, Column) else Column(one, "text" if place in text else "number", place in wraps)
         for place, one in enumerate(header)
     )
     cells = tuple(tuple(one if isinstance(one, Cell) else Cell(one) for one in row) for row in rows)
-    return Table(columns, cells, title, tuple(notes), tuple(narrower))
+    return Table(columns, cells, title, tuple(notes), tuple(narrower), fixed)
