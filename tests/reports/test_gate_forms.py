@@ -13,12 +13,12 @@ from karat.errors import UsageError
 from karat.gates import Gate, Verdict
 from karat.reports.gate import (
     check_form,
-    gate_table,
     gate_to_json,
     gate_to_junit,
     gate_to_markdown,
     print_gate,
     value_shown,
+    verdicts_table,
     write_gates,
 )
 from karat.targets import Target, parse_target
@@ -103,8 +103,9 @@ class TestMarkdown:
         assert len(lines) == 7 and len(cells(lines[-1])) == 5
 
     def test_one_system_needs_no_column(self) -> None:
-        header, rows = gate_table(Gate((verdict("pass"), verdict("fail")), "r", None))
-        assert header == ["verdict", "target", "found", "n", "wanted"] and [row[0] for row in rows] == ["FAIL", "PASS"]
+        found = verdicts_table(Gate((verdict("pass"), verdict("fail")), "r", None))
+        assert found.header == ["verdict", "target", "found", "n", "wanted"]
+        assert [row[0] for row in found.texts] == ["FAIL", "PASS"]
 
 
 class TestFigures:
@@ -131,7 +132,7 @@ def test_json_is_the_versioned_form() -> None:
 def test_on_the_console(capsys: pytest.CaptureFixture[str]) -> None:
     print_gate(Gate((verdict("pass"), verdict("fail"), verdict("unsure"), verdict("fail")), "r.json", "old"))
     printed = capsys.readouterr().out
-    assert printed.splitlines()[-1] == "1 pass · 2 fail · 1 unsure · baseline old"
+    assert printed.splitlines()[-1] == "2 fail · 1 unsure · 1 pass · baseline old"
     assert [word for word in printed.split() if word.isupper()] == ["FAIL", "FAIL", "UNSURE", "PASS"]
     print_gate(Gate((verdict("pass"),), "r.json", None))
     assert capsys.readouterr().out.splitlines()[-1] == "1 pass"
@@ -156,5 +157,5 @@ class TestFiles:
 
 
 def test_a_figure_has_no_count() -> None:
-    _, (row,) = gate_table(Gate((Verdict(Target("ms", "<=", 50.0), "s", "pass", 43.0, None, None),), "r", None))
+    (row,) = verdicts_table(Gate((Verdict(Target("ms", "<=", 50.0), "s", "pass", 43.0, None, None),), "r", None)).texts
     assert row == ["PASS", "ms", "43", "", "at most 50"]

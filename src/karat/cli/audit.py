@@ -72,17 +72,17 @@ def _next(path: str, found: "Audit") -> str:
 
 def _print_audit(found: "Audit") -> None:
     """Everything of an audit but its warnings."""
-    from karat.reports.console import console, print_table
+    from karat.reports.console import console, print_rows
 
     screen = console()
     screen.print(found.source)
     for line in _lines(found):
         screen.print(line)
     screen.print()
-    print_table(["", "users", "items"], list(_sides(found)))
+    print_rows(["", "users", "items"], list(_sides(found)))
     if found.ratings is not None:
         screen.print(f"\nRatings: mean {found.ratings.mean:.3f}, standard deviation {found.ratings.std:.3f}")
-        print_table(["rating", "rows", "share", ""], list(_bars(found)), text=(3,))
+        print_rows(["rating", "rows", "share", ""], list(_bars(found)), text=(3,))
     _print_future(found)
 
 
@@ -134,7 +134,7 @@ def _bars(found: "Audit") -> Iterator[list[str]]:
 
 def _print_future(found: "Audit") -> None:
     from karat.interactions.splitting.moments import written_moment
-    from karat.reports.console import console, print_table
+    from karat.reports.console import console, print_rows
 
     future, times = found.future, found.times
     if future is None or times is None or not future.train_rows or not future.test_rows:
@@ -147,7 +147,7 @@ def _print_future(found: "Audit") -> None:
         ["items", f"{future.test_items:,}", *_unseen(future.unseen_items, future.test_items)],
         ["rows of either", f"{future.test_rows:,}", *_unseen(future.unseen_rows, future.test_rows)],
     ]
-    print_table(["in test", "n", "new to training", "share"], rows)
+    print_rows(["in test", "n", "new to training", "share"], rows)
 
 
 def _unseen(part: int, whole: int) -> list[str]:

@@ -8,9 +8,9 @@ from karat.archive.files import shown_time
 from karat.archive.run import Run
 from karat.changes import Change, Move
 from karat.cli.fitting import print_fitting
-from karat.reports.comparison import tally, verdict_of
-from karat.reports.console import console, verdict_style
+from karat.reports.console import console
 from karat.reports.digest import Names
+from karat.reports.tables import tally, verdict_of
 from karat.statistics.differences import Comparison
 from karat.wording import count, decimals_of, difference_shown, figure_shown, p_shown, percent
 
@@ -54,7 +54,7 @@ def _print_comparisons(compared: Compared) -> None:
     for label in dict.fromkeys(one.measure for one in compared.comparisons):
         held = [one for one in compared.comparisons if one.measure == label]
         header = [label, "before", "after", f"difference [{percent(level)}]", _MARK, "p", "+/=/−", "n"]
-        styles = {(row, _MARK): verdict_style(verdict_of(one, level)) for row, one in enumerate(held)}
+        styles = {(row, _MARK): verdict_of(one, level) for row, one in enumerate(held)}
         print()
         rows = [_row(one, level) for one in held]
         drop = ("n", "+/=/−", "p", _MARK)

@@ -62,11 +62,11 @@ def explain_command(
 
 
 def _print(rows: "list[Explained]", measure: str, quiet: bool) -> None:
-    from karat.reports.console import console, print_table
+    from karat.reports.console import console, print_rows
 
     tools = [row for row in rows if row.kind != "convention"]
     header = ["tool", measure, "differs by", "n", "because of"]
-    print_table(
+    print_rows(
         header,
         [[row.who, *_figures(row), _because(row)] for row in tools],
         text=(0, 4),
@@ -75,7 +75,7 @@ def _print(rows: "list[Explained]", measure: str, quiet: bool) -> None:
     moving = [row for row in conventions if row.differs]
     if moving:
         print()
-        print_table(["convention alone", measure, "differs by", "n"], [[_alone(row), *_figures(row)] for row in moving])
+        print_rows(["convention alone", measure, "differs by", "n"], [[_alone(row), *_figures(row)] for row in moving])
     idle = ", ".join(row.who for row in conventions if not row.differs)
     if idle:
         console().print(f"\nNo difference here: {idle}")

@@ -1,20 +1,21 @@
 """A history in a terminal and in files: a chart and a table for each system, and the steps in words."""
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from io import StringIO
 from json import dumps
 from textwrap import wrap
-from typing import Literal
+from typing import Literal, cast
 
 from karat.archive.files import HASH_SHOWN, shown_time
 from karat.archive.history import Point, Series, Stepped
 from karat.archive.listing import Damaged
 from karat.archive.run import Run
 from karat.markup import spreadsheet_text
-from karat.reports.console import console, print_table, verdict_style
+from karat.reports.cells import Cell, Style, table
+from karat.reports.console import console, print_table
 from karat.wording import bounds_shown, count, decimals_of, difference_shown, figure_shown
 
 __all__ = ["History", "history_to_csv", "history_to_json", "history_to_picture", "print_history"]
@@ -65,35 +66,24 @@ def _print_rows(history: History, series: Series, steps: Sequence[Stepped]) -> N
     shown = _ROWS_ALONE if len(history.series) == 1 else _ROWS_OF_MANY
     points = series.points if history.whole else series.points[-shown:]
     stepped = {one.after.name: one for one in steps}
-    rows = [_row(point, history.by_name[point.run], stepped.get(point.run), history.baseline) for point in points]
-    kept = _fitting(rows)
-    styles = {}
-    for number, (point, row) in enumerate(zip(points, rows, strict=True)):
+    lower = _lower_is_better(history, series.measure)
+    rows = []
+    for point in points:
         step = stepped.get(point.run)
-        if step is not None:
-            better = (step.step.difference < 0) == _lower_is_better(history, series.measure)
-            styles[number, kept.index("change")] = verdict_style("better" if better else "worse")
-        if "verdict" in kept:
-            styles[number, kept.index("verdict")] = verdict_style(row["verdict"])
-    text = [place for place, name in enumerate(kept) if name not in ("value", "change")]
-    cells = [[row[name] for name in kept] for row in rows]
-    header = [_HEADERS.get(name, name) for name in kept]
-    print_table(header, cells, text=text, folding=(len(kept),), styles=styles)
+        row = _row(point, history.by_name[point.run], step, history.baseline)
+        change: Style = "" if step is None else "better" if (step.step.difference < 0) == lower else "worse"
+        styles: dict[str, Style] = {"change": change, "verdict": cast(Style, row["verdict"])}
+        rows.append([Cell(row[name], styles.get(name, "")) for name in _COLUMNS])
+    numbers = (_COLUMNS.index("value"), _COLUMNS.index("change"))
+    text = [place for place in range(len(_COLUMNS)) if place not in numbers]
+    found = table([_HEADERS.get(name, name) for name in _COLUMNS], rows, text=text)
+    # Days instead of times where there is too little room, unless the year would not be known then.
+    same_year = len({shown_time(point.time)[:4] for point in points}) == 1
+    wide = found.without(_HEADERS["day"]).dropping()
+    narrow = found.without(_HEADERS["time" if same_year else "day"]).dropping("commit", "verdict")
+    print_table(replace(wide, narrower=(narrow, *narrow.narrower)))
     if len(points) < len(series.points):
         console().print(f"… {len(series.points) - len(points):,} earlier: --last {len(series.points)} shows them")
-
-
-def _fitting(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """The columns that have something to tell, as far as the screen is wide: what is least asked for goes first."""
-    kept = [name for name in _COLUMNS if any(row[name] for row in rows) and name != "day"]
-    for without, instead in ((None, None), ("time", "day"), ("commit", None), ("verdict", None)):
-        if without == "time" and len({row["time"][:4] for row in rows}) > 1:
-            continue  # of which year a day is would not be known
-        kept = [instead if name == without and instead else name for name in kept if name != without or instead]
-        widths = [max(len(_HEADERS.get(name, name)), *(len(row[name]) for row in rows)) for name in kept]
-        if sum(widths) + 2 * (len(kept) - 1) <= console().width:
-            break
-    return kept
 
 
 def _row(point: Point, run: Run, step: Stepped | None, baseline: str | None) -> dict[str, str]:

@@ -28,16 +28,16 @@ def print_facts(facts: Mapping[str, Any]) -> None:
 
 def print_kinds(command: str, found: Mapping[str, Kind]) -> None:
     """All of them, a line each; the command is called as they are, in the plural."""
-    from karat.reports.console import print_table
+    from karat.reports.console import print_rows
 
     rows = [[name, kind.about, f"karat[{kind.extra}]" if kind.extra else "core"] for name, kind in found.items()]
-    print_table([command.removesuffix("s"), "what it is", "installed by"], rows, text=(0, 1, 2), folding=(1,))
+    print_rows([command.removesuffix("s"), "what it is", "installed by"], rows, text=(0, 1, 2), wraps=(1,))
     print(f"\nNext: karat {command} NAME shows what can be set of one")
 
 
 def print_params(name: str, about: str, told: str, parts: Mapping[str, Mapping[str, "Param"]]) -> None:
     """What can be set of one, by the part of its life in which it counts; one part needs no name."""
-    from karat.reports.console import console, print_table
+    from karat.reports.console import console, print_rows
 
     console().print(f"{name}: {about}\n{told}\n", markup=False, highlight=False)
     rows = [
@@ -51,7 +51,7 @@ def print_params(name: str, about: str, told: str, parts: Mapping[str, Mapping[s
     columns: Sequence[str] = ["in", "parameter", "usual", "what it does"]
     first = 0 if len(parts) > 1 else 1
     width = len(columns) - first
-    print_table(columns[first:], [row[first:] for row in rows], text=range(width), folding=(width - 1,))
+    print_rows(columns[first:], [row[first:] for row in rows], text=range(width), wraps=(width - 1,))
 
 
 def _about(param: "Param") -> str:

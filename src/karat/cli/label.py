@@ -141,7 +141,7 @@ def _explained(labels: "Labels", asked: str) -> dict[str, Any]:
 
 
 def _print_explained(form: dict[str, Any]) -> None:
-    from karat.reports.console import console, print_table
+    from karat.reports.console import console, print_rows
 
     screen = console()
     screen.print(f"{form['query_id']}: {form['text']}")
@@ -156,13 +156,13 @@ def _print_explained(form: dict[str, Any]) -> None:
     screen.print()
     if "matches" in form:
         rows = [[one["word"], one["as"], one["found_in"] or "–"] for one in form["matches"]]
-        print_table(["word", "as", "found in"], rows, text=(0, 1, 2))
+        print_rows(["word", "as", "found in"], rows, text=(0, 1, 2))
         row = form["labels"][0]
         given = "given by a person" if row["rule"] == "human" else f"by the rule: {row['rule']}"
         screen.print(f"{form['item_id']}: grade {row['grade']}, {given}")
         return
     rows = [[str(one["grade"]), one["item_id"], one["rule"], _matches(one)] for one in form["labels"][:_SHOWN]]
-    print_table(["grade", "item", "rule", "matches"], rows, text=(1, 2, 3), folding=(3,))
+    print_rows(["grade", "item", "rule", "matches"], rows, text=(1, 2, 3), wraps=(3,))
     if len(form["labels"]) > _SHOWN:
         screen.print(f"… and {len(form['labels']) - _SHOWN:,} more above grade 0")
 
@@ -172,7 +172,7 @@ def _matches(row: dict[str, Any]) -> str:
 
 
 def _print_counts(labels: "Labels") -> None:
-    from karat.reports.console import console, print_table
+    from karat.reports.console import console, print_rows
 
     counts = labels.counts
     header = ["queries of type", "queries", "grade 3", "grade 2", "grade 1", "grade 0"]
@@ -180,7 +180,7 @@ def _print_counts(labels: "Labels") -> None:
     rows = [[row["type"] or "–", *(f"{row[name]:,}" for name in names)] for row in counts.iter_rows(named=True)]
     if len(rows) > 1:
         rows.append(["all", *(f"{counts[name].sum():,}" for name in names)])
-    print_table(header, rows, folding=(0,))
+    print_rows(header, rows, wraps=(0,))
     bare = labels.without_relevant
     if bare:
         texts = {name: reading.text for name, reading in labels.readings.items()}
@@ -190,7 +190,7 @@ def _print_counts(labels: "Labels") -> None:
 
 
 def _print_agreement(agreement: "LabelAgreement") -> None:
-    from karat.reports.console import console, print_table
+    from karat.reports.console import console, print_rows
     from karat.wording import NOTHING, bounds_shown, count, decimals_of, figure_shown
 
     screen = console()
@@ -202,7 +202,7 @@ def _print_agreement(agreement: "LabelAgreement") -> None:
         screen.print(f"  {name} {value}" + (f" {bounds_shown(kappa.ci)}" if kappa.ci else ""))
     grades = [str(grade) for grade in range(len(agreement.table))]
     rows = [[f"rules {grade}", *map(str, row)] for grade, row in zip(grades, agreement.table, strict=True)]
-    print_table(["", *(f"people {grade}" for grade in grades)], rows)
+    print_rows(["", *(f"people {grade}" for grade in grades)], rows)
     if agreement.disagreements.height:
         screen.print()
         differing = agreement.disagreements.head(_SHOWN).to_dicts()
@@ -210,7 +210,7 @@ def _print_agreement(agreement: "LabelAgreement") -> None:
             [one["query_id"], one["item_id"], str(one["heuristic"]), str(one["human"]), one["rule"], _matches(one)]
             for one in differing
         ]
-        print_table(["query", "item", "rules", "people", "rule", "matches"], rows, text=(0, 1, 4, 5), folding=(0, 1, 5))
+        print_rows(["query", "item", "rules", "people", "rule", "matches"], rows, text=(0, 1, 4, 5), wraps=(0, 1, 5))
         if agreement.disagreements.height > _SHOWN:
             screen.print(f"… and {agreement.disagreements.height - _SHOWN:,} more")
 

@@ -33,12 +33,12 @@ def metrics_command(
         facts = [dialect_facts(d) for d in DIALECTS] if dialects else [metric_facts(metric) for metric in chosen]
         print_json(facts)
         return
-    from karat.reports.console import print_table
+    from karat.reports.console import print_rows
 
     if dialects:
-        print_table(["dialect", "reproduces"], dialects_table(), text=(0, 1))
+        print_rows(["dialect", "reproduces"], dialects_table(), text=(0, 1))
     elif name is None:
-        print_table(["metric", "also called", "what it is"], metrics_table(), text=(0, 1, 2))
+        print_rows(["metric", "also called", "what it is"], metrics_table(), text=(0, 1, 2))
         print("\nOne of them in full: karat metrics ndcg · dialects: karat metrics --dialects")
     else:
         _print_one(resolve(name).measure.metric, name)

@@ -151,18 +151,18 @@ def _tell(space: "Space | None", ranking: "Ranking", *, as_json: bool) -> None:
         form = {"schema": "karat.neighbours/1", "queries": len(ranking), "rows": len(ranking.items)}
         print_json(form | ({"space": space.hygiene.to_json()} if space else {}))
         return
-    from karat.reports.console import print_table
+    from karat.reports.console import print_rows
     from karat.reports.spaces import hygiene_rows
 
     if space is not None:
-        print_table(["space", ""], hygiene_rows(space.hygiene), text=(0, 1))
+        print_rows(["space", ""], hygiene_rows(space.hygiene), text=(0, 1))
     print()
     frame = ranking.frame()
     rows = []
     for number in range(min(_SHOWN, len(ranking))):
         part = frame.slice(int(ranking.starts[number]), int(ranking.starts[number + 1] - ranking.starts[number]))
         rows.append([ranking.queries[number], _listed(part)])
-    print_table(["query", "nearest (score)"], rows, text=(0, 1))
+    print_rows(["query", "nearest (score)"], rows, text=(0, 1))
 
 
 def _listed(part: "pl.DataFrame") -> str:

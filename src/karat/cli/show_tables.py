@@ -10,7 +10,7 @@ from karat.cli.common import print_line
 from karat.cli.fitting import print_fitting
 from karat.cli.history_tables import commit_shown
 from karat.report_warnings import warning_lines
-from karat.reports.console import console, print_parted, verdict_style
+from karat.reports.console import console, print_rows
 from karat.reports.digest import about, headline_table, labels_first, slices_table, verdict_counts, verdicts_table
 from karat.results import Recorded
 from karat.wording import bounds_shown, count
@@ -69,7 +69,7 @@ def _tell(text: str, indent: str = "") -> None:
 def _print_verdicts(form: Mapping[str, Any]) -> None:
     header, rows = verdicts_table(form, "fail", "unsure", "pass")
     print()
-    styles = {(number, "verdict"): verdict_style(row[0].lower()) for number, row in enumerate(rows)}
+    styles = {(number, "verdict"): row[0].lower() for number, row in enumerate(rows)}
     words = ("target", "system", "wanted")
     print_fitting(header, rows, text=("verdict", *words), drop=("n",), folding=words, styles=styles)
     print(verdict_counts(form))
@@ -84,7 +84,7 @@ def _print_measure(form: Mapping[str, Any], label: str) -> None:
     if "p" in header:
         word = header.index("p") - 1
         header[word] = _MARK
-        styles = {(number, _MARK): verdict_style(_STYLE_OF.get(row[word], "")) for number, row in enumerate(rows)}
+        styles = {(number, _MARK): _STYLE_OF.get(row[word], "") for number, row in enumerate(rows)}
     print_fitting(header, rows, text=(label, _MARK), drop=("n", "+/=/−", "p", _MARK), folding=(label,), styles=styles)
 
 
@@ -98,7 +98,7 @@ def _print_figures(form: Mapping[str, Any]) -> None:
         return
     rows = [[name, *(_figure(held[system].get(name)) for system in systems)] for name in names]
     print()
-    print_parted(["figure", *systems], rows, fixed=1)
+    print_rows(["figure", *systems], rows, wraps=(0,), fixed=1)
     if len(names) < len(every):
         print(f"and {count(len(every) - len(names), 'other figure', 'other figures')}: --json has them")
 
@@ -121,7 +121,7 @@ def _print_slices(form: Mapping[str, Any], label: str) -> None:
     styles = {}
     if compared:
         place = header.index(_MARK)
-        styles = {(number, _MARK): verdict_style(_STYLE_OF.get(row[place], "")) for number, row in enumerate(rows)}
+        styles = {(number, _MARK): _STYLE_OF.get(row[place], "") for number, row in enumerate(rows)}
     text = ("slice", "system", _MARK)
     shown = rows[:_SLICES_SHOWN]
     print_fitting(header, shown, text=text, drop=("p", "mean", _MARK), folding=("slice", "system"), styles=styles)

@@ -184,7 +184,10 @@ def _split_and_write(
 
 
 def _print(records: "Sequence[dict[str, Any]]", *, several: bool) -> None:
-    from karat.reports.console import console, print_first_fitting
+    from dataclasses import replace
+
+    from karat.reports.cells import table
+    from karat.reports.console import console, print_table
 
     rows = [
         (f"fold-{number} {name}" if several else name, window)
@@ -196,7 +199,8 @@ def _print(records: "Sequence[dict[str, Any]]", *, several: bool) -> None:
     narrow = ["rows", "users", "cold", "items", "cold", "from", "to"]
     cells = [[name, *_cells(window)] for name, window in rows]
     slim = [[*row[:2], *row[3:]] for row in cells]
-    print_first_fitting([(["window", *figures], cells), (["window", *narrow], slim)], ("window", "from", "to"))
+    wide = table(["window", *figures], cells, text=(0, 7, 8), wraps=(0, 7, 8))
+    print_table(replace(wide, narrower=(table(["window", *narrow], slim, text=(0, 6, 7), wraps=(0, 6, 7)),)))
     for number, record in enumerate(records, 1):
         for line in _lines(record):
             console().print(f"fold-{number}: {line}" if several else line)

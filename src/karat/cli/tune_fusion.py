@@ -182,7 +182,7 @@ def _spelled(found: "Tuning") -> str:
 
 def _show(found: "Tuning") -> None:
     from karat.rankers.fusion import METHODS
-    from karat.reports.console import console, print_table
+    from karat.reports.console import console, print_rows
     from karat.wording import count, difference_shown, estimate_shown, p_shown, percent
 
     n, has_c = len(found.systems), METHODS.get(found.best.method).has_c
@@ -199,7 +199,7 @@ def _show(found: "Tuning") -> None:
     by_fold = "by fold" if has_c else "–"
     rows.append([f"tuned, held out ({len(found.chosen)} folds)", "by fold", by_fold, estimate_shown(found.held_out)])
     level = percent(found.how.level)
-    print_table(["fusion", "weights", "c", f"{found.measure} [{level}]"], rows, text=(0, 1))
+    print_rows(["fusion", "weights", "c", f"{found.measure} [{level}]"], rows, text=(0, 1))
     one = found.comparison
     out = console()
     tried = f"{count(found.tried, 'setting', 'settings')} of {found.best.method} tried"

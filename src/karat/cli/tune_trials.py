@@ -19,7 +19,7 @@ _MOST_FAILED = 5
 
 def print_trials(found: "ModelTuning") -> None:
     """On standard output."""
-    from karat.reports.console import console, print_table
+    from karat.reports.console import console, print_rows
     from karat.wording import count, estimate_shown, percent
 
     out = console()
@@ -39,7 +39,7 @@ def print_trials(found: "ModelTuning") -> None:
         for trial in done[:_MOST_SHOWN]
     ]
     if rows:
-        print_table(["setting", f"{found.measure} [{percent(found.how.level)}]", "fit s"], rows, folding=(0,))
+        print_rows(["setting", f"{found.measure} [{percent(found.how.level)}]", "fit s"], rows, wraps=(0,))
     if len(done) > _MOST_SHOWN:
         out.print(f"{len(done) - _MOST_SHOWN:,} more trials are in the JSON (--json, -o).")
     _print_failed(found)

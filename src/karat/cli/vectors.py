@@ -42,10 +42,10 @@ def vectors_command(
     else:
         shown = [one for one in found if one.fault is None]
         if shown:
-            from karat.reports.console import print_table
+            from karat.reports.console import print_rows
 
             header = ["file", "size", "dtype", "model", "text", "unit", "made", "hash"]
-            print_table(header, [_row(one) for one in shown], text=(0, 2, 3, 4, 5, 6, 7), folding=(0, 3, 4))
+            print_rows(header, [_row(one) for one in shown], text=(0, 2, 3, 4, 5, 6, 7), wraps=(0, 3, 4))
         else:
             say(f"No vectors in {', '.join(folders or ['this folder'])}. karat embed makes some", quiet=quiet)
     warn([one.fault for one in found if one.fault is not None], quiet=quiet)

@@ -5,7 +5,7 @@ from math import isnan
 
 from karat.agreement import Agreed, Agreement
 from karat.report import Report
-from karat.reports.console import console, print_table
+from karat.reports.console import console, print_rows
 from karat.reports.cutoffs import display_names
 from karat.reports.per_cutoff import print_cutoffs
 from karat.reports.table import Table
@@ -37,7 +37,7 @@ def print_agreement(report: Report, headline: Sequence[str] = ()) -> None:
     told = list(improvements(report, headline))
     if told:
         screen.print()
-        print_table(*improvement_table(report, headline), text=(0, 1), folding=(0,))
+        print_rows(*improvement_table(report, headline), text=(0, 1), wraps=(0,))
         screen.print()
     for line in told:
         screen.print(line)
@@ -45,7 +45,7 @@ def print_agreement(report: Report, headline: Sequence[str] = ()) -> None:
 
 def print_similarities(report: Report) -> None:
     """How far similarities agree, and over which pairs."""
-    print_table(*agreement_table(report), folding=(0,))
+    print_rows(*agreement_table(report), wraps=(0,))
     for line in agreement_lines(report):
         console().print(line)
 

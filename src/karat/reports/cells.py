@@ -64,12 +64,12 @@ class Table:
 
     def without(self, *names: str) -> "Table":
         """Return it without some columns."""
-        kept = [place for place, column in enumerate(self.columns) if column.name not in names]
-        return replace(
-            self,
-            columns=tuple(self.columns[place] for place in kept),
-            rows=tuple(tuple(row[place] for place in kept) for row in self.rows),
-        )
+        return self.columns_at([place for place, column in enumerate(self.columns) if column.name not in names])
+
+    def columns_at(self, places: Sequence[int]) -> "Table":
+        """Return it with the columns at some places."""
+        columns = tuple(self.columns[place] for place in places)
+        return replace(self, columns=columns, rows=tuple(tuple(row[place] for place in places) for row in self.rows))
 
     def dropping(self, *names: str) -> "Table":
         """Return it with narrower layouts: without the first of these columns, without the first two, and so on.
@@ -103,14 +103,16 @@ def table(
         header: Names of columns, or columns.
         rows: Texts or cells.
         text: Places of the columns that hold text; the others hold numbers.
-        wraps: Places of the columns whose cells may be broken into lines.
+        wraps: Places of the columns whose cells may be broken into lines; -1 is the last.
         title: A line above the table.
         notes: Lines under it.
         narrower: Narrower layouts.
         fixed: First columns to repeat where it is printed as several tables.
     """
     columns = tuple(
-        one if isinstance(one, Column) else Column(one, "text" if place in text else "number", place in wraps)
+        one
+        if isinstance(one, Column)
+        else Column(one, "text" if place in text else "number", place in wraps or place - len(header) in wraps)
         for place, one in enumerate(header)
     )
     cells = tuple(tuple(one if isinstance(one, Cell) else Cell(one) for one in row) for row in rows)

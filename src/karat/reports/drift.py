@@ -7,7 +7,8 @@ from typing import Any
 
 from karat.drift import Churn, Drift, Moved, Tested
 from karat.hints import Hint
-from karat.reports.console import console, print_table, verdict_style
+from karat.reports.cells import Cell, Style
+from karat.reports.console import console, print_rows
 from karat.reports.table import Table
 from karat.wording import NOTHING, count, figure_shown, p_shown, percent
 
@@ -26,7 +27,7 @@ __all__ = [
 DRIFTS_SCHEMA = "karat.drifts/1"
 _DECIMALS = 4
 _WITHIN = {True: "within", False: "beyond", None: NOTHING}
-_STYLES = {"within": "pass", "beyond": "fail"}
+_STYLES: dict[str, Style] = {"within": "pass", "beyond": "fail"}
 _STANDINGS = {
     "same": "no difference",
     "noise": "within noise: the interval holds 0",
@@ -49,16 +50,15 @@ def print_drift(drift: Drift, hints: Sequence[Hint] = ()) -> None:
     screen = console()
     screen.print(f"{drift.system} of {drift.source} beside {drift.old_system} of {drift.old_source}\n")
     header, rows = moves_table(drift)
-    styles = {(number, 4): verdict_style(_STYLES.get(row[4], "")) for number, row in enumerate(rows)}
-    print_table(header, rows, text=(0, 4), folding=(0,), styles=styles)
+    print_rows(header, [[*row[:4], Cell(row[4], _STYLES.get(row[4], ""))] for row in rows], text=(0, 4), wraps=(0,))
     if any(one.relative_to == "mean" for one in drift.moved):
         screen.print("* as a share of the mean: a spread next to 0 doubles by rounding alone")
     screen.print(f"\nThe same queries ({drift.tested[0].comparison.n:,}), before and after")
-    print_table(*tested_table([*drift.tested, *drift.quality]), text=(0, 4), folding=(0, 4))
+    print_rows(*tested_table([*drift.tested, *drift.quality]), text=(0, 4), wraps=(0, 4))
     if drift.churn is not None:
         screen.print(f"\n{_churn_told(drift.churn)}")
         if drift.churn.most:
-            print_table(*churn_table(drift.churn), text=(0, 3, 4), folding=(0, 3, 4))
+            print_rows(*churn_table(drift.churn), text=(0, 3, 4), wraps=(0, 3, 4))
     screen.print()
     for line in (*changes_told(drift), *verdicts(drift), *(f"Hint: {hint.text}" for hint in hints)):
         screen.print(line)

@@ -8,7 +8,8 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from karat.markup import markdown_text
-from karat.reports.console import console, print_table, verdict_style
+from karat.reports.cells import Cell, Style, table
+from karat.reports.console import console, print_rows
 from karat.reports.markdown import markdown_table
 from karat.reports.table import Table
 from karat.statistics.intervals import Bounds
@@ -46,9 +47,9 @@ def print_sweep(sweep: "Sweep", by: "Cost" = "p95") -> None:
     screen.print(f"{sweep.name} ({sweep.engine}, {sweep.metric}): {about}\n")
     header, rows = sweep_table(sweep, by, wide=screen.width >= _WIDE)
     last = len(header) - 1
-    marks = {"cheapest": "better", "failed": "fail"}
-    styles = {(number, last): verdict_style(marks.get(row[last], "")) for number, row in enumerate(rows)}
-    print_table(header, rows, text=(0, last), folding=(0,), styles=styles)
+    marks: dict[str, Style] = {"cheapest": "better", "failed": "fail"}
+    cells: list[list[str | Cell]] = [[*row[:last], Cell(row[last], marks.get(row[last], ""))] for row in rows]
+    print_rows(header, cells, text=(0, last), wraps=(0,))
     for line in (*left_out_lines(sweep), *choice_lines(sweep, by)):
         screen.print(line)
 
@@ -183,7 +184,7 @@ def sweeps_to_markdown(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> 
         cost = by[place] if by else "p95"
         header, rows = sweep_table(sweep, cost)
         lines += [f"### {markdown_text(sweep.name)}: recall@{sweep.k} and latency", ""]
-        lines += markdown_table(header, [[_solid(row[0]), *row[1:]] for row in rows], text=(0, len(header) - 1))
+        lines += markdown_table(table(header, [[_solid(row[0]), *row[1:]] for row in rows], text=(0, len(header) - 1)))
         told = [*left_out_lines(sweep), *choice_lines(sweep, cost)]
         lines += ["", *(f"- {markdown_text(line)}" for line in told), ""]
     return "\n".join(lines)

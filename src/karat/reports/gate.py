@@ -1,8 +1,10 @@
-"""Verdicts of a gate as JUnit XML, Markdown, JSON and cells for the console."""
+"""Verdicts of a gate as a table, JUnit XML, Markdown and JSON."""
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from json import dumps
+from math import isnan
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -10,59 +12,73 @@ from karat.errors import UsageError
 from karat.formats.atomic import write_files
 from karat.gates import Gate, Verdict
 from karat.markup import markdown_text, visible
-from karat.reports.console import print_table, verdict_style
+from karat.reports.cells import Cell, Column, Table, table
+from karat.reports.console import print_table
 from karat.reports.markdown import markdown_table
-from karat.reports.table import Table
-from karat.wording import bounds_shown, decimals_of, difference_shown
+from karat.reports.tables import rounded
+from karat.wording import NOTHING, bounds_shown, decimals_of, difference_shown, figure_shown
 
-__all__ = ["check_form", "gate_table", "gate_to_json", "gate_to_junit", "gate_to_markdown", "print_gate", "write_gates"]
+__all__ = [
+    "check_form",
+    "gate_to_json",
+    "gate_to_junit",
+    "gate_to_markdown",
+    "print_gate",
+    "value_shown",
+    "verdict_counts",
+    "verdicts_table",
+    "write_gates",
+]
 
 _NOT_IN_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_WORDS = {"pass": "PASS", "fail": "FAIL", "unsure": "UNSURE"}
+_ORDER = {"fail": 0, "unsure": 1, "pass": 2}
 
 
-def gate_table(gate: Gate) -> Table:
-    """A row for each verdict, failures first."""
-    order = {"fail": 0, "unsure": 1, "pass": 2}
+def verdicts_table(gate: Gate, *outcomes: str) -> Table:
+    """Return one row per verdict, failures first: of all outcomes, or of some."""
+    several = len({one.system for one in gate.verdicts}) > 1
+    shown = [one for one in gate.verdicts if not outcomes or one.outcome in outcomes]
     rows = [
         [
-            _WORDS[verdict.outcome],
-            verdict.target.title,
-            verdict.system,
-            value_shown(verdict),
-            "" if verdict.n is None else f"{verdict.n:,}",
-            verdict.target.wanted,
+            Cell(one.outcome.upper(), one.outcome),
+            one.target.title,
+            *([one.system] if several else ()),
+            value_shown(one),
+            "" if one.n is None else f"{one.n:,}",
+            one.target.wanted,
         ]
-        for verdict in sorted(gate.verdicts, key=lambda verdict: order[verdict.outcome])
+        for one in sorted(shown, key=lambda one: _ORDER[one.outcome])
     ]
-    header = ["verdict", "target", "system", "found", "n", "wanted"]
-    if len({verdict.system for verdict in gate.verdicts}) == 1:
-        return header[:2] + header[3:], [row[:2] + row[3:] for row in rows]
-    return header, rows
+    words = [Column(name, "text", wraps=True) for name in ("target", *(["system"] if several else ()))]
+    wanted = Column("wanted", "text", wraps=True)
+    found = table([Column("verdict", "text"), *words, Column("found"), Column("n"), wanted], rows)
+    return replace(found, narrower=(found.without("n"),))
 
 
-def print_gate(gate: Gate) -> None:
-    """The verdicts on standard output, and the sum of them."""
-    header, rows = gate_table(gate)
-    styles = {(number, 0): verdict_style(row[0].lower()) for number, row in enumerate(rows)}
-    words = range(1, header.index("found"))
-    print_table(header, rows, text=(0, *words, len(header) - 1), folding=(*words, len(header) - 1), styles=styles)
-    counted = {outcome: sum(v.outcome == outcome for v in gate.verdicts) for outcome in _WORDS}
-    against = f" · baseline {gate.baseline}" if gate.baseline else ""
-    print(visible(" · ".join(f"{n} {outcome}" for outcome, n in counted.items() if n) + against))
+def verdict_counts(gate: Gate) -> str:
+    """``1 fail · 3 pass``"""
+    found = [one.outcome for one in gate.verdicts]
+    return " · ".join(f"{found.count(one):,} {one}" for one in _ORDER if one in found)
 
 
 def value_shown(verdict: Verdict) -> str:
     """``0.871 [0.852, 0.889]``, ``−0.014 [−0.022, −0.006]``."""
     value, ci = verdict.value, verdict.ci
+    if isnan(value):
+        return NOTHING
     if verdict.target.share:
         ends = [f"{100 * end:+.1f}".replace("-", "−") for end in (value, *(ci or ()))]
         return f"{ends[0]} %" + (f" [{ends[1]}, {ends[2]}]" if ci else "")
     if verdict.target.relative:
         return difference_shown(value, ci)
-    if ci is None:
-        return f"{value:.6g}"
-    return f"{value:.{decimals_of(ci)}f} {bounds_shown(ci)}"
+    return rounded(value) if ci is None else f"{figure_shown(value, decimals_of(ci))} {bounds_shown(ci)}"
+
+
+def print_gate(gate: Gate) -> None:
+    """Print the verdicts, and how many there are of each."""
+    print_table(verdicts_table(gate))
+    against = f" · baseline {gate.baseline}" if gate.baseline else ""
+    print(visible(verdict_counts(gate) + against))
 
 
 def gate_to_json(gate: Gate) -> str:
@@ -71,9 +87,8 @@ def gate_to_json(gate: Gate) -> str:
 
 def gate_to_markdown(gate: Gate) -> str:
     against = f", baseline {gate.baseline}" if gate.baseline else ""
-    lines = [f"### karat gate: {_WORDS[gate.outcome]}", "", markdown_text(gate.source + against), ""]
-    header, rows = gate_table(gate)
-    lines += markdown_table(header, rows, text=(*range(header.index("found")), len(header) - 1))
+    lines = [f"### karat gate: {gate.outcome.upper()}", "", markdown_text(gate.source + against), ""]
+    lines += markdown_table(verdicts_table(gate))
     if gate.notes:
         lines += ["", *(f"- {markdown_text(note)}" for note in gate.notes)]
     return "\n".join(lines) + "\n"

@@ -8,7 +8,7 @@ from karat.examples import Example, ExampleItem, Examples
 from karat.hints import Hints
 from karat.indexed import Indexed
 from karat.report import Report
-from karat.reports.console import console, print_first_fitting, print_table
+from karat.reports.console import console, print_first_fitting, print_rows
 from karat.reports.drift import print_drift_in_brief
 from karat.reports.indexes import filters_table, index_lines, index_table, latency_table, stability_table, without
 
@@ -34,9 +34,9 @@ def print_lab(report: Report) -> None:
             screen.print(_clock_told(report))
         if any(one.filters for one in report.sections_of(Indexed).values()):
             screen.print()
-            print_table(*filters_table(report), text=(0, 1), folding=(0, 1))
+            print_rows(*filters_table(report), text=(0, 1), wraps=(0, 1))
         screen.print()
-    print_table(*stability_table(report), text=(0,), folding=(0,))
+    print_rows(*stability_table(report), text=(0,), wraps=(0,))
     for drift in report.sections_of(Drift).values():
         screen.print()
         print_drift_in_brief(drift)

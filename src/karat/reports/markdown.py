@@ -1,16 +1,17 @@
 """The report as Markdown, for a pull request or a page."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 
-from karat.common_sections import Interactions, Quantiles
+from karat.common_sections import Interactions
 from karat.exposures import Exposure
 from karat.hygiene import Hygiene
 from karat.markup import markdown_text
 from karat.partial import Partial
 from karat.report import Report
-from karat.reports.comparison import changes_table, comparison_table, losses_of, p_told, power_lines, slices_table
+from karat.reports.cells import Table, table
 from karat.reports.partial import missed_table, notes_of, quality_table, shown_queries
-from karat.reports.quantiles import quantiles_note, quantiles_table
 from karat.reports.recommendations import (
     cutoffs_told,
     empty_tiers_told,
@@ -22,66 +23,59 @@ from karat.reports.recommendations import (
     windows_table,
 )
 from karat.reports.spaces import spaces_table
-from karat.reports.table import Table, by_measure, caption, legend
+from karat.reports.tables import (
+    changes_table,
+    comparison_table,
+    headline_table,
+    largest_losses,
+    power_lines,
+    quantiles_table,
+    slices_table,
+)
 from karat.wording import ITEM_SLICES
 
 __all__ = ["markdown_table", "to_markdown"]
 
 
 def to_markdown(report: Report) -> str:
-    lines = [*(_log(report) if report.section(Interactions) else ()), *markdown_table(*by_measure(report))]
-    if caption(report):
-        lines += ["", markdown_text(caption(report))]
-    if legend(report):
-        lines += ["", markdown_text(legend(report))]
-    if report.sections_of(Quantiles):
-        table = quantiles_table(report.sections_of(Quantiles), report.labels, report.both_names)
-        lines += [
-            "",
-            *markdown_table(*table, text=(0, 1)),
-            "",
-            markdown_text(quantiles_note(report.sections_of(Quantiles))),
-        ]
+    """Return the report as Markdown: means, comparisons, losses, slices, sections, warnings."""
+    lines = list(_log(report) if report.section(Interactions) else ())
+    lines += _block("", replace(headline_table(report), narrower=()))
+    lines += _block("", quantiles_table(report))
     if report.comparisons:
-        lines += ["", f"### Compared with {markdown_text(report.baseline or '')}", ""]
-        lines += markdown_table(*comparison_table(report), text=(0, 1))
-        lines += [
-            "",
-            f"{p_told(report)}, corrected for all comparisons after Holm; +/=/−: {_who(report)} better, equal, worse.",
-        ]
+        lines += _block(f"Compared with {report.baseline}", comparison_table(report))
         compared = report.only(list(dict.fromkeys(one.measure for one in report.comparisons)))
         lines += ["", *(f"- {markdown_text(line)}" for line in power_lines(compared))]
-        for title, table in _changed(compared):
-            lines += ["", f"### {markdown_text(title)}", "", *markdown_table(*table, text=(0, 3))]
+        label = compared.labels[0]
+        for system in report.systems:
+            losses = changes_table(report, largest_losses(compared, label, system))
+            lines += _block(f"Largest losses of {system} on {label}", losses)
     if report.section(Interactions):
         lines += [*_tiers(report), *_exposure(report)]
     for label in report.labels if report.slices and not report.section(Interactions) else ():
-        header, rows = slices_table(report, label)
-        if not rows:
-            continue
-        text = (*range(header.index("n")), len(header) - 1)
-        lines += [
-            "",
-            f"### {markdown_text(report.both_names(label))} by slice, worst first",
-            "",
-            *markdown_table(header, rows, text=text),
-        ]
+        found = replace(slices_table(report, label), notes=())
+        lines += _block(f"{report.both_names(label)} by slice, worst first", found)
     if any(part.of == "items" for part in report.slices):
         lines += ["", f"- {markdown_text(ITEM_SLICES)}"]
     for system in report.sections_of(Partial):
         lines += _partial(report, system)
     quality = quality_table(report)
     if quality is not None:
-        lines += ["", "### Texts mapped onto keywords", "", *markdown_table(*quality)]
+        lines += _block("Texts mapped onto keywords", table(*quality))
     if report.sections_of(Hygiene):
-        lines += ["", "### Spaces", "", *markdown_table(*spaces_table(report), text=(0, 7))]
+        lines += _block("Spaces", table(*spaces_table(report), text=(0, 7)))
     if report.warnings:
         lines += ["", *(f"- warning: {markdown_text(line)}" for line in report.warning_lines)]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _who(report: Report) -> str:
-    return "users" if report.section(Interactions) else "queries"
+def _block(title: str, found: Table) -> Iterator[str]:
+    """Return a heading, a table and its notes; nothing of a table without rows."""
+    if found:
+        yield from ("", f"### {markdown_text(title)}") if title else ()
+        yield from ("", *markdown_table(found))
+        for note in found.notes:
+            yield from ("", markdown_text(note))
 
 
 def _log(report: Report) -> Iterator[str]:
@@ -89,8 +83,8 @@ def _log(report: Report) -> Iterator[str]:
     yield from ("### The log", "", markdown_text(split_told(report.needed_section(Interactions))), "")
     if cutoffs_told(report.needed_section(Interactions)):
         yield from (f"Cut-off times: {markdown_text(cutoffs_told(report.needed_section(Interactions)))}", "")
-    yield from markdown_table(*windows_table(report.needed_section(Interactions)), text=(0, 6))
-    yield from ("", "new: of whom training has nothing.", "", "### Measures", "")
+    yield from markdown_table(table(*windows_table(report.needed_section(Interactions)), text=(0, 6)))
+    yield from ("", "new: of whom training has nothing.", "", "### Measures")
 
 
 def _tiers(report: Report) -> Iterator[str]:
@@ -100,7 +94,7 @@ def _tiers(report: Report) -> Iterator[str]:
         header, rows = tiers_table(report, label, ends=True)
         if rows:
             yield from ("", f"### {markdown_text(report.both_names(label))} by tier of training interactions", "")
-            yield from markdown_table(header, rows)
+            yield from markdown_table(table(header, rows))
     if report.slices:
         yield from ("", *(f"- {markdown_text(line)}" for line in (*ranges_told(report), *empty_tiers_told(report))))
         yield f"- {markdown_text(tiers_legend(report, report.labels))}."
@@ -115,7 +109,7 @@ def _exposure(report: Report) -> Iterator[str]:
             f"### Which share of the first {k} recommendations is of the most popular items of training",
             "",
         )
-        yield from markdown_table(*exposure_table(report))
+        yield from markdown_table(table(*exposure_table(report)))
 
 
 def _partial(report: Report, system: str) -> Iterator[str]:
@@ -129,42 +123,25 @@ def _partial(report: Report, system: str) -> Iterator[str]:
             *(f"- {markdown_text(line)}" for line in shown.lines),
             "",
         )
-        yield from markdown_table(*shown.table, text=range(2, len(shown.table[0])))
+        yield from markdown_table(table(*shown.table, text=range(2, len(shown.table[0]))))
         yield from ("", markdown_text(shown.scores))
     header, rows = missed_table(report.sections_of(Partial)[system])
     if rows:
-        yield from ("", "Missed most:", "", *markdown_table(header, rows, text=(0, 1, 5)))
+        yield from ("", "Missed most:", "", *markdown_table(table(header, rows, text=(0, 1, 5))))
     yield from ("", *(f"- {markdown_text(line)}" for line in notes_of(report, system)))
 
 
-def _changed(report: Report) -> Iterator[tuple[str, Table]]:
-    """The largest losses of each system under the first measure."""
-    for system in report.systems:
-        losses = losses_of(report, system)
-        if losses:
-            table = changes_table(losses, report)
-            yield f"Largest losses of {system} on {report.labels[0]}", table
-
-
-def markdown_table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    text: Sequence[int] = (0,),
-    formats: Sequence[Callable[[str], str]] | None = None,
-) -> list[str]:
-    """Return the lines of a table: columns of ``text`` to the left, figures to the right.
+def markdown_table(found: Table, formats: Mapping[str, Callable[[str], str]] = MappingProxyType({})) -> list[str]:
+    """Return the lines of a table: columns of text to the left, numbers to the right.
 
     Args:
-        header: Names of the columns.
-        rows: Cells as plain text.
-        text: Places of the columns that hold words.
-        formats: A function per column that turns a cell into Markdown; without it every cell is escaped.
+        found: The table; its title and notes are not among the lines.
+        formats: By column, a function that turns a cell's text into Markdown; cells of the others are escaped.
     """
-    sides = "".join("|:--" if place in text else "|--:" for place in range(len(header)))
-    functions = formats or [markdown_text] * len(header)
-    body = ([function(cell) for function, cell in zip(functions, row, strict=True)] for row in rows)
-    return [_line(map(markdown_text, header)), f"{sides}|", *map(_line, body)]
+    sides = "".join("|:--" if column.kind == "text" else "|--:" for column in found.columns)
+    functions = [formats.get(name, markdown_text) for name in found.header]
+    body = ([function(cell) for function, cell in zip(functions, row, strict=True)] for row in found.texts)
+    return [_line(map(markdown_text, found.header)), f"{sides}|", *map(_line, body)]
 
 
 def _line(cells: Iterable[str]) -> str:

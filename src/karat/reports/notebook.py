@@ -11,6 +11,7 @@ from karat.gates import Gate
 from karat.markup import SNIPPETS
 from karat.report import Report
 from karat.report_warnings import warning_lines
+from karat.reports import gate as gates
 from karat.reports.charts.from_form.reading import Form
 from karat.reports.digest import (
     MOVES,
@@ -24,7 +25,6 @@ from karat.reports.digest import (
     verdict_counts,
     verdicts_table,
 )
-from karat.reports.gate import gate_table
 from karat.reports.html.sections import p_legend, verdict_of, who_of
 from karat.reports.table import Table
 from karat.results import Scores
@@ -118,9 +118,12 @@ def comparison_snippet(one: Comparison) -> str:
 @SNIPPETS.register("gate")
 def gate_snippet(gate: Gate) -> str:
     counts = {outcome: sum(one.outcome == outcome for one in gate.verdicts) for outcome in ("fail", "unsure", "pass")}
+    shown = gates.verdicts_table(gate)
     told = " · ".join(f"{n:,} {outcome}" for outcome, n in counts.items() if n)
     against = f" · baseline {gate.baseline}" if gate.baseline else ""
-    return _box(_title(f"{_MARKS[gate.outcome]}: {told}{against}"), _table(gate_table(gate)), _warnings(gate.notes))
+    return _box(
+        _title(f"{_MARKS[gate.outcome]}: {told}{against}"), _table((shown.header, shown.texts)), _warnings(gate.notes)
+    )
 
 
 def _box(*parts: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from karat.common_sections import Keywords
 from karat.partial import Looked, Missed, Partial, Result
 from karat.report import Report
-from karat.reports.console import console, print_first_fitting, print_table
+from karat.reports.console import console, print_first_fitting, print_rows
 from karat.reports.indexes import without
 from karat.reports.table import Table
 from karat.wording import count, percent
@@ -50,7 +50,7 @@ def print_partial(report: Report) -> None:
     table = quality_table(report)
     if table is not None:
         screen.print("\nTexts mapped onto keywords, held against those that were given")
-        print_table(*table, text=(0,), folding=(0,))
+        print_rows(*table, text=(0,), wraps=(0,))
 
 
 def _print_missed(partial: Partial, system: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import isnan
 
 from karat.report import Report
-from karat.reports.console import console, print_table
+from karat.reports.console import console, print_rows
 from karat.reports.cutoffs import ByCutoff, by_cutoff
 from karat.reports.table import Table, legend
 from karat.statistics.estimates import Estimate
@@ -46,7 +46,7 @@ def print_cutoffs(report: Report) -> None:
         screen.print(f"{system}:")
         for columns in _blocks(header, rows, screen.width - len(_INDENT)):
             shown = [[f"{_INDENT}{row[0]}", *(row[place] for place in columns)] for row in [header, *rows]]
-            print_table(shown[0], shown[1:])
+            print_rows(shown[0], shown[1:])
         screen.print()
     grid = by_cutoff(report)
     screen.print(f"mean±standard deviation over {grid.over}")

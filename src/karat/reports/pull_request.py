@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from karat.markup import markdown_text
 from karat.report_warnings import warning_lines
+from karat.reports import cells
 from karat.reports.charts.from_form.reading import Form
 from karat.reports.digest import (
     MOVES,
@@ -148,8 +149,8 @@ def _table(title: str, table: Table) -> Part:
     """With a title over it; columns of text to the left."""
     header, rows = table
     text = [place for place, name in enumerate(header) if name in _TEXT]
-    formats = [_coded if name in ("measure", "target") else plain for name in header]
-    lines = markdown_table(header, rows, text=text, formats=formats)
+    formats = {name: _coded if name in ("measure", "target") else plain for name in header}
+    lines = markdown_table(cells.table(header, rows, text=text), formats)
     return Part([*([title, ""] if title else ()), *lines[:2]], lines[2:])
 
 

@@ -1,14 +1,15 @@
 """Recommenders on held-out interactions as tables: the windows of the log, every tier, and what is exposed."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from karat.breakdown import Slice
 from karat.common_sections import Interactions
 from karat.exposures import Exposure
 from karat.report import Report
-from karat.reports.comparison import comparison_table, p_told, verdict_of
-from karat.reports.console import console, print_parted, print_table
+from karat.reports.console import console, print_rows, print_table
+from karat.reports.tables import comparison_table, p_legend, verdict_of
 from karat.saved import empty_tiers
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate
@@ -43,16 +44,16 @@ def print_recommendations(report: Report) -> None:
     screen.print(split_told(report.needed_section(Interactions)))
     if cutoffs_told(report.needed_section(Interactions)):
         screen.print(f"cut-off times: {cutoffs_told(report.needed_section(Interactions))}")
-    print_parted(*windows_table(report.needed_section(Interactions)), fixed=1)
+    print_rows(*windows_table(report.needed_section(Interactions)), wraps=(0,), fixed=1)
     print()
-    print_parted(*board(report, ends=True), fixed=1)
+    print_rows(*board(report, ends=True), wraps=(0,), fixed=1)
     if report.resampling is not None:
         screen.print(f"[{percent(report.level)} interval over users]{_signs_told(report, '', report.labels)}")
     _print_differences(report)
     if report.slices:
         measure = report.labels[0]
         screen.print(f"\n{report.both_names(measure)} by tier of training interactions")
-        print_parted(*tiers_table(report, measure), fixed=2)
+        print_rows(*tiers_table(report, measure), wraps=(0,), fixed=2)
         for line in ranges_told(report):
             screen.print(line)
         for line in empty_tiers_told(report):
@@ -63,7 +64,7 @@ def print_recommendations(report: Report) -> None:
     if report.sections_of(Exposure):
         k = next(iter(report.sections_of(Exposure).values())).k
         screen.print(f"\nWhich share of the first {k} recommendations is of the most popular items of training")
-        print_table(*exposure_table(report), text=(0,))
+        print_rows(*exposure_table(report), text=(0,))
 
 
 def _print_differences(report: Report) -> None:
@@ -71,10 +72,10 @@ def _print_differences(report: Report) -> None:
     first = report.only(report.labels[:1])
     if first.comparisons:
         print()
-        header, rows = comparison_table(first)
-        print_parted(header[1:], [row[1:] for row in rows], fixed=1)
-        told = f"{report.labels[0]} − {report.baseline}'s; {p_told(first)}, Holm's correction; +/=/−: users"
-        console().print(told)
+        found = comparison_table(first).without("measure")
+        columns = (replace(found.columns[0], wraps=True), *found.columns[1:])
+        print_table(replace(found, columns=columns, narrower=(), notes=(), fixed=1))
+        console().print(f"{report.labels[0]} − {report.baseline}'s; {p_legend(first)}; +/=/−: users")
 
 
 def _signs_told(report: Report, where: str, labels: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
-"""Builders of the tables that every report has: means, comparisons, slices, changed queries, verdicts, conventions.
+"""Builders of the tables that every report has: means, comparisons, slices, changed queries, conventions.
 
 Each table is built once, from a ``Report``; console, Markdown, HTML, notebooks and pull requests render the same cells.
-Tables of sections are built by their renderers (``karat.reports.sections``).
+Verdicts are in ``karat.reports.gate``, tables of sections in their renderers (``karat.reports.sections``).
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,7 +12,6 @@ from karat.breakdown import Gap, Slice
 from karat.changes import Change, Move
 from karat.common_sections import Quantiles
 from karat.examples import Examples
-from karat.gates import Gate, Verdict
 from karat.report import Report
 from karat.reports.cells import Cell, Column, Style, Table, table
 from karat.results import Recorded
@@ -52,13 +51,11 @@ __all__ = [
     "power_lines",
     "quantiles_table",
     "recorded_table",
+    "rounded",
     "slices_table",
     "summary_table",
     "tally",
-    "value_shown",
-    "verdict_counts",
     "verdict_of",
-    "verdicts_table",
 ]
 
 _MOST_SYSTEMS_ACROSS = 4
@@ -71,7 +68,6 @@ _LONGEST_NAME = 24
 _MARK = Column("", "text")
 """The column that says in a word what a difference means needs no name."""
 _MARKS = {"better": "▲ better", "worse": "▼ worse", "noise": "≈ noise", "": ""}
-_ORDER = {"fail": 0, "unsure": 1, "pass": 2}
 _LOOKED_UP = ("end_to_end_", "open_loop_")
 """How the names of recorded values begin that are looked up, not read."""
 
@@ -102,9 +98,6 @@ def idle_systems(report: Report) -> frozenset[str]:
     """Return random orders, whose slices and losses say nothing; none where there are no other systems."""
     found = {name for name, one in report.systems.items() if one.random or report.fact(name, "model") == "random"}
     return frozenset(found) if len(found) < len(report.systems) else frozenset()
-
-
-# Means
 
 
 def interval_note(report: Report, *, with_count: bool = False) -> str:
@@ -238,11 +231,11 @@ def _recorded_shown(one: Recorded | None) -> str:
     if one is None:
         return NOTHING
     if one.ci is None or one.ci[0] == one.ci[1]:
-        return _rounded(one.value)
+        return rounded(one.value)
     return f"{figure_shown(one.value, decimals_of(one.ci))} {bounds_shown(one.ci)}"
 
 
-def _rounded(value: float) -> str:
+def rounded(value: float) -> str:
     """Return four digits of a value without an interval; a whole number and thousands in full."""
     if abs(value) >= 1e15:
         return f"{value:.4g}"
@@ -266,9 +259,6 @@ def quantiles_table(report: Report) -> Table:
     rounded = f"; counted after rounding, off by {percent(error, 2)} at most" if error else ""
     header = ["measure", "system", *(percent(float(share)) for share in shares)]
     return table(header, rows, text=(0, 1), notes=[f"Scores at shares of the {report.unit[1]}{rounded}."])
-
-
-# Comparisons
 
 
 def verdict_of(one: Comparison | Gap, level: float) -> Style:
@@ -296,7 +286,7 @@ def p_legend(report: Report) -> str:
         return ""
     whole = any(one.whole for one in report.comparisons)
     of_whole = " (of one value over all: the jackknife's t test)" if whole else ""
-    return f"p: sign-flip test{of_whole}, Holm's correction for all comparisons"
+    return f"p: sign-flip test{of_whole}, Holm's correction"
 
 
 def comparison_table(report: Report) -> Table:
@@ -343,9 +333,6 @@ def power_lines(report: Report) -> Iterator[str]:
             f"{one.system}: {count(one.n, *report.unit)} can show {one.detectable:.2g} in {one.measure} "
             f"({percent(POWER)} power); {report.detect:g} takes {f'{needed:,}' if needed else 'too many'}"
         )
-
-
-# Changed queries
 
 
 def largest_losses(
@@ -418,21 +405,20 @@ def _moves_shown(moves: Sequence[Move], names: Mapping[str, str]) -> str:
     return ", ".join([*shown, *([f"{more} more"] if more > 0 else ())])
 
 
-# Slices
-
-
 def slices_table(report: Report, label: str, *, changed: bool = False, losing: bool = False) -> Table:
     """Return one measure in every slice, those that lose most first; what was compared with nothing comes last.
+
+    Random systems are omitted where there are others.
 
     Args:
         report: Its slices are compared with the baseline in the slice, or with the rest of the queries.
         label: The measure.
         changed: Without slices in which no query differs from the baseline.
-        losing: Only slices that do worse than what they are compared with, and no random systems.
+        losing: Only slices that do worse than what they are compared with.
     """
     found = {(part.name, one.system): one for part in report.slices for one in part.beside if one.measure == label}
     compared = {system for _, system in found}
-    omitted: Collection[str | None] = {report.baseline, *(idle_systems(report) if losing or changed else ())}
+    omitted: Collection[str | None] = {report.baseline, *idle_systems(report)}
     systems = [name for name in report.systems if name not in omitted and (name in compared or not found)]
     lower = report.lower_is_better(label)
 
@@ -480,52 +466,6 @@ def slices_table(report: Report, label: str, *, changed: bool = False, losing: b
     text = (0, 1) if several else (0,)
     header: list[str | Column] = ["slice", *(["system"] if several else ()), "n", *values]
     return table(header, rows, text=text, wraps=text, notes=notes)
-
-
-# Verdicts
-
-
-def verdicts_table(gate: Gate, *outcomes: str) -> Table:
-    """Return one row per verdict, failures first: of all outcomes, or of some."""
-    several = len({one.system for one in gate.verdicts}) > 1
-    shown = [one for one in gate.verdicts if not outcomes or one.outcome in outcomes]
-    rows = [
-        [
-            Cell(one.outcome.upper(), one.outcome),
-            one.target.title,
-            *([one.system] if several else ()),
-            value_shown(one),
-            "" if one.n is None else f"{one.n:,}",
-            one.target.wanted,
-        ]
-        for one in sorted(shown, key=lambda one: _ORDER[one.outcome])
-    ]
-    words = [Column(name, "text", wraps=True) for name in ("target", *(["system"] if several else ()))]
-    wanted = Column("wanted", "text", wraps=True)
-    found = table([Column("verdict", "text"), *words, Column("found"), Column("n"), wanted], rows)
-    return replace(found, narrower=(found.without("n"),))
-
-
-def verdict_counts(gate: Gate) -> str:
-    """``1 fail · 3 pass``"""
-    found = [one.outcome for one in gate.verdicts]
-    return " · ".join(f"{found.count(one):,} {one}" for one in _ORDER if one in found)
-
-
-def value_shown(verdict: Verdict) -> str:
-    """``0.871 [0.852, 0.889]``, ``−0.014 [−0.022, −0.006]``."""
-    value, ci = verdict.value, verdict.ci
-    if isnan(value):
-        return NOTHING
-    if verdict.target.share:
-        ends = [f"{100 * end:+.1f}".replace("-", "−") for end in (value, *(ci or ()))]
-        return f"{ends[0]} %" + (f" [{ends[1]}, {ends[2]}]" if ci else "")
-    if verdict.target.relative:
-        return difference_shown(value, ci)
-    return _rounded(value) if ci is None else f"{figure_shown(value, decimals_of(ci))} {bounds_shown(ci)}"
-
-
-# Conventions
 
 
 @dataclass(frozen=True)
