@@ -65,7 +65,7 @@ class Report:
     """Scores, lists and texts of single queries; None where they are not known here."""
     source: str = field(default="report", compare=False)
     """Where it was read from, for messages."""
-    version: str = field(default=__version__, compare=False)
+    version: str = field(default_factory=lambda: __version__, compare=False)
     """The version of karat that made it."""
 
     def section(self, kind: type[S], system: str | None = None) -> S | None:
