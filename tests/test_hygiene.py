@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import median_abs_deviation, skew
 
-from karat.hygiene import NEAR, Hygiene, notes_of
+from karat.hygiene import NEAR, GoldSpaces, Hygiene
 from karat.rankers.vectors import Space, rank_vectors
 from karat.types import Vectors
 
@@ -44,20 +44,20 @@ class TestFigures:
         norms = np.linalg.norm(values.astype(np.float64), axis=1)
         found = look(values, dtype=dtype)
         assert (found.vectors, found.dimensions) == (50, 6)
-        got = (found.norm_mean, found.norm_std, found.norm_min, found.norm_max)
+        got = (found.norm.mean, found.norm.std, found.norm.min, found.norm.max)
         assert got == pytest.approx((norms.mean(), norms.std(), norms.min(), norms.max()), rel=1e-12)
 
     def test_lengths_by_bin_are_counted_one_by_one(self) -> None:
         values = normal(300, 4) + 1.0
         norms = np.linalg.norm(values, axis=1)
         found = look(values)
-        edges = np.array(found.norm_edges)
-        assert (edges[0], edges[-1]) == (found.norm_min, found.norm_max)
+        edges = np.array(found.norm.histogram.edges)
+        assert (edges[0], edges[-1]) == (found.norm.min, found.norm.max)
         assert np.diff(edges) == pytest.approx(np.full(30, (norms.max() - norms.min()) / 30))
         assert np.abs(norms[:, None] - edges[None, 1:-1]).min() > 1e-9, "none stands at an edge within"
         counted = [int(((low <= norms) & (norms < high)).sum()) for low, high in pairwise(edges)]
         counted[-1] += 1  # the longest stands at the last edge
-        assert found.norm_counts == tuple(counted) and sum(counted) == 300
+        assert found.norm.histogram.counts == tuple(counted) and sum(counted) == 300
         assert found.to_json()["norm"]["histogram"] == {"edges": edges.tolist(), "counts": counted}
 
     @pytest.mark.parametrize("apart", [0.0, 1.0, 29.0, 30.0, 60.0])
@@ -66,8 +66,12 @@ class TestFigures:
         longer = 1.0 + apart * np.spacing(1.0)
         found = look([[1.0, 0.0], [0.0, longer]])
         bins = 30 if apart > 30 else 1
-        assert (len(found.norm_edges), len(found.norm_counts), sum(found.norm_counts)) == (bins + 1, bins, 2)
-        assert (found.norm_edges[0], found.norm_edges[-1]) == (1.0, longer)
+        assert (
+            len(found.norm.histogram.edges),
+            len(found.norm.histogram.counts),
+            sum(found.norm.histogram.counts),
+        ) == (bins + 1, bins, 2)
+        assert (found.norm.histogram.edges[0], found.norm.histogram.edges[-1]) == (1.0, longer)
 
     @pytest.mark.parametrize("n", [2, 3, 60])
     def test_mean_cosine_is_that_of_all_pairs(self, n: int) -> None:
@@ -91,16 +95,16 @@ class TestFigures:
         for item in first["item_id"]:
             times[item] += 1
         found = space.hygiene
-        assert found.hub_k == 10
-        assert found.hub_skew == pytest.approx(skew(list(times.values())), rel=1e-12)
-        assert found.never_found == sum(count == 0 for count in times.values()) / 80
+        assert found.hubness.k == 10
+        assert found.hubness.skew == pytest.approx(skew(list(times.values())), rel=1e-12)
+        assert found.hubness.never_found == sum(count == 0 for count in times.values()) / 80
         most = sorted(times.items(), key=lambda pair: (-pair[1], pair[0]))[:5]
-        assert found.hubs == tuple(most)
+        assert found.hubness.hubs == tuple(most)
 
     def test_even_occurrences_have_no_skew(self) -> None:
         found = look(np.eye(4))  # of four, each finds the three others
-        assert (found.hub_skew, found.never_found) == (0.0, 0.0)
-        assert found.hubs == tuple((f"v000{row}", 3) for row in range(4))
+        assert (found.hubness.skew, found.hubness.never_found) == (0.0, 0.0)
+        assert found.hubness.hubs == tuple((f"v000{row}", 3) for row in range(4))
 
     def test_ties_at_the_cut_offs(self) -> None:
         """From q at the origin: a and b at 1, c at 2, d, e and f at 3; from r at 10, all apart but a = b."""
@@ -133,23 +137,23 @@ class TestDuplicates:
         values = np.array(rows, dtype=dtype)
         ids = [str(number) for number in range(len(rows), 0, -1)]
         found, groups = look(values, ids, dtype, metric="l2"), naive_groups(values, ids)
-        assert found.duplicates == sum(len(group) - 1 for group in groups)
-        assert found.duplicate_examples == tuple(group[:5] for group in groups[:5])
+        assert found.duplicates.exact == sum(len(group) - 1 for group in groups)
+        assert found.duplicates.groups == tuple(group[:5] for group in groups[:5])
 
     def test_planted_among_many(self) -> None:
         values = normal(5_000, 16).astype(np.float32)
         values[4_321] = values[17]
         values[[99, 4_999]] = values[2_500]
         found = look(values, dtype=np.float32, k=5)
-        assert found.duplicates == 3
-        assert found.duplicate_examples == (("v0017", "v4321"), ("v0099", "v2500", "v4999"))
+        assert found.duplicates.exact == 3
+        assert found.duplicates.groups == (("v0017", "v4321"), ("v0099", "v2500", "v4999"))
         assert "3 vectors equal another (v0017 = v4321; v0099 = v2500 = v4999): they tie, and go by id" in found.notes()
 
     def test_one_bit_makes_another_vector(self) -> None:
         values = np.ones((2, 3))
         values[1, 2] = np.nextafter(1.0, 2.0)
         found = look(values)
-        assert (found.duplicates, found.near_duplicates) == (0, 2)
+        assert (found.duplicates.exact, found.near_duplicates.found) == (0, 2)
 
 
 class TestNearDuplicates:
@@ -167,10 +171,12 @@ class TestNearDuplicates:
         naive = table.max(axis=1)
         assert np.abs(naive - NEAR).min() > 1e-9, "no pair stands at the edge"
         found = look(values, metric=metric)
-        assert 20 < found.near_duplicates == (naive >= NEAR).sum() < 120
-        assert found.looked_at == 120
-        assert [score for *_, score in found.near_examples] == pytest.approx(np.sort(naive)[::-1][:5], abs=1e-12)
-        for one, other, score in found.near_examples:
+        assert 20 < found.near_duplicates.found == (naive >= NEAR).sum() < 120
+        assert found.near_duplicates.looked_at == 120
+        assert [score for *_, score in found.near_duplicates.pairs] == pytest.approx(
+            np.sort(naive)[::-1][:5], abs=1e-12
+        )
+        for one, other, score in found.near_duplicates.pairs:
             row, column = int(one[1:]), int(other[1:])
             assert table[row, column] == pytest.approx(score, abs=1e-12) == naive[row]
 
@@ -178,7 +184,7 @@ class TestNearDuplicates:
         values = normal(300, 32)
         values[7] = values[250] + 0.001 * normal(1, 32, seed=1)[0]
         found = look(values, k=3)
-        assert [pair[:2] for pair in found.near_examples] == [("v0007", "v0250"), ("v0250", "v0007")]
+        assert [pair[:2] for pair in found.near_duplicates.pairs] == [("v0007", "v0250"), ("v0250", "v0007")]
         assert "2 vectors are nearly equal to another (v0007 ~ v0250, v0250 ~ v0007)" in found.notes()
 
     def test_a_sample_of_a_large_corpus_hangs_on_ids_alone(self) -> None:
@@ -187,7 +193,7 @@ class TestNearDuplicates:
         names = np.array([f"v{row:04}" for row in range(3_000)])
         wanted = pl.Series(names[:10].tolist())
         found = look(values, names, k=1, wanted=wanted)
-        assert (found.looked_at, found.near_duplicates) == (2_000, 2_000)
+        assert (found.near_duplicates.looked_at, found.near_duplicates.found) == (2_000, 2_000)
         order = np.random.default_rng(0).permutation(3_000)
         assert look(values[order], names[order], k=1, wanted=wanted) == found
 
@@ -199,7 +205,7 @@ class TestOutliers:
         for row, length in ((3, 9.0), (50, 0.01), (120, 4.0)):
             values[row] *= length
         found = look(values)
-        assert found.norm_outliers == ("v0003", "v0120", "v0050")
+        assert found.norm.outliers == ("v0003", "v0120", "v0050")
         assert "vectors of outlying length: v0003, v0120, v0050" in found.notes()
 
     def test_like_the_robust_rule(self) -> None:
@@ -211,18 +217,18 @@ class TestOutliers:
         assert np.abs(apart / spread - 5).min() > 1e-3, "none stands at the edge"
         far = [row for row in np.argsort(-apart) if apart[row] > max(5 * spread, 0.01 * np.median(norms))]
         assert len(far) > 3
-        assert look(values).norm_outliers == tuple(f"v{row:04}" for row in far[:10])
+        assert look(values).norm.outliers == tuple(f"v{row:04}" for row in far[:10])
 
     def test_a_hundredth_is_not_far_though_all_others_are_equal(self) -> None:
         values = np.eye(20)
         values[3] *= 1.009
         values[5] *= 1.011
-        assert look(values).norm_outliers == ("v0005",)
+        assert look(values).norm.outliers == ("v0005",)
 
     def test_unit_length_up_to_rounding_has_none(self) -> None:
         values = normal(400, 8)
         values /= np.linalg.norm(values, axis=1)[:, None]
-        assert look(values, dtype=np.float16).norm_outliers == ()
+        assert look(values, dtype=np.float16).norm.outliers == ()
 
 
 def test_a_hub_is_found_and_named() -> None:
@@ -231,8 +237,8 @@ def test_a_hub_is_found_and_named() -> None:
     values /= np.linalg.norm(values, axis=1)[:, None]
     values[123] = 0.01 * values[123]
     found = look(values, metric="l2")
-    assert found.hubs[0] == ("v0123", 299)
-    assert found.hub_skew > 2
+    assert found.hubness.hubs[0] == ("v0123", 299)
+    assert found.hubness.skew > 2
     assert "hubs: v0123 is among the 10 nearest of 299 queries of 300" in found.notes()
 
 
@@ -246,7 +252,9 @@ def test_vectors_that_all_point_the_same_way_are_told() -> None:
 def test_a_clean_space_has_no_notes_and_others_are_told_by_name() -> None:
     clean, equal = look(np.eye(12)), look([[1, 0], [1, 0], [0, 1], [-1, 0]], "abcd")
     assert list(clean.notes()) == []
-    assert notes_of({"one": clean, "two": equal}) == ["two: 1 vector equals another (a = b): they tie, and go by id"]
+    assert [str(one) for one in GoldSpaces({"one": clean, "two": equal}).warnings()] == [
+        "two: 1 vector equals another (a = b): they tie, and go by id"
+    ]
 
 
 @pytest.mark.parametrize(("metric", "asked"), [("cosine", None), ("l2", 333)])
@@ -258,7 +266,7 @@ def test_digits_do_not_hang_on_the_order_of_rows(metric: str, asked: int | None)
     names = np.array([str(row) for row in range(700)])
     wanted = None if asked is None else pl.Series(names[:asked].tolist())
     first = look(values, names, np.float32, metric=metric, k=20, cuts=[1, 5, 20], wanted=wanted)
-    assert first.duplicates == 10 and first.near_duplicates >= 30 and first.norm_outliers[0] == "500"
+    assert first.duplicates.exact == 10 and first.near_duplicates.found >= 30 and first.norm.outliers[0] == "500"
     for seed in range(4):
         order = np.random.default_rng(seed).permutation(700)
         again = look(values[order], names[order], np.float32, metric=metric, k=20, cuts=[1, 5, 20], wanted=wanted)
@@ -269,22 +277,27 @@ def test_digits_do_not_hang_on_the_order_of_rows(metric: str, asked: int | None)
 class TestFew:
     def test_one_vector(self) -> None:
         found = look([[3, 4]], cuts=[1])
-        assert (found.norm_mean, found.norm_std, found.duplicates, found.near_duplicates) == (5.0, 0.0, 0, 0)
+        assert (found.norm.mean, found.norm.std, found.duplicates.exact, found.near_duplicates.found) == (
+            5.0,
+            0.0,
+            0,
+            0,
+        )
         assert np.isnan(found.mean_similarity)
-        assert (found.hubs, found.never_found, found.tied_at) == ((), 1.0, {})
+        assert (found.hubness.hubs, found.hubness.never_found, found.tied_at) == ((), 1.0, {})
         assert list(found.notes()) == []
 
     def test_two_vectors(self) -> None:
         found = look([[1, 0], [3, 4]], "ab", cuts=[1])
         assert found.mean_similarity == pytest.approx(0.6)
-        assert (found.hubs, found.never_found, found.hub_skew) == ((("a", 1), ("b", 1)), 0.0, 0.0)
+        assert (found.hubness.hubs, found.hubness.never_found, found.hubness.skew) == ((("a", 1), ("b", 1)), 0.0, 0.0)
         assert found.tied_at == {1: 0.0}
 
     def test_zero_vectors_have_no_cosine(self) -> None:
         found = look([[0, 0], [1, 0], [-0.0, 0.0], [1, 1e-4]], "abcd", metric="l2")
-        assert np.isnan(found.mean_similarity) and found.norm_min == 0
-        assert (found.duplicates, found.duplicate_examples) == (1, (("a", "c"),))
-        assert (found.near_duplicates, found.looked_at) == (0, 0)
+        assert np.isnan(found.mean_similarity) and found.norm.min == 0
+        assert (found.duplicates.exact, found.duplicates.groups) == (1, (("a", "c"),))
+        assert (found.near_duplicates.found, found.near_duplicates.looked_at) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -293,9 +306,9 @@ class TestFew:
 def test_the_json_form_holds_no_nan_and_every_figure(values: Any, metric: str) -> None:
     found = look(values, metric=metric, cuts=[1])
     form = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert form["norm"]["max"] == found.norm_max and form["vectors"] == found.vectors
+    assert form["norm"]["max"] == found.norm.max and form["vectors"] == found.vectors
     assert (form["mean_similarity"] is None) == bool(np.isnan(found.mean_similarity))
-    assert form["hubness"]["hubs"] == [{"id": name, "found_by": times} for name, times in found.hubs]
+    assert form["hubness"]["hubs"] == [{"id": name, "found_by": times} for name, times in found.hubness.hubs]
     assert form["hubness"]["queries"] == found.queries == len(values)
     assert form["tied_at"] == {str(k): share for k, share in found.tied_at.items()}
     assert form["near_duplicates"]["cosine_from"] == NEAR

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isnan, nan, sqrt
-from typing import Any
 
 import numpy as np
 
 from karat.blocks import cut_rows, in_threads
+from karat.records import Record
 from karat.sections import Section
 from karat.statistics.intervals import Bounds, Resampling
 from karat.statistics.resampling import draw_sums
@@ -196,23 +196,15 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Agreed:
+class Agreed(Record):
     """One figure, its interval, and how it differs from the baseline's."""
+
+    omitted = ("difference", "difference_ci")
 
     value: float
     ci: Bounds | None = None
     difference: float | None = None
     difference_ci: Bounds | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        form: dict[str, Any] = {"value": None if isnan(self.value) else self.value, "ci": _listed(self.ci)}
-        if self.difference is not None:
-            form |= {"difference": self.difference, "difference_ci": _listed(self.difference_ci)}
-        return form
-
-
-def _listed(bounds: Bounds | None) -> list[float] | None:
-    return None if bounds is None else list(bounds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,6 +212,7 @@ class Agreement(Section):
     """Of one candidate with the reference."""
 
     name = "agreement"
+    unwritten = ("resampled",)
 
     about: str
     pairs: int
@@ -240,11 +233,6 @@ class Agreement(Section):
                 ci = _percentiles(self.resampled[name] - baseline.resampled[name], level)
             figures[name] = one if isnan(apart) else replace(one, difference=apart, difference_ci=ci)
         return replace(self, figures=figures)
-
-    def to_json(self) -> dict[str, Any]:
-        about = {"about": self.about, "pairs": self.pairs, "queries": self.queries, "left_out": self.left_out}
-        figures = {name: one.to_json() for name, one in self.figures.items()}
-        return about | {"resamples": self.resamples} | figures
 
 
 def agreement_of(pairs: Pairs, keys: Keys, how: Resampling | None, only: Iterable[str] = AGREEMENTS) -> Agreement:

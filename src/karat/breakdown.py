@@ -54,7 +54,7 @@ _TESTS_PER_RESAMPLES = 100
 class Gap(Record):
     """How far a system's mean in a slice is from its mean over the other queries."""
 
-    unwritten = ("lower_is_better",)
+    omitted = ("lower_is_better",)
 
     system: str
     measure: str

@@ -35,7 +35,7 @@ class Change(Record):
 
     computed = ("difference",)
     json_keys = MappingProxyType({"query": "query_id", "before": "baseline", "after": "value"})
-    unwritten = ("lower_is_better",)
+    omitted = ("lower_is_better",)
 
     system: str
     measure: str

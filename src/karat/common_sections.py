@@ -1,11 +1,12 @@
 """Sections that several specialities share."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from karat.sections import MappingSection, Section
+from karat.statistics.quantiles import QuantileValues
 
-__all__ = ["Facts", "Fingerprints", "Fusion", "Interactions", "Keywords", "Quantiles", "ScoreHistogram"]
+__all__ = ["Facts", "Fingerprints", "Fusion", "Keywords", "Quantiles", "ScoreHistogram"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +31,13 @@ class Fingerprints(MappingSection):
 
 
 @dataclass(frozen=True, eq=False)
-class Quantiles(MappingSection):
-    """By measure: the scores at some shares of the queries, and how far they may be off."""
+class Quantiles(Section):
+    """Scores at some shares of the queries, by measure."""
 
     name = "quantiles"
+    json_field = "measures"
+
+    measures: Mapping[str, QuantileValues] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,25 +48,13 @@ class Keywords(MappingSection):
 
 
 @dataclass(frozen=True, eq=False)
-class Interactions(MappingSection):
-    """The log that the gold was held out of: its split, windows, catalogue and tiers."""
-
-    name = "interactions"
-
-
-@dataclass(frozen=True, eq=False)
 class ScoreHistogram(Section):
     """Histogram of the scores of a system's first items."""
 
     name = "first_scores"
+    omitted = ("fallback_queries",)
 
     edges: tuple[float, ...]
     counts: tuple[int, ...]
     fallback_queries: int | None = None
     """How many queries were answered by a fallback, whose scores are left out."""
-
-    def to_json(self) -> Any:
-        found = super().to_json()
-        if self.fallback_queries is None:
-            del found["fallback_queries"]
-        return found

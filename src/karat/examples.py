@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat.records import Record, read_record, to_json
+from karat.records import Record
 from karat.results import Scores
 from karat.sections import Section
 from karat.types import Gold
@@ -51,19 +51,13 @@ class Examples(Section):
     """The queries of a system that went best, then those that went worst."""
 
     name = "examples"
+    system_only = True
+    json_field = "examples"
 
     examples: tuple[Example, ...] = ()
 
     def __iter__(self) -> Iterator[Example]:
         return iter(self.examples)
-
-    def to_json(self) -> Any:
-        return to_json(self.examples)
-
-    @classmethod
-    def from_json(cls, value: Any, where: str = "report") -> "Examples":
-        found: Examples = read_record(cls, {"examples": value}, where)
-        return found
 
 
 def examples_of(

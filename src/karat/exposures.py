@@ -1,7 +1,6 @@
 """Exposure: what is recommended, by how popular it was in training, beside what the catalogue offers."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -30,9 +29,6 @@ class Exposure(Section):
     distinct: int
     """How many items are recommended to anybody."""
     catalogue: int
-
-    def to_json(self) -> dict[str, Any]:
-        return {name: list(one) if isinstance(one, tuple) else one for name, one in vars(self).items()}
 
 
 def exposure_of(lists: Lists, k: int, parts: int = 10) -> Exposure:

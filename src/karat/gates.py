@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any
 
 from karat.dialects import resolve
@@ -10,9 +11,9 @@ from karat.errors import UnknownName, UsageError
 from karat.figures import Figure, difference_of, figure_of
 from karat.markup import snippet_of
 from karat.measure import METRICS
+from karat.records import FiniteFloat, Record
 from karat.saved import Saved
 from karat.sections import Section
-from karat.statistics.intervals import Bounds
 from karat.targets import Decision, Outcome, Target
 
 __all__ = ["GATE_SCHEMA", "Gate", "Verdict", "check_targets", "measures_of"]
@@ -21,14 +22,16 @@ GATE_SCHEMA = "karat.gate/1"
 
 
 @dataclass(frozen=True)
-class Verdict(Decision):
+class Verdict(Decision, Record):
     """What came of one target for one system. It is false where the target failed, as a :class:`Gate` is."""
+
+    json_keys = MappingProxyType({"target": "requirement", "outcome": "verdict"})
 
     target: Target
     system: str
     outcome: Outcome
-    value: float
-    ci: Bounds | None
+    value: FiniteFloat
+    ci: tuple[FiniteFloat, FiniteFloat] | None
     n: int | None
     note: str = ""
 
@@ -36,19 +39,11 @@ class Verdict(Decision):
         return not self.failed
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "target": self.target.title,
-            "measure": self.target.subject,
-            "slice": self.target.slice,
-            "system": self.system,
-            "verdict": self.outcome,
-            "value": self.value,
-            "ci": None if self.ci is None else list(self.ci),
-            "n": self.n,
-            "relative": self.target.relative,
-            "wanted": self.target.wanted,
-            "note": self.note,
-        }
+        """Return the verdict with the target in words; ``requirement`` holds the target's own fields."""
+        target = self.target
+        form: dict[str, Any] = {"target": target.title, "measure": target.subject, "slice": target.slice}
+        form |= super().to_json()
+        return form | {"relative": target.relative, "wanted": target.wanted}
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +56,7 @@ class Gate(Decision, Section):
     """
 
     name = "gate"
+    json_keys = MappingProxyType({"verdicts": "targets", "source": "report"})
 
     verdicts: tuple[Verdict, ...]
     source: str
@@ -88,14 +84,10 @@ class Gate(Decision, Section):
         return list(dict.fromkeys(f"{one.target.title}: {one.note}" for one in self.verdicts if one.note))
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "schema": GATE_SCHEMA,
-            "verdict": self.outcome,
-            "report": self.source,
-            "baseline": self.baseline,
-            "strict": self.strict,
-            "targets": [verdict.to_json() for verdict in self.verdicts],
-        }
+        """Return the verdicts, and the worst of them."""
+        form: dict[str, Any] = {"schema": GATE_SCHEMA, "verdict": self.outcome}
+        form |= super().to_json()
+        return form
 
     def _repr_html_(self) -> str:
         return snippet_of("gate", self)

@@ -8,7 +8,7 @@ from typing import Any
 from karat.drift import Drift
 from karat.errors import KaratError
 from karat.measure import Measure
-from karat.records import FiniteFloat, Record, read_record, to_json
+from karat.records import FiniteFloat, Record
 from karat.saved import Saved
 from karat.sections import Section
 from karat.wording import bounds_shown, count, figure_shown, percent
@@ -57,19 +57,12 @@ class Hints(Section):
     """What patterns among the values of a report suggest to do."""
 
     name = "hints"
+    json_field = "hints"
 
     hints: tuple[Hint, ...] = ()
 
     def __iter__(self) -> Iterator[Hint]:
         return iter(self.hints)
-
-    def to_json(self) -> Any:
-        return to_json(self.hints)
-
-    @classmethod
-    def from_json(cls, value: Any, where: str = "report") -> "Hints":
-        found: Hints = read_record(cls, {"hints": value}, where)
-        return found
 
 
 def hints_of(saved: Saved, drift: Drift | None = None) -> list[Hint]:
@@ -100,7 +93,7 @@ def _recall(entry: Entry) -> Found:
 
 def _wider(index: Entry) -> str:
     """What would find more."""
-    own, facts, search = _table(_table(index, "recall"), "own_exact"), _table(index, "facts"), _table(index, "search")
+    own, facts, search = (_table(index, name) for name in ("own_exact", "facts", "search"))
     if facts.get("approximate") is False:
         return "the engine looks at everything it holds, so compare its metric, and how it stores the vectors"
     if own.get("mean") is not None and own["mean"] < GOOD_RECALL:

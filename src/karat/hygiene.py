@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isnan
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from karat.blocks import cut_rows
 from karat.neighbours import NOBODY, Neighbours, nearest, score_listed
-from karat.records import read_record, to_json
+from karat.records import Record
 from karat.report_warnings import ReportWarning, as_warnings
 from karat.sections import Section
 from karat.similarity import COSINES, norms_of
@@ -36,6 +35,68 @@ _MUCH_ALIKE = 0.5
 _BINS = 30
 
 
+@dataclass(frozen=True)
+class Histogram(Record):
+    """How many values are between an edge and the next, the last edge with it."""
+
+    edges: tuple[float, ...] = ()
+    counts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Norms(Record):
+    """Lengths of vectors."""
+
+    mean: float
+    std: float
+    min: float
+    max: float
+    outliers: tuple[str, ...] = ()
+    """Ids of vectors whose length is far from the others'."""
+    histogram: Histogram = Histogram()
+
+
+@dataclass(frozen=True)
+class Duplicates(Record):
+    """Vectors that equal an earlier one, and the first groups of such."""
+
+    exact: int
+    groups: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class NearDuplicates(Record):
+    """Vectors whose nearest other is as good as equal, but not equal."""
+
+    found: int
+    looked_at: int
+    """How many vectors they were looked for among: all, or a sample."""
+    pairs: tuple[tuple[str, str, float], ...] = ()
+    """The nearest, with their cosine."""
+    cosine_from: float = NEAR
+
+
+@dataclass(frozen=True)
+class Hub(Record):
+    """An item that many queries find."""
+
+    id: str
+    found_by: int
+
+
+@dataclass(frozen=True)
+class Hubness(Record):
+    """How often items are among the k nearest of queries."""
+
+    k: int
+    queries: int
+    skew: float
+    """Skewness of how often an item is among the k nearest."""
+    hubs: tuple[Hub, ...]
+    never_found: float
+    """Share of the items that are among the k nearest of no query."""
+
+
 @dataclass(frozen=True, eq=False)
 class Hygiene(Section):
     """Of one space: lengths, duplicates, how alike everything is, hubs, and ties at the cut-off."""
@@ -44,84 +105,36 @@ class Hygiene(Section):
 
     vectors: int
     dimensions: int
-    norm_mean: float
-    norm_std: float
-    norm_min: float
-    norm_max: float
-    norm_outliers: tuple[str, ...]
-    """Ids whose length is far from the others'."""
-    duplicates: int
-    """Vectors that equal an earlier one."""
-    duplicate_examples: tuple[tuple[str, ...], ...]
-    near_duplicates: int
-    """Vectors whose nearest other is as good as equal, but not equal."""
-    near_examples: tuple[tuple[str, str, float], ...]
-    looked_at: int
-    """How many vectors near duplicates were looked for among: all, or a sample."""
+    norm: Norms
+    duplicates: Duplicates
+    near_duplicates: NearDuplicates
     mean_similarity: float
     """Mean cosine over all pairs: 0 where directions are even, near 1 where all vectors point the same way."""
-    queries: int
-    hub_k: int
-    hub_skew: float
-    """Skewness of how often an item is among the k nearest."""
-    hubs: tuple[tuple[str, int], ...]
-    never_found: float
-    """Share of the items that are among nobody's k nearest."""
+    hubness: Hubness
     tied_at: dict[int, float] = field(default_factory=dict)
     """Share of the queries whose K-th and K+1-th score are equal, by cut-off."""
-    norm_edges: tuple[float, ...] = ()
-    norm_counts: tuple[int, ...] = ()
-    """How many vectors have a length between an edge and the next, the last edge with it."""
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "vectors": self.vectors,
-            "dimensions": self.dimensions,
-            "norm": {
-                "mean": self.norm_mean,
-                "std": self.norm_std,
-                "min": self.norm_min,
-                "max": self.norm_max,
-                "outliers": list(self.norm_outliers),
-                "histogram": {"edges": list(self.norm_edges), "counts": list(self.norm_counts)},
-            },
-            "duplicates": {"exact": self.duplicates, "groups": [list(group) for group in self.duplicate_examples]},
-            "near_duplicates": {
-                "found": self.near_duplicates,
-                "looked_at": self.looked_at,
-                "cosine_from": NEAR,
-                "pairs": [list(pair) for pair in self.near_examples],
-            },
-            "mean_similarity": None if isnan(self.mean_similarity) else self.mean_similarity,
-            "hubness": {
-                "k": self.hub_k,
-                "queries": self.queries,
-                "skew": self.hub_skew,
-                "hubs": [{"id": name, "found_by": times} for name, times in self.hubs],
-                "never_found": self.never_found,
-            },
-            "tied_at": {str(k): share for k, share in self.tied_at.items()},
-        }
 
     def warnings(self) -> Iterator[ReportWarning]:
         yield from as_warnings(self.notes())
 
     def notes(self) -> Iterator[str]:
         """What a person should be warned of."""
-        if self.norm_outliers:
-            yield f"vectors of outlying length: {', '.join(self.norm_outliers[:_LISTED])}"
-        if self.duplicates:
-            groups = "; ".join(" = ".join(group) for group in self.duplicate_examples[:2])
-            equal = count(self.duplicates, "vector equals", "vectors equal")
+        if self.norm.outliers:
+            yield f"vectors of outlying length: {', '.join(self.norm.outliers[:_LISTED])}"
+        if self.duplicates.exact:
+            groups = "; ".join(" = ".join(group) for group in self.duplicates.groups[:2])
+            equal = count(self.duplicates.exact, "vector equals", "vectors equal")
             yield f"{equal} another ({groups}): they tie, and go by id"
-        if self.near_duplicates:
-            pairs = ", ".join(f"{one} ~ {other}" for one, other, _ in self.near_examples[:2])
-            yield f"{count(self.near_duplicates, 'vector is', 'vectors are')} nearly equal to another ({pairs})"
+        if self.near_duplicates.found:
+            pairs = ", ".join(f"{one} ~ {other}" for one, other, _ in self.near_duplicates.pairs[:2])
+            yield f"{count(self.near_duplicates.found, 'vector is', 'vectors are')} nearly equal to another ({pairs})"
         if self.mean_similarity > _MUCH_ALIKE:
             yield f"all vectors point much the same way: mean cosine {self.mean_similarity:.2f}"
-        name, times = self.hubs[0] if self.hubs else ("", 0)
-        if self.hub_skew > _MUCH_SKEW and times >= max(_OFTEN, _OFTEN_SHARE * self.queries):
-            yield f"hubs: {name} is among the {self.hub_k} nearest of {times:,} queries of {self.queries:,}"
+        hubness = self.hubness
+        hub = hubness.hubs[0] if hubness.hubs else Hub("", 0)
+        if hubness.skew > _MUCH_SKEW and hub.found_by >= max(_OFTEN, _OFTEN_SHARE * hubness.queries):
+            often = f"{hub.found_by:,} queries of {hubness.queries:,}"
+            yield f"hubs: {hub.id} is among the {hubness.k} nearest of {often}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,20 +142,13 @@ class GoldSpaces(Section):
     """Embedding diagnostics of vectors that the gold was made from, by name."""
 
     name = "spaces"
+    json_field = "spaces"
 
     spaces: Mapping[str, Hygiene] = field(default_factory=dict)
 
     def warnings(self) -> Iterator[ReportWarning]:
         for name, space in self.spaces.items():
             yield from (one.about(name) for one in space.warnings())
-
-    def to_json(self) -> Any:
-        return to_json(self.spaces)
-
-    @classmethod
-    def from_json(cls, value: Any, where: str = "report") -> "GoldSpaces":
-        found: GoldSpaces = read_record(cls, {"spaces": value}, where)
-        return found
 
 
 def inspect(
@@ -165,42 +171,40 @@ def inspect(
     occurrences = _occurrences(found.items[:, :hub_k], len(corpus))
     groups = _equal_rows(corpus.values, norms, places)
     known = found if itself and metric in COSINES else None
-    near, examples, looked_at = _near_duplicates(corpus, known, scored, norms, groups, places)
     hubs = np.lexsort((places, -occurrences))[:_LISTED]
-    edges, counts = _histogram(in_order)
     return Hygiene(
         vectors=len(corpus),
         dimensions=corpus.dimensions,
-        norm_mean=float(in_order.mean()),
-        norm_std=float(in_order.std()),
-        norm_min=float(in_order[0]),
-        norm_max=float(in_order[-1]),
-        norm_outliers=tuple(corpus.ids.gather(_outliers(norms, places))),
-        duplicates=len(corpus) - int(np.unique(groups).size),
-        duplicate_examples=tuple(_examples(corpus.ids, groups, places)),
-        near_duplicates=near,
-        near_examples=examples,
-        looked_at=looked_at,
+        norm=Norms(
+            float(in_order.mean()),
+            float(in_order.std()),
+            float(in_order[0]),
+            float(in_order[-1]),
+            tuple(corpus.ids.gather(_outliers(norms, places))),
+            _histogram(in_order),
+        ),
+        duplicates=Duplicates(len(corpus) - int(np.unique(groups).size), tuple(_examples(corpus.ids, groups, places))),
+        near_duplicates=_near_duplicates(corpus, known, scored, norms, groups, places),
         mean_similarity=_mean_cosine(corpus.values, norms, np.argsort(places)),
-        queries=len(found.items),
-        hub_k=hub_k,
-        hub_skew=_skew(np.sort(occurrences).astype(np.float64)),
-        hubs=tuple((corpus.ids[int(row)], int(occurrences[row])) for row in hubs if occurrences[row]),
-        never_found=float((occurrences == 0).mean()),
+        hubness=Hubness(
+            hub_k,
+            len(found.items),
+            _skew(np.sort(occurrences).astype(np.float64)),
+            tuple(Hub(corpus.ids[int(row)], int(occurrences[row])) for row in hubs if occurrences[row]),
+            float((occurrences == 0).mean()),
+        ),
         tied_at=dict(_ties(found, cuts)),
-        norm_edges=edges,
-        norm_counts=counts,
     )
 
 
-def _histogram(in_order: Floats) -> tuple[tuple[float, ...], tuple[int, ...]]:
+def _histogram(in_order: Floats) -> Histogram:
     """Bins of one width from the least to the most; one bin where there is no room for more between them."""
     low, high = float(in_order[0]), float(in_order[-1])
     width = (high - low) / _BINS
     if not width > np.spacing(high):
-        return (low, high), (len(in_order),)
+        return Histogram((low, high), (len(in_order),))
     counts, edges = np.histogram(in_order, _BINS, (low, high))
-    return tuple(edges.tolist()), tuple(counts.tolist())
+    return Histogram(tuple(edges.tolist()), tuple(counts.tolist()))
 
 
 def _occurrences(items: Ints, n: int) -> Ints:
@@ -267,10 +271,9 @@ def _examples(ids: pl.Series, groups: Ints, places: Ints) -> Iterator[tuple[str,
 
 def _near_duplicates(
     corpus: Vectors, found: Neighbours | None, scored: bool, norms: Floats, groups: Ints, places: Ints
-) -> tuple[int, tuple[tuple[str, str, float], ...], int]:
-    """How many have another that is as good as equal, some such pairs, and among how many they were looked for."""
+) -> NearDuplicates:
     if not norms.all() or len(corpus) < 2:
-        return 0, (), 0
+        return NearDuplicates(0, 0)
     rows = np.arange(len(corpus))
     # Behind its own copies stands the first that may be nearly equal.
     deep = min(int(np.unique(groups, return_counts=True)[1].max()), _MOST_COPIES)
@@ -290,7 +293,7 @@ def _near_duplicates(
         (corpus.ids[int(rows[row])], corpus.ids[int(candidates[row, place])], float(scores[row, place]))
         for row, place in zip(has[order].tolist(), best[order].tolist(), strict=True)
     ]
-    return int(has.size), tuple(pairs), int(rows.size)
+    return NearDuplicates(int(has.size), int(rows.size), tuple(pairs))
 
 
 def _cosines(values: Matrix, rows: Ints, candidates: Ints) -> Floats:

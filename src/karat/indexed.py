@@ -8,15 +8,17 @@ fewer.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isnan
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from karat.neighbours import NOBODY, Neighbours, score_listed
+from karat.records import Record
 from karat.results import Recorded
 from karat.sections import Section
-from karat.statistics.estimates import Estimate, estimate_all
+from karat.statistics.estimates import estimate_all
 from karat.statistics.intervals import Bounds, Resampling
 from karat.statistics.streams import keys_of
 from karat.timing.summary import Latency
@@ -30,6 +32,7 @@ __all__ = [
     "Filtered",
     "Indexed",
     "Loss",
+    "Mean",
     "Timings",
     "drifting",
     "figure_names",
@@ -41,29 +44,20 @@ LOW_PERCENTILE = 5.0
 
 
 @dataclass(frozen=True, eq=False)
-class AnnRecall:
-    """Recall at k against exact search, query by query and over all."""
+class AnnRecall(Record):
+    """Recall at k against exact search, over all queries and query by query."""
+
+    unwritten = ("values",)
 
     k: int
-    values: Floats
-    """By query; NaN where there was nothing to find, 0 where the search failed to answer."""
     mean: float
     ci: Bounds | None
-    low: float
+    p5: float
     """The 5th percentile over queries: the mean hides a few that find nothing."""
-
-    @property
-    def n(self) -> int:
-        return int((~np.isnan(self.values)).sum())
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "k": self.k,
-            "mean": None if isnan(self.mean) else self.mean,
-            "ci": None if self.ci is None else list(self.ci),
-            "p5": None if isnan(self.low) else self.low,
-            "n": self.n,
-        }
+    n: int
+    """Queries with anything to find."""
+    values: Floats = field(default_factory=lambda: np.empty(0), repr=False)
+    """By query; NaN where there was nothing to find, 0 where the search failed to answer."""
 
 
 def recall_of(values: Floats, k: int, queries: pl.Series, how: Resampling | None) -> AnnRecall:
@@ -72,7 +66,7 @@ def recall_of(values: Floats, k: int, queries: pl.Series, how: Resampling | None
     (estimate,) = estimate_all(values[:, None], ["mean"], keys, how)
     known = values[~np.isnan(values)]
     low = float(np.percentile(known, LOW_PERCENTILE)) if known.size else float("nan")
-    return AnnRecall(k, values, estimate.mean, estimate.ci, low)
+    return AnnRecall(k, estimate.mean, estimate.ci, low, known.size, values)
 
 
 def share_found(
@@ -128,36 +122,35 @@ def drifting(k: int) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Loss:
-    """What is lost on the way from the best order there is to what the index brings."""
+class Mean(Record):
+    """A mean and its interval; NaN where no query is defined."""
 
-    measure: str
-    exact: Estimate
-    """With exact search over the same vectors."""
-    index: Estimate
-    difference: float
-    """Index less exact: what the index loses."""
-    difference_ci: Bounds | None
-
-    def to_json(self) -> dict[str, Any]:
-        def brief(one: Estimate) -> dict[str, Any]:
-            return {"mean": one.mean if one.n else None, "ci": None if one.ci is None else list(one.ci)}
-
-        return {
-            "measure": self.measure,
-            "ideal": 1.0,
-            "exact": brief(self.exact),
-            "index": brief(self.index),
-            "embedding_loss": 1.0 - self.exact.mean if self.exact.n else None,
-            "index_loss": {
-                "mean": 0.0 - self.difference if self.index.n else None,
-                "ci": None if self.difference_ci is None else [0.0 - end for end in reversed(self.difference_ci)],
-            },
-        }
+    mean: float
+    ci: Bounds | None = None
 
 
 @dataclass(frozen=True)
-class Filtered:
+class Loss(Record):
+    """What is lost on the way from the best order there is to what the index brings."""
+
+    computed = ("ideal", "embedding_loss")
+    ideal: ClassVar[float] = 1.0
+
+    measure: str
+    exact: Mean
+    """With exact search over the same vectors."""
+    index: Mean
+    index_loss: Mean
+    """Exact less index."""
+
+    @property
+    def embedding_loss(self) -> float:
+        """Ideal less exact."""
+        return self.ideal - self.exact.mean
+
+
+@dataclass(frozen=True)
+class Filtered(Record):
     """The queries that ask under one filter: how many items pass, what is found of them, and how fast."""
 
     filter: str
@@ -168,15 +161,13 @@ class Filtered:
     recall: float
     p95_ms: float
 
-    def to_json(self) -> dict[str, Any]:
-        """What is not known is null."""
-        known = {"recall": self.recall, "p95_ms": self.p95_ms}
-        return vars(self) | {name: None if isnan(value) else value for name, value in known.items()}
-
 
 @dataclass(frozen=True)
-class Equivalence:
+class Equivalence(Record):
     """Whether two similarities order the neighbours of all queries alike, and the first query where they do not."""
+
+    computed = ("identical",)
+    json_keys = MappingProxyType({"example": "first_counter_example"})
 
     metrics: tuple[str, str]
     normalised: bool
@@ -185,20 +176,14 @@ class Equivalence:
     differing: int
     example: Mapping[str, Any] | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "metrics": list(self.metrics),
-            "normalised": self.normalised,
-            "k": self.k,
-            "queries": self.queries,
-            "differing": self.differing,
-            "identical": self.differing == 0,
-            "first_counter_example": None if self.example is None else dict(self.example),
-        }
+    @property
+    def identical(self) -> bool:
+        """Whether no query is ordered differently."""
+        return self.differing == 0
 
 
 @dataclass(frozen=True)
-class Timings:
+class Timings(Record):
     """How long queries take."""
 
     index_only: Latency | None
@@ -210,14 +195,6 @@ class Timings:
     """By number of callers that each wait for their answer."""
     open: Latency | None = None
     """With queries that come at their own times."""
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "index_only": None if self.index_only is None else self.index_only.to_json(),
-            "end_to_end": self.end_to_end.to_json() | {"includes": list(self.includes)},
-            "closed": [one.to_json() for one in self.closed],
-            "open": None if self.open is None else self.open.to_json(),
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +218,7 @@ class Indexed(Section):
     failed: int
     """Queries that brought no answer."""
     given: Mapping[str, Any] = field(default_factory=dict)
-    """The parameters that were chosen; all others are as usual."""
+    """The parameters that were chosen; all others have their defaults."""
     latency: Timings | None = None
     loss: Loss | None = None
     filters: tuple[Filtered, ...] = ()
@@ -250,35 +227,13 @@ class Indexed(Section):
     vectors: Mapping[str, Any] = field(default_factory=dict)
     """What was done to the vectors before: normalised, truncated, quantised; and whether queries are filtered."""
 
-    def to_json(self) -> dict[str, Any]:
-        own = None if self.own_exact is None else self.own_exact.to_json()
-        return {
-            "engine": self.engine,
-            "metric": self.metric,
-            "settings": dict(self.settings),
-            "build": dict(self.build),
-            "search": dict(self.search),
-            "vectors": dict(self.vectors),
-            "facts": dict(self.facts),
-            "items": self.items,
-            "dimensions": self.dimensions,
-            "build_seconds": self.build_seconds,
-            "size_bytes": self.size_bytes,
-            "failed": self.failed,
-            "recall": self.recall.to_json() | {"own_exact": own},
-            "loss": None if self.loss is None else self.loss.to_json(),
-            "latency": None if self.latency is None else self.latency.to_json(),
-            "filters": [one.to_json() for one in self.filters],
-            "equivalence": None if self.equivalence is None else self.equivalence.to_json(),
-        }
-
     def figures(self) -> dict[str, Recorded]:
         """What targets may be about."""
         recall = self.recall
         found = {"build_seconds": Recorded(self.build_seconds), "failed_queries": Recorded(float(self.failed))}
         if recall.n:
             found[f"ann_recall@{recall.k}"] = Recorded(recall.mean, recall.ci, recall.n)
-            found[f"ann_recall_p5@{recall.k}"] = Recorded(recall.low)
+            found[f"ann_recall_p5@{recall.k}"] = Recorded(recall.p5)
         if self.size_bytes is not None:
             found["index_mb"] = Recorded(self.size_bytes / 1e6)
         if self.latency is not None:
@@ -291,9 +246,6 @@ class Indexed(Section):
 
 
 def _latencies(prefix: str, latency: Latency) -> dict[str, Recorded]:
-    found = {
-        f"{prefix}_{name}_ms": Recorded(one.seconds * 1e3, (one.low * 1e3, one.high * 1e3), latency.n)
-        for name, one in latency.percentiles.items()
-    }
-    found |= {f"{prefix}_max_ms": Recorded(latency.longest * 1e3), f"{prefix}_qps": Recorded(latency.qps)}
+    found = {f"{prefix}_{name}_ms": Recorded(one.ms, one.ci, latency.n) for name, one in latency.percentiles.items()}
+    found |= {f"{prefix}_max_ms": Recorded(latency.max_ms), f"{prefix}_qps": Recorded(latency.qps)}
     return {name: one for name, one in found.items() if not isnan(one.value)}

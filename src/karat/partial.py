@@ -6,8 +6,9 @@ asked for: the look of the scene rather than what happens in it.
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from math import fsum
-from typing import Any
+from itertools import compress
+from math import fsum, nan
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
@@ -16,22 +17,26 @@ from karat.annotations import Annotations
 from karat.columns import ITEM, QUERY, SCORE
 from karat.ordering import TieRule
 from karat.predicates import Predicates
+from karat.records import Record
 from karat.sections import Section
 from karat.tops import first_rows, known_scores
 from karat.types import Bools, Floats, Ints, Ranking, gathered
-from karat.vocabulary import Keyword
 
-__all__ = ["Alike", "LookAlike", "Looked", "Missed", "Partial", "Result", "partial_matches"]
+__all__ = [
+    "Alike", "Instead", "LookAlike", "Looked", "Missed", "Partial", "Result", "ResultCounts", "partial_matches",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Result:
-    """An item that was found: where, how alike it is, and which of the query's keywords it has, in their order."""
+class Result(Record):
+    """An item that was found: where, how alike it is, and which of the query's keywords it has and lacks."""
 
     item: str
     rank: int
     score: float | None
-    has: tuple[bool, ...]
+    has: tuple[str, ...]
+    """Keywords as ``group=name``, in the order of the query's."""
+    lacks: tuple[str, ...]
     relevant: bool
     shown: bool = True
     """Not, where its score is below the threshold."""
@@ -39,38 +44,29 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Looked:
+class Looked(Record):
     """A query with its keywords, how many items are relevant to it, and its first results."""
 
     query: str
-    keywords: tuple[Keyword, ...]
+    keywords: tuple[str, ...]
+    """As ``group=name``."""
     relevant: int
     results: tuple[Result, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "query": self.query,
-            "keywords": [str(keyword) for keyword in self.keywords],
-            "relevant": self.relevant,
-            "results": [
-                {
-                    "item": one.item,
-                    "rank": one.rank,
-                    "score": one.score,
-                    "relevant": one.relevant,
-                    "shown": one.shown,
-                    "annotated": one.annotated,
-                    "has": [str(keyword) for keyword, has in zip(self.keywords, one.has, strict=True) if has],
-                    "lacks": [str(keyword) for keyword, has in zip(self.keywords, one.has, strict=True) if not has],
-                }
-                for one in self.results
-            ],
-        }
+
+@dataclass(frozen=True)
+class Instead(Record):
+    """A keyword that results have instead of another of its group, and how many have it."""
+
+    keyword: str
+    results: int
 
 
 @dataclass(frozen=True)
-class Missed:
+class Missed(Record):
     """How often results lack a keyword, or a keyword of a group, that their query asks for."""
+
+    computed = ("share",)
 
     name: str
     """``group=name`` of a keyword, or the name of a group."""
@@ -81,26 +77,16 @@ class Missed:
     lacking: int
     group: str = ""
     """Of a keyword."""
-    instead: tuple[tuple[str, int], ...] = ()
+    instead: tuple[Instead, ...] = ()
     """Other keywords of the group that those results have, the most frequent first."""
 
     @property
     def share(self) -> float:
-        return self.lacking / self.results if self.results else float("nan")
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "queries": self.queries,
-            "results": self.results,
-            "lacking": self.lacking,
-            "share": self.share if self.results else None,
-            "instead": [{"keyword": name, "results": number} for name, number in self.instead],
-        }
+        return self.lacking / self.results if self.results else nan
 
 
 @dataclass(frozen=True)
-class LookAlike:
+class LookAlike(Record):
     """A result that scores high though it lacks what was asked for."""
 
     query: str
@@ -108,13 +94,12 @@ class LookAlike:
     score: float
     lacks: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        return {"query": self.query, "item": self.item, "score": self.score, "lacks": list(self.lacks)}
-
 
 @dataclass(frozen=True)
-class Alike:
+class Alike(Record):
     """How much of a query item's other keywords, of groups that do not count, items have on average."""
+
+    json_keys = MappingProxyType({"relevant": "relevant_results", "others": "other_results", "anything": "any_item"})
 
     relevant: float | None
     """Results that are relevant."""
@@ -124,13 +109,14 @@ class Alike:
     """Any item."""
     groups: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "groups": list(self.groups),
-            "relevant_results": self.relevant,
-            "other_results": self.others,
-            "any_item": self.anything,
-        }
+
+@dataclass(frozen=True)
+class ResultCounts(Record):
+    """How many results have all, some or none of the keywords of their query."""
+
+    whole: int
+    some: int
+    none: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,13 +124,11 @@ class Partial(Section):
     """What the first k results of all queries have and lack."""
 
     name = "partial_matches"
+    unwritten = ("unknown",)
 
     k: int
     threshold: float | None
-    whole: int
-    """Results with all keywords of their query."""
-    some: int
-    none: int
+    results: ResultCounts
     keywords: tuple[Missed, ...]
     """By how many results lack it, most first."""
     groups: tuple[Missed, ...]
@@ -153,24 +137,13 @@ class Partial(Section):
     """Of queries that are items with other keywords than those that count."""
     look_alikes: tuple[LookAlike, ...] = ()
     """Of those that are not relevant, the results that score highest."""
+    not_annotated: int = 0
+    """How many results are not annotated."""
     unknown: tuple[str, ...] = ()
-    """Results that are not annotated."""
+    """Those results."""
 
     def of(self, query: str) -> Looked | None:
         return next((one for one in self.queries if one.query == query), None)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "k": self.k,
-            "threshold": self.threshold,
-            "results": {"whole": self.whole, "some": self.some, "none": self.none},
-            "keywords": [one.to_json() for one in self.keywords],
-            "groups": [one.to_json() for one in self.groups],
-            "alike": None if self.alike is None else self.alike.to_json(),
-            "not_annotated": len(self.unknown),
-            "look_alikes": [one.to_json() for one in self.look_alikes],
-            "queries": [one.to_json() for one in self.queries],
-        }
 
 
 _QUERIES_KEPT = 500
@@ -225,18 +198,18 @@ def partial_matches(
     met, asked = pairs.met[pairs.shown], np.diff(pairs.starts)[pairs.shown]
     whole, none = int((met == asked).sum()), int(((met == 0) & (asked > 0)).sum())
     keywords = tuple(sorted(_keywords(predicates, pairs), key=lambda one: (-one.lacking, -one.results, one.name)))
+    unknown = tuple(frame[ITEM].filter(pl.Series(pairs.item < 0)).unique().sort())
     return Partial(
         k,
         threshold,
-        whole,
-        met.size - whole - none,
-        none,
+        ResultCounts(whole, met.size - whole - none, none),
         keywords,
         tuple(_groups(predicates, keywords)),
         tuple(_looked(predicates, pairs, frame, kept, scored=ranking.has_scores)),
         None if everything is None else _alike(predicates, pairs, everything),
         tuple(_look_alikes(predicates, pairs, frame)) if ranking.has_scores else (),
-        tuple(frame[ITEM].filter(pl.Series(pairs.item < 0)).unique().sort()),
+        len(unknown),
+        unknown,
     )
 
 
@@ -284,7 +257,7 @@ def _keywords(predicates: Predicates, pairs: _Pairs) -> Iterator[Missed]:
             int(results[code]),
             int(missed[code]),
             vocabulary.keywords[code].group,
-            tuple((vocabulary.keywords[other].name, number) for other, number in instead.get(int(code), ())),
+            tuple(Instead(vocabulary.keywords[other].name, number) for other, number in instead.get(int(code), ())),
         )
 
 
@@ -332,21 +305,22 @@ def _looked(
     bounds = np.searchsorted(pairs.query[by_query], np.arange(len(predicates) + 1))
     items, ranks, scores = frame[ITEM].to_list(), frame["rank"].to_list(), frame[SCORE].to_list()
     relevant = predicates.levels.counts[predicates.levels.starts[:-1]]  # of the best grade, as results are marked
-    keywords = predicates.annotations.vocabulary.keywords
+    names = [str(keyword) for keyword in predicates.annotations.vocabulary.keywords]
     for query in order:
+        asked = tuple(names[code] for code in predicates.codes_of(query).tolist())
         results = [
             Result(
                 items[at],
                 ranks[at],
                 scores[at] if scored else None,
-                tuple(pairs.has[pairs.starts[at] : pairs.starts[at + 1]].tolist()),
+                tuple(compress(asked, pairs.has[pairs.starts[at] : pairs.starts[at + 1]])),
+                tuple(compress(asked, ~pairs.has[pairs.starts[at] : pairs.starts[at + 1]])),
                 bool(pairs.relevant[at]),
                 bool(pairs.shown[at]),
                 bool(pairs.item[at] >= 0),
             )
             for at in by_query[bounds[query] : bounds[query + 1]].tolist()
         ]
-        asked = tuple(keywords[code] for code in predicates.codes_of(query).tolist())
         yield Looked(str(predicates.queries[query]), asked, int(relevant[query]), tuple(results))
 
 

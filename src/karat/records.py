@@ -1,8 +1,8 @@
 """Records: frozen dataclasses that are written as JSON and read back, by their annotations alone.
 
 The annotations are the schema. What a record holds is written under the names of its fields; reading checks every
-value and builds the record in one pass. A number that cannot be known (NaN) is null. Values that follow from others
-(``computed``) are written for people who read the file, and ignored when it is read.
+value and builds the record in one pass of pydantic's core. A number that cannot be known (NaN) is null. Values that
+follow from others (``computed``) are written for people who read the file, and ignored when it is read.
 """
 
 from collections.abc import Mapping
@@ -24,20 +24,38 @@ from typing import (
     get_type_hints,
 )
 
-from karat.errors import DataError, shorten
+import numpy as np
+
+from karat.errors import DataError, KaratError, shorten
 
 if TYPE_CHECKING:
     from pydantic_core import CoreSchema, SchemaValidator
 
-__all__ = ["FiniteFloat", "Record", "SignedInt", "keep_one_nan", "read_record", "to_json"]
+__all__ = ["FiniteFloat", "Positive", "Record", "RecordError", "SignedInt", "read_record", "to_json"]
 
 _LARGEST = 1e150
 """Bound of the numbers that others are computed from: their differences and squares stay finite."""
 _LARGEST_COUNT = 2**53
 SignedInt = Annotated[int, "signed"]
 """A whole number of 64 bits; a plain ``int`` of a record is a count, which is not negative."""
+Positive = Annotated[int, "positive"]
+"""A count of at least 1."""
 FiniteFloat = Annotated[float, "finite"]
 """A number up to the largest that there is; a plain ``float`` of a record is one to compute with, or NaN."""
+_EXPECTED = "a report as karat writes it"
+
+
+class RecordError(DataError):
+    """A value that is not as karat writes it, with its path."""
+
+    def __init__(self, place: tuple[str, ...], reason: str, where: str) -> None:
+        self.place, self.reason = place, reason
+        path = " → ".join(shorten(part) for part in place)
+        super().__init__(f"{path}: {reason}" if path else reason, where=where, expected=_EXPECTED)
+
+    def within(self, *place: str) -> "RecordError":
+        """Return it with the path of the value that holds the record."""
+        return RecordError((*place, *self.place), self.reason, self.where or "report")
 
 
 class Record:
@@ -46,14 +64,31 @@ class Record:
     computed: ClassVar[tuple[str, ...]] = ()
     """Names of properties that are written too."""
     json_keys: ClassVar[Mapping[str, str]] = {}
-    """By field, its key in JSON where that is another."""
+    """By field or property, its key in JSON where that is another."""
+    json_field: ClassVar[str | None] = None
+    """The one field whose JSON is that of the record."""
+    omitted: ClassVar[tuple[str, ...]] = ()
+    """Fields that are written only where they differ from their default."""
     unwritten: ClassVar[tuple[str, ...]] = ()
     """Fields that are not written; they have a default."""
 
+    def __post_init__(self) -> None:
+        """Replace any NaN by one object, so that records read back equal those written."""
+        for name in _float_fields(type(self)):  # type: ignore[arg-type]
+            value = getattr(self, name)
+            if value is not None and value != value:
+                object.__setattr__(self, name, nan)
+
     def to_json(self) -> Any:
         """Return the record as JSON values; what cannot be known is null."""
-        written = [one.name for one in fields(self) if one.name not in self.unwritten]  # type: ignore[arg-type]
-        return {self.json_keys.get(name, name): to_json(getattr(self, name)) for name in (*written, *self.computed)}
+        if self.json_field is not None:
+            return to_json(getattr(self, self.json_field))
+        found = {}
+        for name, key, default in _written(type(self)):  # type: ignore[arg-type]
+            value = getattr(self, name)
+            if default is MISSING or value != default:
+                found[key] = to_json(value)
+        return found
 
     @classmethod
     def from_json(cls, value: Any, where: str = "report") -> Self:
@@ -68,13 +103,27 @@ class Record:
         """
         return cast(Self, read_record(cls, value, where))
 
+    @classmethod
+    def prepare(cls, value: Any) -> Any:
+        """Return the JSON value with what its record has and its JSON says in another way; it is not checked yet."""
+        return value
 
-def keep_one_nan(record: Any, *names: str) -> None:
-    """Replace any NaN of a frozen record by one object, so that records read back equal those written."""
-    for name in names:
-        value = getattr(record, name)
-        if value is not None and value != value:
-            object.__setattr__(record, name, nan)
+
+@cache
+def _float_fields(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind) if one.type in (float, "float", float | None, "float | None"))
+
+
+@cache
+def _written(kind: type[Record]) -> tuple[tuple[str, str, Any], ...]:
+    """Return what is written of a record: the name, the key, and the value that is omitted."""
+    found = [
+        (one.name, one.default if one.name in kind.omitted else MISSING)
+        for one in fields(kind)  # type: ignore[arg-type]
+        if one.name not in kind.unwritten
+    ]
+    found += [(name, MISSING) for name in kind.computed]
+    return tuple((name, kind.json_keys.get(name, name), default) for name, default in found)
 
 
 def to_json(value: Any) -> Any:
@@ -100,30 +149,38 @@ def read_record(cls: type[Any], value: Any, where: str) -> Any:
         return _validator(cls).validate_python(value)  # type: ignore[arg-type]
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = " → ".join(shorten(str(part)) for part in first["loc"])
-        found = first["msg"].removeprefix("Value error, ")
-        raise DataError(
-            f"{place}: {found}" if place else found, where=where, expected="a report as karat writes it"
-        ) from error
+        place = tuple(str(part) for part in first["loc"])
+        inner = (first.get("ctx") or {}).get("error")
+        if isinstance(inner, _WithinError):
+            raise RecordError((*place, *inner.place), inner.reason, where) from error
+        raise RecordError(place, first["msg"].removeprefix("Value error, "), where) from error
+
+
+class _WithinError(ValueError):
+    """The fault of a record that is read by its own function."""
+
+    def __init__(self, error: KaratError) -> None:
+        self.place = error.place if isinstance(error, RecordError) else ()
+        self.reason = error.reason if isinstance(error, RecordError) else error.found
+        super().__init__(self.reason)
 
 
 @cache
 def _validator(cls: type[Any]) -> "SchemaValidator":
     from pydantic_core import SchemaValidator
 
-    return SchemaValidator(_schema_of(cls, top=True))
+    return SchemaValidator(_record_schema(cls))
 
 
-def _schema_of(kind: Any, *, top: bool = False) -> "CoreSchema":
+def _schema_of(kind: Any) -> "CoreSchema":
     """Return the schema of a type; records within records are read by their own ``from_json`` where they have one."""
     from pydantic_core import core_schema as schema
 
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         known = [one for one in inner if one is not NoneType]
-        found = _number() if known == [float] else _schema_of(known[0])
-        if len(known) > 1:
-            found = schema.union_schema([_number() if one is float else _schema_of(one) for one in known])
+        each = [_number() if one is float else _schema_of(one) for one in known]
+        found = each[0] if len(each) == 1 else schema.union_schema(list(each))
         return schema.nullable_schema(found) if NoneType in inner else found
     if origin is Literal:
         return schema.literal_schema(list(inner))
@@ -134,21 +191,25 @@ def _schema_of(kind: Any, *, top: bool = False) -> "CoreSchema":
         return schema.tuple_schema(
             [_schema_of(one) for one in inner if one is not Ellipsis], variadic_item_index=0 if several else None
         )
+    if origin is np.ndarray:
+        numbers = schema.list_schema(schema.nullable_schema(_number()), strict=True)
+        return schema.no_info_after_validator_function(_array, numbers)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         keys = schema.int_schema() if inner[0] is int else schema.str_schema(strict=True)
         return schema.dict_schema(keys, _schema_of(inner[1]))
     if is_dataclass(kind) and isinstance(kind, type):
         own = getattr(kind, "from_json", None)
-        if not top and own is not None and own.__func__ is not Record.from_json.__func__:  # type: ignore[attr-defined]
-            return schema.no_info_plain_validator_function(_reader(kind))
+        if own is not None and own.__func__ is not Record.from_json.__func__:  # type: ignore[attr-defined]
+            return schema.no_info_plain_validator_function(_within(own))
         return _record_schema(kind)
     simple = {
         str: schema.str_schema(strict=True),
         bool: schema.bool_schema(strict=True),
         int: schema.int_schema(strict=True, ge=0, le=_LARGEST_COUNT),
-        float: schema.no_info_after_validator_function(_known, schema.nullable_schema(_number())),
+        float: _number_or_nan(),
         Any: schema.no_info_plain_validator_function(_check_value),
         SignedInt: schema.int_schema(strict=True, ge=-(2**63), le=2**63 - 1),
+        Positive: schema.int_schema(strict=True, ge=1, le=_LARGEST_COUNT),
         FiniteFloat: schema.float_schema(strict=True, allow_inf_nan=False),
     }
     if kind not in simple:
@@ -160,37 +221,45 @@ def _record_schema(kind: type[Any]) -> "CoreSchema":
     from pydantic_core import core_schema as schema
 
     hints = get_type_hints(kind, include_extras=True)
-    keys, unwritten = getattr(kind, "json_keys", {}), getattr(kind, "unwritten", ())
-    held = [one for one in fields(kind) if one.init and one.name not in unwritten]
+    json_field = getattr(kind, "json_field", None)
+    if json_field is not None:
+        return schema.no_info_after_validator_function(_within(kind), _schema_of(hints[json_field]))
+    keys = getattr(kind, "json_keys", {})
     arguments = []
-    for one in held:
+    for one in fields(kind):
         found = _schema_of(hints[one.name])
         if one.default is not MISSING:
             found = schema.with_default_schema(found, default=one.default)
         elif one.default_factory is not MISSING:
             found = schema.with_default_schema(found, default_factory=one.default_factory)
-        arguments.append(schema.typed_dict_field(found, required=found["type"] != "default", validation_alias=None))
-    names = [keys.get(one.name, one.name) for one in held]
-    table = schema.typed_dict_schema(dict(zip(names, arguments, strict=True)), extra_behavior="ignore")
-    fields_by_key = dict(zip(names, [one.name for one in held], strict=True))
+        arguments.append(schema.dataclass_field(one.name, found, validation_alias=keys.get(one.name)))
+    table = schema.dataclass_args_schema(kind.__name__, arguments, extra_behavior="ignore")
+    built: CoreSchema = schema.dataclass_schema(kind, table, [one.name for one in fields(kind)])
+    if getattr(kind, "__post_init__", Record.__post_init__) is not Record.__post_init__:
+        built = schema.no_info_after_validator_function(_checked, built)
+    prepare = getattr(kind, "prepare", None)
+    if prepare is not None and prepare.__func__ is not Record.prepare.__func__:  # type: ignore[attr-defined]
+        built = schema.no_info_before_validator_function(_within(prepare), built)
+    return built
 
-    def build(found: dict[str, Any]) -> Any:
+
+def _checked(record: Any) -> Any:
+    """Return a record after the check of its values against each other, which its class makes when it is built."""
+    try:
+        record.__post_init__()
+    except KaratError as error:
+        raise _WithinError(error) from error
+    return record
+
+
+def _within(read: Any) -> Any:
+    def read_within(value: Any) -> Any:
         try:
-            return kind(**{fields_by_key[key]: value for key, value in found.items()})
-        except DataError as error:
-            raise ValueError(str(error)) from error
+            return read(value)
+        except KaratError as error:
+            raise _WithinError(error) from error
 
-    return schema.no_info_after_validator_function(build, table)
-
-
-def _reader(kind: type[Any]) -> Any:
-    def read(value: Any) -> Any:
-        try:
-            return kind.from_json(value)
-        except DataError as error:
-            raise ValueError(error.found) from error
-
-    return read
+    return read_within
 
 
 def _number() -> "CoreSchema":
@@ -199,8 +268,16 @@ def _number() -> "CoreSchema":
     return schema.float_schema(strict=True, allow_inf_nan=False, ge=-_LARGEST, le=_LARGEST)
 
 
-def _known(value: float | None) -> float:
-    return nan if value is None else value
+def _number_or_nan() -> "CoreSchema":
+    """A number or null, which becomes NaN: None passes the first check, fails the second, and so is its default."""
+    from pydantic_core import core_schema as schema
+
+    known = schema.with_default_schema(schema.float_schema(strict=True), default=nan, on_error="default")
+    return schema.chain_schema([schema.nullable_schema(_number()), known])
+
+
+def _array(values: list[float | None]) -> Any:
+    return np.array(values, dtype=np.float64)
 
 
 def _check_interval(ends: tuple[float, float]) -> tuple[float, float]:

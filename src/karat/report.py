@@ -5,7 +5,7 @@ Every writer, the gate, drift, the archive and the page take a ``Report``, fresh
 single queries, of which there may be many, is outside of the value (``queries``).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import isnan
 from typing import Any, TypeVar, cast
@@ -25,7 +25,7 @@ from karat.records import Record, read_record, to_json
 from karat.report_upgrade import SCHEMA, upgrade_report
 from karat.report_warnings import ReportWarning, merge_warnings
 from karat.results import Recorded, Scores
-from karat.sections import Section, read_section
+from karat.sections import Section, read_sections
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Resampling
@@ -339,21 +339,30 @@ def _read_report(value: Any, where: str) -> Report:
         entry.baseline,
         entry.comparisons,
         entry.changes,
-        tuple(_read_slice(one, where) for one in form.get("slices") or ()),
+        tuple(
+            Slice(
+                one.slice,
+                one.note,
+                one.of,
+                one.n,
+                {name: dict(system.measures) for name, system in one.systems.items()},
+                beside=(*one.comparisons, *one.gaps),
+            )
+            for one in entry.slices
+        ),
         entry.headline,
         entry.detect,
-        {key: read_section(key, held, where) for key, held in form.items() if key not in own and held is not None},
+        read_sections(form, own, where),
         entry.warnings,
         entry.provenance,
         source=where,
         version=entry.karat,
     )
-    report = _with_directions(report)
     _check_references(report)
     return report if entry.queries is None else _with_queries(report, entry.queries)
 
 
-_DERIVED = {"schema", "slices", "worst_slices"}
+_DERIVED = {"schema", "worst_slices"}
 
 
 @dataclass(frozen=True)
@@ -365,24 +374,14 @@ class _QueriesForm(Record):
 
 
 @dataclass(frozen=True)
-class _ReportForm:
-    systems: dict[str, SystemResult]
-    resampling: Resampling | None = None
-    baseline: str | None = None
-    comparisons: tuple[Comparison, ...] = ()
-    changes: tuple[Change, ...] = ()
-    headline: tuple[str, ...] = ()
-    detect: float = _DETECT
-    warnings: tuple[ReportWarning, ...] = ()
-    provenance: dict[str, Any] = field(default_factory=dict)
-    queries: _QueriesForm | None = None
-    karat: str = ""
+class _SliceSystem:
+    measures: dict[str, Estimate]
 
 
 @dataclass(frozen=True)
 class _SliceForm:
     slice: str
-    systems: dict[str, Any]
+    systems: dict[str, _SliceSystem]
     note: str = ""
     of: str = "queries"
     n: int = 0
@@ -391,31 +390,19 @@ class _SliceForm:
 
 
 @dataclass(frozen=True)
-class _SliceEntry:
-    measures: dict[str, Estimate]
-
-
-def _read_slice(value: Any, where: str) -> Slice:
-    entry = read_record(_SliceForm, value, where)
-    estimates = {name: read_record(_SliceEntry, one, where).measures for name, one in entry.systems.items()}
-    return Slice(entry.slice, entry.note, entry.of, entry.n, estimates, beside=(*entry.comparisons, *entry.gaps))
-
-
-def _with_directions(report: Report) -> Report:
-    """Return the report with what its JSON does not say of differences, as it follows from their measures."""
-    lower = {label for label in report.labels if report.lower_is_better(label)}
-    if not lower:
-        return report
-
-    def directed(found: Iterable[Any]) -> tuple[Any, ...]:
-        return tuple(replace(one, lower_is_better=True) if one.measure in lower else one for one in found)
-
-    return replace(
-        report,
-        comparisons=directed(report.comparisons),
-        changes=directed(report.changes),
-        slices=tuple(replace(part, beside=directed(part.beside)) for part in report.slices),
-    )
+class _ReportForm:
+    systems: dict[str, SystemResult]
+    resampling: Resampling | None = None
+    baseline: str | None = None
+    comparisons: tuple[Comparison, ...] = ()
+    changes: tuple[Change, ...] = ()
+    slices: tuple[_SliceForm, ...] = ()
+    headline: tuple[str, ...] = ()
+    detect: float = _DETECT
+    warnings: tuple[ReportWarning, ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
+    queries: _QueriesForm | None = None
+    karat: str = ""
 
 
 def _check_references(report: Report) -> None:

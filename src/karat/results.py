@@ -10,7 +10,7 @@ from karat.arguments import check_arguments
 from karat.errors import UnknownName
 from karat.markup import snippet_of
 from karat.measure import Aggregate, is_descriptive
-from karat.records import FiniteFloat, Record, read_record
+from karat.records import FiniteFloat, Record
 from karat.statistics.estimates import Estimate, estimate_all, mean_of, summarise
 from karat.statistics.intervals import Resampling
 from karat.statistics.streams import keys_of
@@ -36,9 +36,8 @@ class Recorded(Record):
         return {"value": self.value, "ci": None if self.ci is None else list(self.ci), "n": self.n}
 
     @classmethod
-    def from_json(cls, value: Any, where: str = "report") -> "Recorded":
-        found: Recorded = read_record(cls, value if isinstance(value, Mapping) else {"value": value}, where)
-        return found
+    def prepare(cls, value: Any) -> Any:
+        return value if isinstance(value, dict) else {"value": value}
 
 
 @dataclass(frozen=True, eq=False)

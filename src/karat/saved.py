@@ -11,10 +11,11 @@ import polars as pl
 from karat.dialects import resolve
 from karat.errors import DataError, KaratError, UnknownName
 from karat.results import Recorded
+from karat.sections import SECTIONS
 from karat.statistics.intervals import Bounds, Resampling
 from karat.types import Floats
 
-__all__ = ["Column", "Saved", "empty_tiers"]
+__all__ = ["Column", "Saved"]
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,10 @@ class Saved:
                 where=self.source,
                 hint="Make it with --slices queries.csv:attribute.",
             )
-        about = self.form.get("interactions") or {}
-        if any(name in names for names in empty_tiers(about).values()):
-            window = about["window"]
-            raise DataError(f"the tier {name} has nobody and nothing of {window}", where=self.source)
+        if self.form.get("interactions"):
+            about: Any = SECTIONS.get("interactions").from_json(self.form["interactions"], self.source)
+            if any(name in names for names in about.empty_tiers().values()):
+                raise DataError(f"the tier {name} is empty in the {about.window} window", where=self.source)
         if name not in slices:
             raise UnknownName("slice", name, slices, where=self.source)
         return slices[name]  # type: ignore[no-any-return]
@@ -139,19 +140,3 @@ class Column:
             return frame
         rows = queries.get("slices", {}).get(self.part)
         return None if rows is None else frame[rows]
-
-
-def empty_tiers(about: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Of users and of items, the tiers that nobody and nothing of the window is in; they are no slices.
-
-    ``about`` is what a report says of held-out interactions.
-    """
-    return {
-        side: [
-            f"{'item.' if side == 'items' and name != 'item' else ''}{name}={label}"
-            for name, sizes in tiers.items()
-            for label, one in sizes.items()
-            if not one["held_out"] and one["range"]
-        ]
-        for side, tiers in (about.get("tiers") or {}).items()
-    }

@@ -13,7 +13,7 @@ from karat.errors import DataError, KaratError
 from karat.measure import Measure
 from karat.records import FiniteFloat, read_record, to_json
 from karat.results import Recorded, Scores
-from karat.sections import Section, read_section
+from karat.sections import Section, read_sections
 from karat.statistics.estimates import Estimate
 from karat.types import Floats
 from karat.usual import usual_names
@@ -101,7 +101,7 @@ class SystemResult:
             entry.gold,
             entry.by_chance,
             {name: one if isinstance(one, Recorded) else Recorded(one) for name, one in entry.figures.items()},
-            {key: read_section(key, held, where) for key, held in value.items() if key not in own},
+            read_sections(value, own, where, system=True),
         )
 
 

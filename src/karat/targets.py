@@ -4,15 +4,18 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from karat.arguments import check_arguments
 from karat.errors import UnknownName, UsageError, shorten
 from karat.guard import parse_toml
+from karat.records import FiniteFloat, Record
 
 __all__ = ["ABOUT_DRIFT", "Decision", "Outcome", "Target", "Targets", "parse_target", "parse_targets"]
 
 Outcome = Literal["pass", "fail", "unsure"]
+Sign = Literal[">=", "<=", ">", "<"]
+Direction = Literal["drop", "gain", "rise"]
 _FAILED, _UNSURE = 4, 5
 ABOUT_DRIFT = ("drift", "churn")
 """How the names of all values begin that compare with an earlier report."""
@@ -57,15 +60,15 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Target:
+class Target(Record):
     """A limit on a measure, on its difference to the baseline, or on a recorded figure."""
 
     subject: str
     """The measure or figure, as spelled."""
-    sign: str
-    limit: float
+    sign: Sign
+    limit: FiniteFloat
     """As spelled; of a share, 0.02 for 2 %."""
-    change: str | None = None
+    change: Direction | None = None
     """``drop``, ``gain`` or ``rise``: the limit is on the difference to the baseline. A rise may be good or bad."""
     share: bool = False
     """The limit is a share of the baseline's mean."""
@@ -173,8 +176,10 @@ def parse_target(text: str, table: Mapping[str, str] | None = None, where: str =
         raise UsageError(
             f"cannot read the target {shorten(text)!r}", where=where, expected=f"something like {_EXAMPLE}"
         )
-    sign = _SIGNS.get(match["sign"], match["sign"])
+    sign = cast(Sign, _SIGNS.get(match["sign"], match["sign"]))
     percent = match["percent"] is not None
     chosen = {key: (table or {}).get(key) for key in ("slice", "system", "name")}
-    share = percent and match["change"] is not None
-    return Target(match["subject"], sign, limit / 100 if percent else limit, match["change"], share, **chosen)
+    change = cast(Direction | None, match["change"])
+    return Target(
+        match["subject"], sign, limit / 100 if percent else limit, change, percent and change is not None, **chosen
+    )

@@ -178,7 +178,7 @@ class TestFashion:
         estimate = outcome.report.estimates["cosine"]["ndcg(gain=exp)@10"]
         assert estimate.ci is not None and estimate.ci[0] < estimate.mean < estimate.ci[1]
         assert outcome.report.provenance["meta"]["dataset_version"] == "1"
-        assert outcome.report.sections_of(Hygiene)["cosine"].norm_mean == pytest.approx(1.0)
+        assert outcome.report.sections_of(Hygiene)["cosine"].norm.mean == pytest.approx(1.0)
 
 
 class TestDriving:

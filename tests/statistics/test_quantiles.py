@@ -76,7 +76,7 @@ def test_parts_in_any_order(scores: list[float], limit: int, edges: list[int], c
 
 def test_zero_is_zero_and_what_is_not_known_is_null() -> None:
     assert Quantiles.of(np.array([0.0, -0.0, 0.0]), 0).at([0.5]) == [0.0]
-    assert Quantiles.of(np.array([np.nan]), 5).form([0.25]) == {"at": {"0.25": None}, "relative_error": 0.0}
+    assert Quantiles.of(np.array([np.nan]), 5).values([0.25]).to_json() == {"at": {"0.25": None}, "relative_error": 0.0}
 
 
 @pytest.mark.parametrize("score", [1 / 3, 0.999999, 5e-324, 1e300, -0.7])

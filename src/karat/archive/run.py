@@ -89,13 +89,13 @@ class Run:
     @cached_property
     def form(self) -> dict[str, Any]:
         """The report's versioned form, with the verdicts where there are any."""
-        from karat.report_json import check_report
+        from karat.report import Report
         from karat.report_upgrade import upgrade_report
 
         path = self.path / _REPORT
         try:
             form: dict[str, Any] = upgrade_report(parse_json(self.read(_REPORT), str(path)), str(path))
-            check_report(form, str(path), "a report as karat writes it")
+            Report.from_json(form, str(path))
         except DamagedRun:
             raise
         except DataError as error:

@@ -20,9 +20,9 @@ from karat.cli.common import (
 )
 from karat.cli.keeping import Keeping, shown_live
 from karat.cli.options import DsnOption, JsonOption
-from karat.common_sections import Interactions
 from karat.errors import DataError
 from karat.hygiene import Hygiene
+from karat.interactions.summary import Interactions
 from karat.partial import Partial
 from karat.stability import Stability
 
@@ -195,7 +195,7 @@ def show(
 
     report = whole.only(headline)
     queries = report.n_queries
-    who = ("user", "users") if report.section(Interactions) else ("query", "queries")
+    who = report.unit
     about = f"{count(queries, *who)}, {count(len(report.systems), 'system', 'systems')}"
     print_line(f"{name}: {about}\n" if name else f"{about[0].upper()}{about[1:]}\n")
     if by_cutoff:

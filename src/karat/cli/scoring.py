@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from karat.cli.common import check_standard_input, exists, looks_like_path, name_systems, show_progress
 from karat.cli.options import Scoring
@@ -60,7 +60,7 @@ def assess_files(
         report = _assess_at_once(wanted, scoring)
     if quantiles and not report.sections_of(Quantiles):
         for name, found in _quantiles(report, quantiles).items():
-            report = report.with_sections(Quantiles(found), system=name)
+            report = report.with_sections(found, system=name)
     provenance = {"gold": gold, "runs": systems, "dialect": scoring.dialect}
     if per_query is not None and report.queries is None:
         provenance["per_query"] = str(per_query)
@@ -103,11 +103,11 @@ def _assess_at_once(wanted: Wanted, scoring: Scoring) -> "Report":
             )
 
 
-def _quantiles(report: "Report", shares: Sequence[float]) -> "dict[str, dict[str, dict[str, Any]]]":
+def _quantiles(report: "Report", shares: Sequence[float]) -> dict[str, Quantiles]:
     from karat.statistics.quantiles import Quantiles as Quantiled
 
     return {
-        name: {label: Quantiled.of(one[label], len(one.queries)).form(shares) for label in one.labels}
+        name: Quantiles({label: Quantiled.of(one[label], len(one.queries)).values(shares) for label in one.labels})
         for name, one in report.scores.items()
     }
 

@@ -48,7 +48,6 @@ def drift_between(
     return Drift(
         *(name, old_name, new.source, old.source, ours.k, allowed),
         moved=tuple(moves_between(ours, theirs, allowed)),
-        norms=(theirs.norm, ours.norm),
         tested=tuple(tested[: len(paired)]),
         quality=tuple(tested[len(paired) :]),
         churn=churn,

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import Any
+from types import MappingProxyType
+
+from karat.records import Record
 
 __all__ = ["Churn", "Churned", "churn_between", "overlap_of", "rbo_of"]
 
@@ -13,8 +15,10 @@ _LISTED = 5
 
 
 @dataclass(frozen=True)
-class Churned:
+class Churned(Record):
     """One query's first items before and after."""
+
+    json_keys = MappingProxyType({"query": "query_id"})
 
     query: str
     overlap: float
@@ -22,18 +26,9 @@ class Churned:
     gone: tuple[str, ...]
     new: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "query_id": self.query,
-            "overlap": self.overlap,
-            "rbo": self.rbo,
-            "gone": list(self.gone),
-            "new": list(self.new),
-        }
-
 
 @dataclass(frozen=True)
-class Churn:
+class Churn(Record):
     """Over all queries."""
 
     k: int
@@ -45,16 +40,6 @@ class Churn:
     """Share of the queries whose first k differ, be it in their order alone."""
     most: tuple[Churned, ...]
     """The queries that changed most."""
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "k": self.k,
-            "n": self.n,
-            "overlap": self.overlap,
-            "rbo": self.rbo,
-            "changed": self.changed,
-            "most": [one.to_json() for one in self.most],
-        }
 
 
 def churn_between(

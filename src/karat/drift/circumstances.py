@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from json import dumps
 from typing import Any
 
+from karat.records import Record
 from karat.saved import Saved
 
 __all__ = ["Changed", "Circumstances", "changes_of"]
@@ -24,26 +25,30 @@ _FACTS = ("library", "version", "postgresql", "pgvector")
 
 
 @dataclass(frozen=True)
-class Changed:
+class Declared(Record):
+    """What two reports say of the same thing."""
+
+    old: Any
+    new: Any
+
+
+@dataclass(frozen=True)
+class Changed(Record):
     """One thing that differs between two reports."""
 
     what: str
-    declared: tuple[Any, Any] | None
+    declared: Declared | None
     """What the reports say it was before and after; None where they say the same, or one says nothing."""
     found: tuple[str, ...]
     """What shows it, whatever was declared."""
 
-    def to_json(self) -> dict[str, Any]:
-        declared = None if self.declared is None else {"old": self.declared[0], "new": self.declared[1]}
-        return {"what": self.what, "declared": declared, "found": list(self.found)}
-
     def __str__(self) -> str:
-        told = [] if self.declared is None else [" → ".join(_shown(side) for side in self.declared)]
+        told = [] if self.declared is None else [f"{_shown(self.declared.old)} → {_shown(self.declared.new)}"]
         return f"{self.what}: {'; '.join([*told, *self.found])}"
 
 
 @dataclass(frozen=True)
-class Circumstances:
+class Circumstances(Record):
     """All that changed, and what that means for trusting the comparison."""
 
     changed: tuple[Changed, ...]
@@ -51,13 +56,6 @@ class Circumstances:
     """Changes that the declared versions do not tell of, as sentences."""
     unknown: tuple[str, ...]
     """Of these the reports hold nothing that could tell."""
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "changed": [one.to_json() for one in self.changed],
-            "undeclared": list(self.undeclared),
-            "unknown": list(self.unknown),
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +93,7 @@ def changes_of(old: Saved, old_system: str, new: Saved, system: str) -> Circumst
     for what in _DECLARED:
         declared, shown = _declared(what, before, after), tuple(one.short for one in found if one.what == what)
         if declared or shown:
-            changed.append(Changed(what, declared, shown))
+            changed.append(Changed(what, declared and Declared(*declared), shown))
     unknown = [what for what in _DECLARED if not _known(what, before, after)]
     undeclared = [*_undeclared(before, after, found), *_without_effect(before, after, found)]
     return Circumstances(tuple(changed), tuple(undeclared), tuple(unknown))

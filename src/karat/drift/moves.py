@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import copysign, inf, isfinite, isnan
-from typing import Any, Literal
+from math import copysign, inf, isnan
+from typing import Literal
 
+from karat.records import Record
 from karat.stability import Spread, Stability
 
 __all__ = ["ALLOWED", "Moved", "is_past", "moves_between"]
@@ -21,8 +22,10 @@ def is_past(share: float, allowed: float) -> bool:
 
 
 @dataclass(frozen=True)
-class Moved:
+class Moved(Record):
     """One figure before and after."""
+
+    computed = ("change", "within")
 
     figure: str
     old: float
@@ -44,11 +47,6 @@ class Moved:
     def within(self) -> bool | None:
         """None where there is nothing to judge."""
         return None if isnan(self.change) else not is_past(self.change, self.allowed)
-
-    def to_json(self) -> dict[str, Any]:
-        numbers = {"old": self.old, "new": self.new, "change": self.change}
-        known = {name: value if isfinite(value) else None for name, value in numbers.items()}
-        return {"figure": self.figure} | known | {"relative_to": self.relative_to, "within": self.within}
 
 
 def moves_between(new: Stability, old: Stability, allowed: float) -> Iterator[Moved]:

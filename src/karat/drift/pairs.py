@@ -9,6 +9,7 @@ import polars as pl
 from karat.drift.moves import is_past
 from karat.errors import DataError
 from karat.measure import Measure
+from karat.records import Record
 from karat.saved import Column, Saved
 from karat.stability import Stability
 from karat.statistics.comparison import Paired, compare_pairs
@@ -30,11 +31,11 @@ Compared = tuple[list[Comparison], list[str]]
 
 
 @dataclass(frozen=True)
-class Tested:
+class Tested(Record):
     """A mean over the queries in common, before and after, and how sure the difference is."""
 
     comparison: Comparison
-    level: float
+    level: float = 0.95
 
     @property
     def standing(self) -> Standing:
@@ -54,7 +55,12 @@ class Tested:
         return self.comparison.n < 2 or (ends is not None and any(is_past(end, allowed) for end in ends))
 
     def to_json(self) -> dict[str, Any]:
-        return self.comparison.to_json() | {"standing": self.standing}
+        """Return a row of a comparison, with what it shows."""
+        return self.comparison.to_json() | {"level": self.level, "standing": self.standing}
+
+    @classmethod
+    def prepare(cls, value: Any) -> Any:
+        return {**value, "comparison": value} if isinstance(value, dict) else value
 
 
 def compare_stability(sides: tuple[str, str], new: Stability, old: Stability, how: Resampling, where: str) -> Compared:
@@ -75,8 +81,9 @@ def compare_stability(sides: tuple[str, str], new: Stability, old: Stability, ho
 
 
 def _frame(stability: Stability) -> pl.DataFrame:
-    columns: dict[str, Floats] = {"top1": stability.query_top1, "topk_mean": stability.query_topk_mean}
-    return pl.DataFrame({"id": pl.Series(stability.queries, dtype=pl.String), **columns})
+    queries = stability.queries
+    columns: dict[str, Floats] = {"top1": queries.top1, "topk_mean": queries.topk_mean}
+    return pl.DataFrame({"id": pl.Series(queries.ids, dtype=pl.String), **columns})
 
 
 def _notes(both: pl.DataFrame, ours: pl.DataFrame, theirs: pl.DataFrame, pairs: Sequence[Paired]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from sys import float_info
+from types import MappingProxyType
 from typing import Any
 
 from karat.drift.churn import Churn
@@ -9,8 +10,8 @@ from karat.drift.circumstances import Circumstances
 from karat.drift.moves import Moved
 from karat.drift.pairs import Tested
 from karat.errors import UsageError
+from karat.records import to_json
 from karat.sections import Section
-from karat.stability import Spread
 from karat.targets import Decision, Outcome
 
 __all__ = ["DRIFT_SCHEMA", "Drift"]
@@ -23,6 +24,9 @@ class Drift(Decision, Section):
     """A system of a report beside the same system of an earlier one."""
 
     name = "drift"
+    json_keys = MappingProxyType(
+        {"source": "report", "old_source": "old_report", "moved": "figures", "tested": "paired"}
+    )
 
     system: str
     old_system: str
@@ -31,8 +35,6 @@ class Drift(Decision, Section):
     k: int
     allowed: float
     moved: tuple[Moved, ...]
-    norms: tuple[Spread, Spread]
-    """Lengths of the vectors before and after."""
     tested: tuple[Tested, ...]
     """Of the similarities of the best item and of the k best."""
     quality: tuple[Tested, ...]
@@ -81,20 +83,12 @@ class Drift(Decision, Section):
         return {name: min(value, float_info.max) for name, value in found.items()}
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "schema": DRIFT_SCHEMA,
-            "system": self.system,
-            "old_system": self.old_system,
-            "report": self.source,
-            "old_report": self.old_source,
-            "k": self.k,
-            "allowed": self.allowed,
-            "verdict": self.outcome,
-            "worst": None if self.worst is None else self.worst.to_json(),
-            "figures": [one.to_json() for one in self.moved],
-            "paired": [one.to_json() for one in self.tested],
-            "quality": [one.to_json() for one in self.quality],
-            "churn": None if self.churn is None else self.churn.to_json(),
-            **self.circumstances.to_json(),
-            "notes": list(self.notes),
-        }
+        """Return all of it as one JSON object, with the outcome and what changed between the reports."""
+        form: dict[str, Any] = {"schema": DRIFT_SCHEMA, "verdict": self.outcome, "worst": to_json(self.worst)}
+        form |= super().to_json()
+        circumstances: dict[str, Any] = form.pop("circumstances")
+        return form | circumstances
+
+    @classmethod
+    def prepare(cls, value: Any) -> Any:
+        return {**value, "circumstances": value} if isinstance(value, dict) else value

@@ -138,6 +138,6 @@ def measure_paired(
             if timed.failures and not (timed.answered.size and built.engine.answers_singly):
                 message = timed.failures[0][1]
                 raise DataError(f"{len(timed.failures):,} of {asked:,} timed queries failed: {message}")
-            found[place, number] = summarise(timed).p95 * 1e3
+            found[place, number] = summarise(timed).p95.ms
     settings = tuple((point.build, point.search) for _, point in candidates)
     return PairedTimes(settings, tuple(map(tuple, found.tolist())), asked)

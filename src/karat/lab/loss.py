@@ -1,10 +1,11 @@
 """Whose fault it is that the best order is not reached: the embedding's or the index's."""
 
 from collections.abc import Sequence
+from math import nan
 
 from karat.dialects import Asked
 from karat.evaluation import evaluate
-from karat.indexed import Loss
+from karat.indexed import Loss, Mean
 from karat.results import Scores
 from karat.statistics.comparison import Paired, compare_pairs
 from karat.statistics.intervals import Resampling
@@ -29,4 +30,6 @@ def loss_of(gold: Gold, exact: Ranking, scores: Scores, asked: Asked, how: Resam
         "index", "exact", asked.label, ours[asked.label], theirs[asked.label], asked.measure.metric.aggregate, False
     )
     (apart,) = compare_pairs([pair], keys_of(ours.queries, how.seed), how)
-    return Loss(asked.label, *estimates, apart.difference if apart.n else float("nan"), apart.ci)
+    exactly, found = (Mean(one.mean if one.n else nan, one.ci) for one in estimates)
+    lost = Mean(0.0 - apart.difference if apart.n else nan, apart.ci and (0.0 - apart.ci[1], 0.0 - apart.ci[0]))
+    return Loss(asked.label, exactly, found, lost)

@@ -210,7 +210,7 @@ class _Run:
             progress=_watch(built, search),
         )  # fmt: skip
         if latency.failed and not (latency.n and built.engine.answers_singly):
-            why = f": {latency.messages[0][0]}" if latency.messages else ""
+            why = f": {latency.messages[0].message}" if latency.messages else ""
             raise DataError(f"{latency.failed:,} of {latency.n + latency.failed:,} timed queries failed{why}")
         return Point.measured(
             build, search, recall.to_json(), latency.to_json(), build_seconds=built.seconds, size_bytes=built.size,

@@ -9,7 +9,7 @@ from os.path import exists
 from pathlib import Path
 
 from karat.assessment import assess
-from karat.common_sections import Facts, Fusion, Interactions, Keywords
+from karat.common_sections import Facts, Fusion, Keywords
 from karat.dialects import Asked
 from karat.drift import Drift
 from karat.errors import KaratError
@@ -17,6 +17,7 @@ from karat.formats.attributes import read_attributes, read_column
 from karat.gates import Gate, check_targets, measures_of
 from karat.hygiene import GoldSpaces
 from karat.indexed import drifting, figure_names
+from karat.interactions.summary import Interactions
 from karat.masking import Masker
 from karat.plan.opening import opened
 from karat.plan.reading import Checked
@@ -143,7 +144,7 @@ def _completed(report: Report, work: Work) -> Report:
         provenance=_provenance(checked),
     ).with_recorded(plan.figures)
     if log is not None:
-        report = report.with_sections(Interactions(dict(log.about)))
+        report = report.with_sections(Interactions.from_json(dict(log.about)))
     if side is not None:
         report = report.with_sections(Keywords(dict(side.about) | {"show": list(side.show)}))
     of_gold = {name: space for name, space in work.all_spaces.items() if name not in report.systems}

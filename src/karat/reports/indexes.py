@@ -1,6 +1,7 @@
 """What was found of indexes, as cells and lines: recall, loss, latency, filters, stability."""
 
 from collections.abc import Iterator
+from math import isnan
 
 from karat.indexed import Equivalence, Indexed, Loss
 from karat.report import Report
@@ -30,13 +31,13 @@ def without(table: Table, *columns: int) -> Table:
 
 def _row(name: str, one: Indexed) -> list[str]:
     own = "–" if one.own_exact is None else f"{one.own_exact.mean:.3f}"
-    p95 = "–" if one.latency is None else _milliseconds((one.latency.index_only or one.latency.end_to_end).p95)
+    p95 = "–" if one.latency is None else _milliseconds((one.latency.index_only or one.latency.end_to_end).p95.ms)
     known = one.recall.n > 0
     return [
         name,
         _engine_shown(one),
         _with_interval(one.recall.mean, one.recall.ci) if known else "–",
-        f"{one.recall.low:.3f}" if known else "–",
+        f"{one.recall.p5:.3f}" if known else "–",
         own,
         _seconds_shown(one.build_seconds),
         _size_shown(one.size_bytes),
@@ -70,15 +71,15 @@ def latency_table(report: Report, *, intervals: bool = True) -> Table:
 
 def _latency_row(name: str, way: str, one: Latency, intervals: bool) -> list[str]:
     percentiles = [_percentile_shown(one, share, intervals) for share in ("p50", "p95", "p99")]
-    return [name, way, *percentiles, _milliseconds(one.longest), f"{one.qps:,.0f}", f"{one.failed:,}"]
+    return [name, way, *percentiles, _milliseconds(one.max_ms), f"{one.qps:,.0f}", f"{one.failed:,}"]
 
 
 def _percentile_shown(latency: Latency, name: str, interval: bool) -> str:
     one = latency.percentiles[name]
-    if one.seconds != one.seconds or not interval:
-        return _milliseconds(one.seconds)
+    if one.ci is None or not interval:
+        return _milliseconds(one.ms)
     above = "" if one.bounded else "+"
-    return f"{_milliseconds(one.seconds)} [{_milliseconds(one.low)}, {_milliseconds(one.high)}{above}]"
+    return f"{_milliseconds(one.ms)} [{_milliseconds(one.ci[0])}, {_milliseconds(one.ci[1])}{above}]"
 
 
 def filters_table(report: Report) -> Table:
@@ -91,7 +92,7 @@ def filters_table(report: Report) -> Table:
             f"{part.items:,} ({percent(part.selectivity, 1)})",
             f"{part.queries:,}",
             "–" if part.recall != part.recall else f"{part.recall:.3f}",
-            _milliseconds(part.p95_ms / _KILO),
+            _milliseconds(part.p95_ms),
         ]
         for name, one in report.sections_of(Indexed).items()
         for part in one.filters
@@ -123,7 +124,7 @@ def _spread_shown(one: Spread) -> str:
 def index_lines(report: Report) -> Iterator[str]:
     """Whose fault a loss is; whether cosine and inner product agree; what proves how it was searched."""
     for name, one in report.sections_of(Indexed).items():
-        if one.loss is not None and one.loss.index.n:
+        if one.loss is not None and not isnan(one.loss.index.mean):
             yield f"{name}: {_loss_told(one.loss, filtered=bool(one.filters))}"
         if one.equivalence is not None and one.equivalence.differing:
             yield f"{name}: {_differing(one.equivalence)}"
@@ -148,11 +149,11 @@ def _differing(found: Equivalence) -> str:
 
 def _loss_told(loss: Loss, *, filtered: bool) -> str:
     """``ndcg@10 of 1.000 ideal: the embedding loses 0.120, the index 0.003 [0.000, 0.007]``"""
-    ci = loss.difference_ci
-    interval = "" if ci is None else f" [{_signed(-ci[1])}, {_signed(-ci[0])}]"
-    lost = f"{_signed(-loss.difference)}{interval}"
+    ci = loss.index_loss.ci
+    interval = "" if ci is None else f" [{_signed(ci[0])}, {_signed(ci[1])}]"
+    lost = f"{_signed(loss.index_loss.mean)}{interval}"
     who = "the embedding and the filter lose" if filtered else "the embedding loses"
-    return f"{loss.measure}, ideal 1: {who} {1 - loss.exact.mean:.3f}, the index {lost}"
+    return f"{loss.measure}, ideal 1: {who} {loss.embedding_loss:.3f}, the index {lost}"
 
 
 def _signed(value: float) -> str:
@@ -164,10 +165,9 @@ def _with_interval(value: float, ci: tuple[float, float] | None) -> str:
     return f"{value:.3f}" if ci is None else f"{value:.3f} [{ci[0]:.3f}, {ci[1]:.3f}]"
 
 
-def _milliseconds(seconds: float) -> str:
-    if seconds != seconds:
+def _milliseconds(value: float) -> str:
+    if value != value:
         return "–"
-    value = seconds * _KILO
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.0f}"
 
 

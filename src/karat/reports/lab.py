@@ -61,8 +61,8 @@ def _hints(report: Report) -> Iterator[str]:
 def _clock_told(report: Report) -> str:
     timed = [one.latency for one in report.sections_of(Indexed).values() if one.latency is not None]
     loops = [loop for one in timed for loop in (one.index_only or one.end_to_end, one.end_to_end, *one.closed)]
-    overhead = max(loop.overhead_seconds for loop in loops) * 1e6
-    collected = sum(loop.gc_seconds for loop in loops) * 1e3
+    overhead = max(loop.overhead_us for loop in loops)
+    collected = sum(loop.gc_ms for loop in loops)
     whole = " or ".join(dict.fromkeys(" + ".join(one.includes) for one in timed))
     return (
         f"each query alone, {loops[0].n:,} times in all; end to end: {whole}; "

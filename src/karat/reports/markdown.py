@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from karat.common_sections import Interactions
 from karat.exposures import Exposure
 from karat.hygiene import Hygiene
+from karat.interactions.summary import Interactions
 from karat.markup import markdown_text
 from karat.partial import Partial
 from karat.report import Report

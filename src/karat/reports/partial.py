@@ -87,24 +87,36 @@ def _worst(report: Report, system: str) -> list[str]:
 
 
 def _is_partial(result: Result) -> bool:
-    return any(result.has) and not all(result.has)
+    return bool(result.has and result.lacks)
 
 
 def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> Shown:
     text = report.query_text(looked.query)
-    groups = list(dict.fromkeys(one.group for one in looked.keywords))
+    group_of = {one.name: one.group for one in partial.keywords}
+    keywords = {one: one.removeprefix(f"{group_of[one]}=") for one in looked.keywords}
+    groups = list(dict.fromkeys(group_of[one] for one in looked.keywords))
     decimals = 2 if any(abs(one.score or 0) >= _SMALL for one in looked.results) else 4
     rows = [
         [
             str(one.rank),
             "–" if one.score is None else f"{one.score:.{decimals}f}",
             report.name_of(one.item),
-            *(_marked(looked, one, group) for group in groups),
+            *(
+                " ".join(  # ✓ bicyclist ✗ child
+                    f"{HAS if keyword in one.has else LACKS} {name}"
+                    for keyword, name in keywords.items()
+                    if group_of[keyword] == group
+                )
+                for group in groups
+            ),
             _verdict(one, partial.threshold),
         ]
         for one in looked.results
     ]
-    lines = [f"keywords: {', '.join(_names(looked))}", *_mapped_by(report, looked.query)]
+    names = list(keywords.values())
+    # With the group where two groups have the same keyword.
+    distinct = [name if names.count(name) == 1 else keyword for keyword, name in keywords.items()]
+    lines = [f"keywords: {', '.join(distinct)}", *_mapped_by(report, looked.query)]
     lines.append(f"relevant: {count(looked.relevant, 'item', 'items')}")
     return Shown(
         f"{looked.query} “{text}” by {system}" if text else f"{looked.query} by {system}",
@@ -114,25 +126,10 @@ def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> Sho
     )
 
 
-def _names(looked: Looked) -> list[str]:
-    """Of the keywords, with the group where two groups have the same."""
-    names = [one.name for one in looked.keywords]
-    return [one.name if names.count(one.name) == 1 else str(one) for one in looked.keywords]
-
-
-def _marked(looked: Looked, result: Result, group: str) -> str:
-    """``✓ bicyclist ✗ child``"""
-    return " ".join(
-        f"{HAS if has else LACKS} {keyword.name}"
-        for keyword, has in zip(looked.keywords, result.has, strict=True)
-        if keyword.group == group
-    )
-
-
 def _verdict(result: Result, threshold: float | None) -> str:
     if not result.annotated:
         return "not annotated"
-    found = f"{sum(result.has)}/{len(result.has)}" + (" partial" if _is_partial(result) else "")
+    found = f"{len(result.has)}/{len(result.has) + len(result.lacks)}" + (" partial" if _is_partial(result) else "")
     return found if result.shown else f"{found}, below {threshold:g}: not shown"
 
 
@@ -170,7 +167,7 @@ def missed_table(partial: Partial) -> Table:
 
 
 def _missed_row(one: Missed) -> list[str]:
-    instead = ", ".join(f"{other} ({number:,})" for other, number in one.instead[:_INSTEAD_SHOWN])
+    instead = ", ".join(f"{other.keyword} ({other.results:,})" for other in one.instead[:_INSTEAD_SHOWN])
     return [
         one.name.removeprefix(f"{one.group}="),
         one.group,
@@ -184,9 +181,10 @@ def _missed_row(one: Missed) -> list[str]:
 def notes_of(report: Report, system: str) -> Iterator[str]:
     """What the results of all queries come to, in words."""
     partial = report.sections_of(Partial)[system]
-    total = partial.whole + partial.some + partial.none
+    counts = partial.results
+    total = counts.whole + counts.some + counts.none
     if total:
-        whole, some, none = (percent(one / total, 1) for one in (partial.whole, partial.some, partial.none))
+        whole, some, none = (percent(one / total, 1) for one in (counts.whole, counts.some, counts.none))
         yield f"Of {total:,} results of {system}, {whole} have all keywords of their query, {some} some, {none} none"
     by_group = ", ".join(f"{one.name} {percent(one.share, 1)}" for one in partial.groups if one.results)
     if by_group:

@@ -1,16 +1,14 @@
 """Recommenders on held-out interactions as tables: the windows of the log, every tier, and what is exposed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from karat.breakdown import Slice
-from karat.common_sections import Interactions
 from karat.exposures import Exposure
+from karat.interactions.summary import Interactions
 from karat.report import Report
 from karat.reports.console import console, print_rows, print_table
 from karat.reports.tables import comparison_table, p_legend, verdict_of
-from karat.saved import empty_tiers
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate
 from karat.wording import ITEM_SLICES, estimate_shown, figure_shown, percent
@@ -120,43 +118,32 @@ def _mean(estimate: Estimate) -> str:
     return figure_shown(estimate.mean, _DECIMALS) if estimate.n else "–"
 
 
-def split_told(about: Mapping[str, Any]) -> str:
+def split_told(about: Interactions) -> str:
     """How the log was parted, what was learnt from, and who could be recommended."""
-    how = dict(about["split"])
-    kind = how.pop("kind", "given")
-    learnt = "train and validation" if about["fit_on"] == "train+validation" else "train"
-    catalogue = about["catalogue"]
-    candidates = f"{catalogue['items']:,} items {_CATALOGUES[catalogue['kind']]}, less what a user took in training"
-    drawn = about.get("candidates")
-    if isinstance(drawn, Mapping):
-        candidates = f"{drawn['sampled']:,} of each user's, drawn, and what was held out; of {candidates}"
-    return f"{kind} split, held against {about['window']}, fitted on {learnt}; candidates: {candidates}"
+    learnt = "train and validation" if about.fit_on == "train+validation" else "train"
+    catalogue = about.catalogue
+    candidates = f"{catalogue.items:,} items {_CATALOGUES[catalogue.kind]}, less what a user took in training"
+    if not isinstance(about.candidates, str):
+        candidates = f"{about.candidates.sampled:,} of each user's, drawn, and what was held out; of {candidates}"
+    kind = about.split.get("kind", "given")
+    return f"{kind} split, held against {about.window}, fitted on {learnt}; candidates: {candidates}"
 
 
-def windows_table(about: Mapping[str, Any]) -> Table:
-    """Return rows, users and items of each window of the log, and those of whom training has nothing.
-
-    Args:
-        about: ``interactions`` of a report, or of its JSON form.
-    """
+def windows_table(about: Interactions) -> Table:
+    """Return rows, users and items of each window of the log, and those of whom training has nothing."""
     rows = []
-    for name, one in about["windows"].items():
-        cells = [f"{one[key]:,}" if one.get(key) is not None else "–" for key in ("rows", "users", "items")]
-        cold = ["–", "–"] if name == "train" else [f"{one[key]:,}" for key in ("cold_users", "cold_items")]
-        rows.append([name, *cells, *cold, _span(one)])
+    for name, one in about.windows.items():
+        cells = [f"{number:,}" for number in (one.rows, one.users, one.items)]
+        cold = ["–", "–"] if name == "train" else [f"{one.cold_users:,}", f"{one.cold_items:,}"]
+        span = f"{one.begin[:10]} – {one.end[:10]}" if one.begin and one.end else ""
+        rows.append([name, *cells, *cold, span])
     return ["window", "rows", "users", "items", "new users", "new items", "from – to"], rows
 
 
-def cutoffs_told(about: Mapping[str, Any]) -> str:
+def cutoffs_told(about: Interactions) -> str:
     """``validation from 2023-03-17T16:10:03Z, test from …``; empty where the log is not split by time."""
-    times = about.get("cutoff_times") or {}
-    at = {name: times.get(name) or f"time {cutoff:,}" for name, cutoff in (about.get("cutoffs") or {}).items()}
+    at = {name: about.cutoff_times.get(name) or f"time {cutoff:,}" for name, cutoff in about.cutoffs.items()}
     return ", ".join(f"{name} from {time}" for name, time in at.items())
-
-
-def _span(one: Mapping[str, Any]) -> str:
-    ends = [str(one.get(key) or "")[:10] for key in ("from", "to")]
-    return " – ".join(ends) if all(ends) else ""
 
 
 def tiers_table(report: Report, measure: str, *, ends: bool = False) -> Table:
@@ -192,9 +179,10 @@ def tiers_legend(report: Report, labels: Sequence[str]) -> str:
 
 def empty_tiers_told(report: Report) -> Iterator[str]:
     """Tiers that nobody, or nothing, of the window is in, and which therefore are not in the table."""
-    for side, empty in empty_tiers(report.needed_section(Interactions)).items():
+    about = report.needed_section(Interactions)
+    for side, empty in about.empty_tiers().items():
         if empty:
-            yield f"no {side} of {report.needed_section(Interactions)['window']}: {', '.join(empty)}"
+            yield f"no {side} of {about.window}: {', '.join(empty)}"
 
 
 def _cell(part: Slice, system: str, measure: str, report: Report, *, ends: bool, beyond: bool) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from karat.errors import DataError
 from karat.formats.jsontext import parse_json
 from karat.formats.source import Source
-from karat.report_json import check_report
+from karat.report import Report
 from karat.report_upgrade import SCHEMA, upgrade_report
 from karat.saved import Saved
 
@@ -31,5 +31,5 @@ def read_report(path: str) -> Saved:
         raise DataError("this is not a report of karat", where=path, expected=expected, hint=hint)
     form: Any = parse_json(text, path, expected=expected)
     form = upgrade_report(form, path)
-    check_report(form, path, expected)
+    Report.from_json(form, path)
     return Saved(form, path)

@@ -21,16 +21,17 @@ def spaces_table(report: Report) -> Table:
 
 
 def _row(name: str, space: Hygiene, report: Report) -> list[str]:
-    hub = f"{_cut(report.name_of(space.hubs[0][0]))} ({space.hubs[0][1]:,})" if space.hubs else "–"
+    hubs = space.hubness.hubs
+    hub = f"{_cut(report.name_of(hubs[0].id))} ({hubs[0].found_by:,})" if hubs else "–"
     alike = "–" if isnan(space.mean_similarity) else f"{space.mean_similarity:.3f}"
     return [
         name,
         f"{space.vectors:,} × {space.dimensions:,}",
-        f"{space.norm_mean:.3g} ± {space.norm_std:.1g}",
-        f"{space.duplicates:,}",
-        f"{space.near_duplicates:,}",
+        f"{space.norm.mean:.3g} ± {space.norm.std:.1g}",
+        f"{space.duplicates.exact:,}",
+        f"{space.near_duplicates.found:,}",
         alike,
-        f"{space.hub_skew:.1f}",
+        f"{space.hubness.skew:.1f}",
         hub,
     ]
 
@@ -41,15 +42,15 @@ def _cut(name: str) -> str:
 
 def hygiene_rows(space: Hygiene) -> list[list[str]]:
     """One space in words: what was looked at, and what was found."""
-    hubs = ", ".join(f"{name} ({times:,})" for name, times in space.hubs[:3]) or "–"
+    hubs = ", ".join(f"{one.id} ({one.found_by:,})" for one in space.hubness.hubs[:3]) or "–"
     rows = [
         ["vectors", f"{space.vectors:,} × {space.dimensions:,}"],
-        ["length", f"{space.norm_mean:.4g} ± {space.norm_std:.2g}, {space.norm_min:.4g} to {space.norm_max:.4g}"],
-        ["of outlying length", ", ".join(space.norm_outliers[:5]) or "none"],
-        ["equal to another", f"{space.duplicates:,}"],
-        ["nearly equal", f"{space.near_duplicates:,} of {space.looked_at:,} looked at"],
+        ["length", f"{space.norm.mean:.4g} ± {space.norm.std:.2g}, {space.norm.min:.4g} to {space.norm.max:.4g}"],
+        ["of outlying length", ", ".join(space.norm.outliers[:5]) or "none"],
+        ["equal to another", f"{space.duplicates.exact:,}"],
+        ["nearly equal", f"{space.near_duplicates.found:,} of {space.near_duplicates.looked_at:,} looked at"],
         ["mean cosine", "–" if isnan(space.mean_similarity) else f"{space.mean_similarity:.4f}"],
-        [f"hubs (among {space.hub_k} nearest)", f"skew {space.hub_skew:.2f}; {hubs}"],
-        ["never found", percent(space.never_found, 1)],
+        [f"hubs (among {space.hubness.k} nearest)", f"skew {space.hubness.skew:.2f}; {hubs}"],
+        ["never found", percent(space.hubness.never_found, 1)],
     ]
     return rows + [[f"tied at {k}", f"{percent(share, 1)} of the queries"] for k, share in space.tied_at.items()]

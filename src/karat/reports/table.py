@@ -1,6 +1,5 @@
 """The headline table as cells, for the console and for Markdown."""
 
-from karat.common_sections import Interactions
 from karat.report import Report
 from karat.statistics.estimates import Estimate
 from karat.usual import LEGEND
@@ -23,7 +22,7 @@ Table = tuple[list[str], list[list[str]]]
 def caption(report: Report, *, count_of_queries: bool = False) -> str:
     """What the brackets mean, and over how many queries; nothing where there are none."""
     found = any(estimate.ci for measures in report.estimates.values() for estimate in measures.values())
-    who = "users" if report.section(Interactions) else "queries"
+    who = report.unit[1]
     over = f"{queries_averaged(report)} {who}" if count_of_queries and queries_averaged(report) else who
     return f"[{percent(report.level)} interval over {over}]" if found else ""
 

@@ -244,18 +244,18 @@ def rounded(value: float) -> str:
 
 def quantiles_table(report: Report) -> Table:
     """Return scores at some shares of the queries: one row per measure and system; no rows where none were asked."""
-    known = report.sections_of(Quantiles)
+    known = {name: one.measures for name, one in report.sections_of(Quantiles).items()}
     entries = [(label, name, of[label]) for label in report.labels for name, of in known.items() if label in of]
-    shares = entries[0][2]["at"] if entries else ()
+    shares = entries[0][2].at if entries else ()
     rows = [
         [
             report.both_names(label),
             name,
-            *(NOTHING if value is None else f"{value:.4f}" for value in one["at"].values()),
+            *(NOTHING if isnan(value) else f"{value:.4f}" for value in one.at.values()),
         ]
         for label, name, one in entries
     ]
-    error = max((one["relative_error"] for _, _, one in entries), default=0)
+    error = max((one.relative_error for _, _, one in entries), default=0)
     rounded = f"; counted after rounding, off by {percent(error, 2)} at most" if error else ""
     header = ["measure", "system", *(percent(float(share)) for share in shares)]
     return table(header, rows, text=(0, 1), notes=[f"Scores at shares of the {report.unit[1]}{rounded}."])

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from karat.assessment import cautions
 from karat.breakdown import Gap, Slice, correct_slices, gap_between
@@ -19,6 +18,7 @@ from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate, off_scale
 from karat.statistics.gathered import Layout, Ranks, plainly_estimated
 from karat.statistics.paired import apart_test_of
+from karat.statistics.quantiles import QuantileValues
 
 __all__ = ["Gathered", "check_number_of_queries", "report_of"]
 
@@ -114,9 +114,9 @@ def _gaps(request: Request, gathered: Gathered, place: int) -> Iterator[Gap]:
             yield gap_between(column, (inside, rest), mean - beyond, apart_test_of(*sides), how)
 
 
-def _quantiles(request: Request, gathered: Gathered) -> dict[str, dict[str, dict[str, Any]]]:
+def _quantiles(request: Request, gathered: Gathered) -> dict[str, dict[str, QuantileValues]]:
     """By system and measure: the scores at the shares asked for, and how far they may be off."""
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+    found: dict[str, dict[str, QuantileValues]] = {}
     for column, one in zip(request.layout.columns, gathered.tallies.quantiles, strict=True):
-        found.setdefault(column.system, {})[column.measure] = one.form(request.quantiles)
+        found.setdefault(column.system, {})[column.measure] = one.values(request.quantiles)
     return found

@@ -1,6 +1,6 @@
 """Two systems on the same queries: how far apart, how surely, and what could have been shown."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, isnan
 from types import MappingProxyType
@@ -11,7 +11,7 @@ import numpy as np
 from karat.errors import DataError
 from karat.markup import snippet_of
 from karat.measure import Aggregate
-from karat.records import Record, keep_one_nan, read_record
+from karat.records import Record
 from karat.statistics.corrections import at_floor, is_shown
 from karat.statistics.estimates import Pooled
 from karat.statistics.intervals import Bounds, Influence, Resampling, interval
@@ -32,7 +32,8 @@ class Comparison(Record):
 
     computed = ("difference", "p_method")
     json_keys = MappingProxyType({"effect": "effect_size", "needed": "queries_needed", "resamples": "p_resamples"})
-    unwritten = ("exact", "lower_is_better", "whole")
+    omitted = ("lower_is_better", "relative", "relative_ci")
+    unwritten = ("exact", "whole")
 
     system: str
     baseline: str
@@ -71,9 +72,6 @@ class Comparison(Record):
     resamples: int | None = None
     """How many assignments of signs ``p`` rests on, where these were drawn."""
 
-    def __post_init__(self) -> None:
-        keep_one_nan(self, "mean", "baseline_mean")
-
     @property
     def tested(self) -> bool:
         """Whether it counts among the tests that p-values are corrected for: none is made where no query differs.
@@ -109,21 +107,18 @@ class Comparison(Record):
         found: dict[str, Any] = super().to_json()
         if self.whole:
             found |= dict.fromkeys(("better", "equal", "worse"))
-        if self.relative is None:
-            del found["relative"], found["relative_ci"]
         return found
 
     @classmethod
-    def from_json(cls, value: Any, where: str = "report") -> "Comparison":
-        """Read a row; whether less is better is not in it, but follows from the measure."""
-        tallies = ("better", "equal", "worse")
-        absent = [isinstance(value, dict) and value.get(key) is None for key in tallies]
-        if any(absent) and not all(absent):
-            raise DataError("expected better, equal and worse together", where=where)
-        known = {**value, **dict.fromkeys(tallies, 0)} if all(absent) else value
-        found: Comparison = read_record(cls, known, where)
-        method = value.get("p_method")
-        return replace(found, whole=all(absent), exact=method == "exact")
+    def prepare(cls, value: Any) -> Any:
+        """Return a row with what follows from its tallies and the name of its test."""
+        if not isinstance(value, dict):
+            return value
+        absent = [key for key in ("better", "equal", "worse") if value.get(key) is None]
+        if absent and len(absent) < 3:
+            raise DataError("expected better, equal and worse together")
+        exact = value.get("p_method") == "exact"
+        return {**value, **dict.fromkeys(absent, 0), "whole": bool(absent), "exact": exact}
 
     def _repr_html_(self) -> str:
         return snippet_of("comparison", self)

@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import exp, nan, sqrt
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
 from karat.measure import Aggregate
-from karat.records import Record, keep_one_nan
+from karat.records import Record
 from karat.statistics.intervals import Bounds, Influence, Resampling, interval
 from karat.statistics.resampling import draw_sums
 from karat.statistics.streams import Keys
@@ -40,6 +39,7 @@ class Estimate(Record):
 
     computed = ("se",)
     json_keys = MappingProxyType({"total": "sum"})
+    omitted = ("total",)
 
     mean: float
     """NaN where no query is defined."""
@@ -55,16 +55,6 @@ class Estimate(Record):
     def se(self) -> float:
         """Standard error of the mean."""
         return self.std / sqrt(self.n) if self.n else nan
-
-    def __post_init__(self) -> None:
-        keep_one_nan(self, "mean", "std")
-
-    def to_json(self) -> dict[str, Any]:
-        """What cannot be known is null; a sum is written of counts alone."""
-        found: dict[str, Any] = super().to_json()
-        if self.total is None:
-            del found["sum"]
-        return found
 
 
 def summarise(values: Floats, aggregate: Aggregate = "mean") -> Estimate:

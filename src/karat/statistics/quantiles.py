@@ -5,17 +5,18 @@ or the parts in which scores came. So a quantile is off by at most one part in 4
 two scores, of the one that is farther from zero.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
-from typing import Any
+from math import isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
 
+from karat.errors import DataError, shorten
+from karat.records import Record
 from karat.types import Floats, Ints
 
-__all__ = ["ERROR", "FRACTION", "Quantiles", "about", "bits_to_drop"]
+__all__ = ["ERROR", "FRACTION", "QuantileValues", "Quantiles", "about", "bits_to_drop"]
 
 FRACTION = 52
 """Bits of a float's fraction."""
@@ -23,6 +24,24 @@ _BITS_DROPPED = 41
 ERROR = 2.0**-12
 """The largest error of a quantile that is not exact, relative to the score at its rank (the larger one of two)."""
 _HIGHEST_BIT = np.uint64(1 << 63)
+
+
+@dataclass(frozen=True)
+class QuantileValues(Record):
+    """The scores at some shares of the queries, and how far they may be off."""
+
+    at: Mapping[str, float]
+    """By share, as a text; NaN where no query is defined."""
+    relative_error: float = 0.0
+
+    def __post_init__(self) -> None:
+        for share in self.at:
+            try:
+                known = 0.0 <= float(share) <= 1.0
+            except ValueError:
+                known = False
+            if not known:
+                raise DataError(f"found the share {shorten(share, quoted=True)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +92,10 @@ class Quantiles:
         """The rounded scores that have these ranks, from 0 on."""
         return _middles(self.places[np.searchsorted(np.cumsum(self.counts), ranks, side="right")])
 
-    def form(self, shares: Sequence[float]) -> dict[str, Any]:
-        """For a report; what is not known is null."""
+    def values(self, shares: Sequence[float]) -> QuantileValues:
+        """Return the scores at some shares, for a report."""
         found = zip(shares, self.at(shares), strict=True)
-        return {
-            "at": {f"{share:g}": None if isnan(value) else value for share, value in found},
-            "relative_error": self.error,
-        }
+        return QuantileValues({f"{share:g}": nan if isnan(value) else value for share, value in found}, self.error)
 
 
 def bits_to_drop(numbers: Floats, most: int, at_least: int) -> int:

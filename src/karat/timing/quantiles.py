@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, exp, floor, lgamma, log, log1p, nan, sqrt
-from typing import Any
 
 import numpy as np
 
 from karat.errors import UsageError
+from karat.records import Record
+from karat.statistics.intervals import Bounds
 from karat.types import Floats
 
 __all__ = ["Percentile", "binomial_quantile", "order_bounds", "percentile_of"]
@@ -17,25 +18,18 @@ _DEVIATIONS, _STEPS = 12, 40
 
 
 @dataclass(frozen=True)
-class Percentile:
-    """A percentile of times, in seconds, and where that of all such queries is."""
+class Percentile(Record):
+    """A percentile of times, in milliseconds, and where that of all such queries is."""
 
-    seconds: float
+    ms: float
     """NaN where there is none."""
-    low: float = nan
-    high: float = nan
+    ci: Bounds | None = None
     bounded: bool = False
-    """Whether the values are enough to bound it from above; if not, ``high`` is the longest time seen."""
-
-    def to_json(self) -> dict[str, Any]:
-        """In milliseconds; null where there is none."""
-        if self.seconds != self.seconds:
-            return {"ms": None, "ci": None, "bounded": False}
-        return {"ms": self.seconds * 1e3, "ci": [self.low * 1e3, self.high * 1e3], "bounded": self.bounded}
+    """Whether the values are enough to bound it from above; if not, the upper end is the longest time seen."""
 
 
 def percentile_of(values: Floats, share: float, level: float = 0.95) -> Percentile:
-    """The percentile as NumPy has it (between the two nearest values), the interval from values of the sample."""
+    """Return a percentile of seconds, between the two nearest values as in NumPy, its interval from the sample."""
     if not 0.0 < level < 1.0:
         raise UsageError(f"the level is {level}", expected="a share between 0 and 1, such as 0.95")
     if not values.size:
@@ -44,7 +38,8 @@ def percentile_of(values: Floats, share: float, level: float = 0.95) -> Percenti
     found = float(np.percentile(ordered, 100.0 * share))
     lower, upper = order_bounds(values.size, share, level)
     low, high = ordered[max(lower, 1) - 1], ordered[min(upper, values.size) - 1]
-    return Percentile(found, min(found, float(low)), max(found, float(high)), lower >= 1 and upper <= values.size)
+    ci = min(found, float(low)) * 1e3, max(found, float(high)) * 1e3
+    return Percentile(found * 1e3, ci, lower >= 1 and upper <= values.size)
 
 
 def order_bounds(n: int, share: float, level: float) -> tuple[int, int]:

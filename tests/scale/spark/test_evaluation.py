@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import karat.scale.spark
+from karat.common_sections import Quantiles as QuantileSection
 from karat.errors import DataError, UnknownName, UsageError
 from karat.report import Report
 from karat.statistics.quantiles import Quantiles
@@ -125,7 +126,9 @@ def test_frames_in_few_parts_in_another_order(spark: "SparkSession", study: Stud
     )
     assert figures(form_of(found)) == figures(form_of(expected))
     scores = expected.systems["b"]["ndcg@10"]
-    assert found.quantiles["b"]["ndcg@10"] == Quantiles.of(scores, QUERIES).form((0.1, 0.5))
+    assert found.sections_of(QuantileSection)["b"].measures["ndcg@10"] == Quantiles.of(scores, QUERIES).values(
+        (0.1, 0.5)
+    )
 
 
 def test_a_query_with_most_of_the_rows(spark: "SparkSession", tmp_path: Path) -> None:

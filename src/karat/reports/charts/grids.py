@@ -5,9 +5,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from karat.breakdown import Slice
-from karat.common_sections import Interactions
 from karat.errors import UsageError
 from karat.exposures import Exposure
+from karat.interactions.summary import Interactions
 from karat.report import Report
 from karat.reports.charts.axes import range_with_zero
 from karat.reports.charts.model import Bars, Dot, DotPlot, Grid, Line, LineChart, Row
@@ -96,7 +96,7 @@ def recommenders_grid(report: Report) -> Grid:
     grid = by_cutoff(report) if any("@" in label for label in report.labels) else None
     measures = [one for one in grid.measures if len(grid.ks_of(one)) > 1][:_MOST_CUTS] if grid else []
     notes = [
-        f"Held against {interactions['window']}",
+        f"Held against {interactions.window}",
         "tiers are of training interactions" if slices else "",
         "tiers of items: only items of the tier are ranked and relevant" * any(part.of == "items" for part in slices),
         f"lines and bands: {percent(report.level)} intervals" if report.resampling and (slices or measures) else "",

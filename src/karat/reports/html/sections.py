@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from karat.common_sections import Quantiles
 from karat.errors import KaratError
+from karat.interactions.summary import Interactions
 from karat.measure import Measure
 from karat.reports.charts.from_form.reading import labels_of, less_is_better, level_of
 from karat.reports.html.figures import NOTHING, Cell, Form, bounds_of, cell_of
@@ -158,6 +160,7 @@ def log_of(form: Form) -> LogSection | None:
     about = form.get("interactions")
     if not about:
         return None
+    about = Interactions.from_json(about)
     header, rows = windows_table(about)
     told = split_told(about)
     return LogSection(told[:1].upper() + told[1:], cutoffs_told(about), tuple(header), tuple(map(tuple, rows)))
@@ -187,8 +190,8 @@ def _rounded(value: float) -> str:
 
 def quantiles_of(form: Form) -> tuple[list[str], list[list[str]], str] | None:
     """Scores at some shares of the queries: columns, rows, and a note; None where nobody asked."""
-    known = {name: one.get("quantiles") or {} for name, one in form["systems"].items()}
-    if not any(known.values()):
+    known = {name: Quantiles.from_json(one.get("quantiles") or {}) for name, one in form["systems"].items()}
+    if not any(one.measures for one in known.values()):
         return None
     header, rows = quantiles_table(known, labels_of(form), lambda label: title_of(form, label))
     return header, rows, quantiles_note(known)

@@ -10,6 +10,7 @@ from karat.errors import UsageError
 from karat.examples import Examples
 from karat.hints import Hints
 from karat.indexed import Indexed
+from karat.records import to_json
 from karat.report import Report
 from karat.reports.writers import Request, writer
 from karat.stability import Stability
@@ -41,10 +42,10 @@ def to_evaluation(report: Report, request: Request) -> str:
     summary = {
         "meta": _meta(report, system),
         "quality": _quality(report.estimates[system]),
-        "ann": indexed.recall.to_json()
-        | {"own_exact": None if indexed.own_exact is None else indexed.own_exact.to_json()},
+        "ann": indexed.recall.to_json() | {"own_exact": to_json(indexed.own_exact)},
         "latency": latency,
-        "stability": {key: value for key, value in stability.to_json().items() if key != "queries"},
+        "stability": {"k": stability.k, "top1": to_json(stability.top1), f"top{stability.k}": to_json(stability.topk)}
+        | {"norm": to_json(stability.norm)},
         "examples": _examples(report, system),
         "segments": [
             {"slice": part.name, "of": part.of, "n": part.n, "measures": _quality(part.estimates.get(system, {}))}
