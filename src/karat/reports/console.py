@@ -82,7 +82,7 @@ def print_slices(report: Report) -> None:
     if not found:
         screen.print(f"\n{label} by slice: in none of {everything:,} does a query differ from {report.baseline}")
         return
-    more, left = everything - len(found.rows), len(found.rows) - _SLICES_SHOWN
+    more, left = everything - len(found.rows) if "p" in found.header else 0, len(found.rows) - _SLICES_SHOWN
     notes = [f"{more:,} more, in which no query differs from {report.baseline}"] if more else []
     notes += [f"… {left} more, and the other measures: -o report.md"] if left > 0 else []
     screen.print(f"\n{report.both_names(label)} by slice, worst first")

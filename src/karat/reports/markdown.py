@@ -40,7 +40,8 @@ __all__ = ["markdown_table", "to_markdown"]
 def to_markdown(report: Report) -> str:
     """Return the report as Markdown: means, comparisons, losses, slices, sections, warnings."""
     lines = list(_log(report) if report.section(Interactions) else ())
-    lines += _block("", replace(headline_table(report), narrower=()))
+    headline = headline_table(report)
+    lines += _block("", next(one for one in (headline, *headline.narrower) if one.header[0] == "measure"))
     lines += _block("", quantiles_table(report))
     if report.comparisons:
         lines += _block(f"Compared with {report.baseline}", comparison_table(report))

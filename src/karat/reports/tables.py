@@ -408,17 +408,15 @@ def _moves_shown(moves: Sequence[Move], names: Mapping[str, str]) -> str:
 def slices_table(report: Report, label: str, *, changed: bool = False, losing: bool = False) -> Table:
     """Return one measure in every slice, those that lose most first; what was compared with nothing comes last.
 
-    Random systems are omitted where there are others.
-
     Args:
         report: Its slices are compared with the baseline in the slice, or with the rest of the queries.
         label: The measure.
-        changed: Without slices in which no query differs from the baseline.
-        losing: Only slices that do worse than what they are compared with.
+        changed: Without slices in which no query differs from the baseline, and without random systems.
+        losing: Only slices that do worse than what they are compared with, without random systems.
     """
     found = {(part.name, one.system): one for part in report.slices for one in part.beside if one.measure == label}
     compared = {system for _, system in found}
-    omitted: Collection[str | None] = {report.baseline, *idle_systems(report)}
+    omitted: Collection[str | None] = {report.baseline, *(idle_systems(report) if changed or losing else ())}
     systems = [name for name in report.systems if name not in omitted and (name in compared or not found)]
     lower = report.lower_is_better(label)
 
