@@ -65,10 +65,9 @@ def show_command(
         if html:
             print_line(str(page_path(found)))
         elif pr:
-            from karat.reports.digest import names_kept
             from karat.reports.pull_request import summary_of
 
-            print(summary_of(found.form, names=names_kept(found)), end="")
+            print(summary_of(found.report), end="")
         elif as_json:
             form = {"run": found.name, "manifest": dict(found.manifest), "report": found.form}
             print_json(form)
@@ -116,10 +115,9 @@ def _content(run: "Run", suffix: str) -> str | bytes:
 
         return dumps(run.saved().form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if suffix == ".md":
-        from karat.reports.digest import names_kept
         from karat.reports.pull_request import summary_of
 
-        return summary_of(run.form, names=names_kept(run))
+        return summary_of(run.report)
     if run.file(_PAGE) is not None:
         return run.read(_PAGE)
     from karat.cli.show_page import page_from

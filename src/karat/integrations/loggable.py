@@ -1,6 +1,7 @@
 """What can be logged: a report, its saved form, an archived run; and the files that go with it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from json import dumps
 from typing import Any
 
@@ -8,7 +9,6 @@ from karat.archive.run import PAGE, Run
 from karat.errors import DataError
 from karat.gates import Gate
 from karat.report import SCHEMA, Report
-from karat.reports.digest import Names, names_kept
 from karat.reports.html import Details, page_of
 from karat.reports.pull_request import summary_of
 
@@ -32,7 +32,7 @@ def files_of(given: Any, form: Form) -> dict[str, str]:
     """By name: the form as JSON, with every query's scores where they are known; a summary; and the page for people."""
     return {
         "report.json": dumps(_whole(given, form), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
-        "report.md": summary_of(form, names=_names(given)),
+        "report.md": summary_of(_report(given, form)),
         "report.html": _page(given, form),
     }
 
@@ -45,9 +45,10 @@ def _whole(given: Any, form: Form) -> dict[str, Any]:
     return {**saved().form, **form} if callable(saved) else dict(form)
 
 
-def _names(given: Any) -> Names:
-    """What queries and items are called; an archived run looks them up."""
-    return Names(given.texts, given.names) if isinstance(given, Report) else names_kept(given)
+def _report(given: Any, form: Form) -> Report:
+    """The report of a form, with the names of queries and items where they are known."""
+    known = given if isinstance(given, Report) else getattr(given, "report", None)
+    return replace(Report.from_json(form), queries=None if known is None else known.queries)
 
 
 def _page(given: Any, form: Form) -> str:

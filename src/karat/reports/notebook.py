@@ -10,36 +10,29 @@ from html import escape
 from karat.gates import Gate
 from karat.markup import SNIPPETS
 from karat.report import Report
-from karat.report_warnings import warning_lines
-from karat.reports import gate as gates
-from karat.reports.charts.from_form.reading import Form
-from karat.reports.digest import (
-    MOVES,
-    Names,
-    about,
-    headline_table,
-    labels_first,
-    losses_table,
-    names_in,
+from karat.reports.cells import Table, table
+from karat.reports.gate import verdict_counts, verdicts_table
+from karat.reports.sections import Block, render_sections
+from karat.reports.tables import (
+    about_line,
+    changes_table,
+    first_labels,
+    largest_losses,
+    p_legend,
     slices_table,
-    verdict_counts,
-    verdicts_table,
+    summary_table,
 )
-from karat.reports.html.sections import p_legend, verdict_of, who_of
-from karat.reports.table import Table
 from karat.results import Scores
 from karat.statistics.differences import Comparison
 from karat.usual import beside
 from karat.wording import count, decimals_of, difference_shown, estimate_shown, figure_shown, p_shown
 
-__all__ = ["comparison_snippet", "form_snippet", "gate_snippet", "report_snippet", "scores_snippet"]
+__all__ = ["comparison_snippet", "gate_snippet", "report_snippet", "scores_snippet"]
 
 _MOST_ROWS = 60
 _MOST_LOSSES = 10
 _LONGEST_CELL = 200
 _MARKS = {"pass": "✓ PASS", "fail": "✗ FAIL", "unsure": "? UNSURE"}
-_NAMES = {"", "measure", "system", "slice", "verdict", "target", "wanted", "query", "user", MOVES}
-"""Columns that hold words."""
 _OURS = str.maketrans("", "", "−–…→·▲▼≈✓✗Σ")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _BOX = "max-width:100%;overflow-x:auto;color:inherit;font-variant-numeric:tabular-nums;line-height:1.4"
@@ -54,36 +47,31 @@ _LONGEST_WORD = 36
 
 @SNIPPETS.register("report")
 def report_snippet(report: Report) -> str:
-    return _of_form(report.to_json(), Names(report.texts, report.names))
-
-
-@SNIPPETS.register("form")
-def form_snippet(form: Form) -> str:
-    """A report in its versioned form, such as that of an archived run."""
-    return _of_form(form, Names({}, {}))
-
-
-def _of_form(form: Form, names: Names) -> str:
-    """Verdicts, measures and warnings; folded away where it loses."""
-    shown, others = labels_first(form)
+    """Return verdicts, measures and warnings; slices, losses and sections are folded away."""
+    shown, others = first_labels(report)
     label = shown[0]
-    verdict = verdict_of(form)
-    held = [f"{_MARKS.get(verdict, verdict)}: {verdict_counts(form)}"] if verdict else []
-    slices = slices_table(form, label)
-    lost = losses_table(form, label, _MOST_LOSSES, names_in(form) | names)
-    legend = [p_legend(form), "+/=/−: better, equal, worse"] if form.get("comparisons") else []
-    further = count(len(others), "further measure", "further measures")
+    gate = report.section(Gate)
+    losses = changes_table(report, largest_losses(report, label, most=_MOST_LOSSES), texts=True)
+    legend = [p_legend(report), "+/=/−: better, equal, worse"] if report.comparisons else []
     return _box(
-        _title(f"Report on {about(form)}"),
-        *map(_strong, held),
-        _table(verdicts_table(form, "fail", "unsure")),
-        _table(headline_table(form, shown)),
-        _small(" · ".join([f"intervals are over {who_of(form)[1]}", *legend])),
-        _folded(further, headline_table(form, others)),
-        _folded(f"{label} by slice, worst first", slices),
-        _folded(f"largest losses in {label}", lost),
-        _warnings(warning_lines(form)),
+        _title(f"Report on {about_line(report)}"),
+        "" if gate is None else _strong(f"{_MARKS[gate.outcome]}: {verdict_counts(gate)}"),
+        "" if gate is None else _table(verdicts_table(gate, "fail", "unsure")),
+        _table(summary_table(report, shown)),
+        _small(" · ".join([f"intervals are over {report.unit[1]}", *legend])),
+        _folded(count(len(others), "further measure", "further measures"), summary_table(report, others)),
+        _folded(f"{label} by slice, worst first", slices_table(report, label, changed=True)),
+        _folded(f"largest losses in {label}", losses),
+        *(_section(block) for _, block in render_sections(report, "notebook")),
+        _warnings(report.warning_lines),
     )
+
+
+def _section(block: Block) -> str:
+    """Return a section, folded away."""
+    tables = [(_small(one.title) if one.title else "") + _table(one.first(_MOST_ROWS)) for one in block.tables]
+    content = "".join([*map(_small, block.lines), *tables])
+    return _details(block.title, content) if content else ""
 
 
 @SNIPPETS.register("scores")
@@ -93,7 +81,9 @@ def scores_snippet(scores: Scores) -> str:
     for label in scores.labels:
         one = scores.summary(label)
         rows.append([beside(label, usual.get(label)), estimate_shown(one), f"{one.n:,}", f"{one.undefined:,}"])
-    return _box(_title(scores.title), _table((["measure", "mean", "n", "undefined"], rows)), _warnings(scores.warnings))
+    return _box(
+        _title(scores.title), _table(table(["measure", "mean", "n", "undefined"], rows)), _warnings(scores.warnings)
+    )
 
 
 @SNIPPETS.register("comparison")
@@ -112,18 +102,14 @@ def comparison_snippet(one: Comparison) -> str:
     ]
     less = " (less is better)" if one.lower_is_better else ""
     title = f"{one.system} beside {one.baseline}: {one.measure}{less}"
-    return _box(_title(title), _table((["", one.system], rows)))
+    return _box(_title(title), _table(table(["", one.system], rows)))
 
 
 @SNIPPETS.register("gate")
 def gate_snippet(gate: Gate) -> str:
-    counts = {outcome: sum(one.outcome == outcome for one in gate.verdicts) for outcome in ("fail", "unsure", "pass")}
-    shown = gates.verdicts_table(gate)
-    told = " · ".join(f"{n:,} {outcome}" for outcome, n in counts.items() if n)
     against = f" · baseline {gate.baseline}" if gate.baseline else ""
-    return _box(
-        _title(f"{_MARKS[gate.outcome]}: {told}{against}"), _table((shown.header, shown.texts)), _warnings(gate.notes)
-    )
+    title = f"{_MARKS[gate.outcome]}: {verdict_counts(gate)}{against}"
+    return _box(_title(title), _table(verdicts_table(gate)), _warnings(gate.notes))
 
 
 def _box(*parts: str) -> str:
@@ -143,18 +129,16 @@ def _small(text: str) -> str:
     return f'<p style="margin:0.1em 0;font-size:0.9em">{_shown(text)}</p>'
 
 
-def _table(table: Table) -> str:
-    header, rows = table
-    if not rows:
+def _table(found: Table) -> str:
+    """Return a table and its notes; nothing of one without rows."""
+    if not found:
         return ""
-    words = [name in _NAMES for name in header]
-    head = "".join(_cell("th", name, left, ' scope="col"') for name, left in zip(header, words, strict=True))
-    body = "".join(f'<tr style="{_ROW}">{_row(row, words)}</tr>' for row in rows)
-    return f'<table style="{_TABLE}"><thead><tr style="{_ROW}">{head}</tr></thead><tbody>{body}</tbody></table>'
-
-
-def _row(row: Sequence[str], words: Sequence[bool]) -> str:
-    return "".join(_cell("td", cell, left) for cell, left in zip(row, words, strict=True))
+    words = [column.kind == "text" for column in found.columns]
+    head = "".join(_cell("th", name, left, ' scope="col"') for name, left in zip(found.header, words, strict=True))
+    rows = ("".join(_cell("td", cell, left) for cell, left in zip(row, words, strict=True)) for row in found.texts)
+    body = "".join(f'<tr style="{_ROW}">{row}</tr>' for row in rows)
+    shown = f'<table style="{_TABLE}"><thead><tr style="{_ROW}">{head}</tr></thead><tbody>{body}</tbody></table>'
+    return shown + "".join(map(_small, found.notes))
 
 
 def _cell(tag: str, text: str, left: bool, more: str = "") -> str:
@@ -162,14 +146,15 @@ def _cell(tag: str, text: str, left: bool, more: str = "") -> str:
     return f'<{tag}{more} style="{style}">{_shown(text)}</{tag}>'
 
 
-def _folded(title: str, table: Table) -> str:
-    """A table that opens with a click; of many rows the first."""
-    header, rows = table
-    if not rows:
-        return ""
-    told = f"{title} ({_MOST_ROWS} of {len(rows):,} rows)" if len(rows) > _MOST_ROWS else title
-    summary = f'<summary style="cursor:pointer">{_shown(told)}</summary>'
-    return f'<details style="margin:0.3em 0">{summary}{_table((header, rows[:_MOST_ROWS]))}</details>'
+def _folded(title: str, found: Table) -> str:
+    """Return a table that opens with a click; of many rows the first."""
+    cut = f" ({_MOST_ROWS} of {len(found.rows):,} rows)" if len(found.rows) > _MOST_ROWS else ""
+    return _details(title + cut, _table(found.first(_MOST_ROWS))) if found else ""
+
+
+def _details(title: str, content: str) -> str:
+    summary = f'<summary style="cursor:pointer">{_shown(title)}</summary>'
+    return f'<details style="margin:0.3em 0">{summary}{content}</details>'
 
 
 def _warnings(warnings: Sequence[str]) -> str:

@@ -7,25 +7,24 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from karat._version import __version__
+from karat.gates import Gate
 from karat.markup import markdown_text
-from karat.report_warnings import warning_lines
-from karat.reports import cells
-from karat.reports.charts.from_form.reading import Form
-from karat.reports.digest import (
-    MOVES,
-    Names,
-    about,
-    headline_table,
-    labels_first,
-    losses_table,
-    names_in,
-    slices_table,
-    verdict_counts,
-    verdicts_table,
-)
-from karat.reports.html.sections import conventions_of, p_legend, verdict_of, who_of
+from karat.report import Report
+from karat.reports.cells import Table
+from karat.reports.gate import verdict_counts, verdicts_table
 from karat.reports.markdown import markdown_table
-from karat.reports.table import Table
+from karat.reports.sections import render_sections
+from karat.reports.tables import (
+    about_line,
+    changes_table,
+    conventions_of,
+    first_labels,
+    largest_losses,
+    p_legend,
+    slices_table,
+    summary_table,
+)
 from karat.wording import count
 
 __all__ = ["LONGEST", "plain", "summary_of"]
@@ -39,8 +38,6 @@ _WORST_SLICES = 5
 _LARGEST_LOSSES = 5
 _MARKS = {"pass": "✅ PASS", "fail": "❌ FAIL", "unsure": "⚠️ UNSURE"}
 _CUT = "*Something was left out here: GitHub takes no longer comment. The report itself has all of it.*"
-_TEXT = {"", "measure", "system", "slice", "verdict", "target", "wanted", "query", "user", MOVES}
-"""Columns that hold words."""
 _SPELLING = re.compile(r"\w[\w(),=@.+ -]{0,158}[\w)]", re.ASCII)
 
 
@@ -53,10 +50,9 @@ class Part:
     after: Sequence[str] = ("",)
 
 
-def summary_of(form: Form, *, names: Names | None = None) -> str:
-    """A report's form, with its gate where there is one, as a comment."""
-    parts = [_head(form), *_open(form, names_in(form) | (names or Names({}, {}))), *_folded(form)]
-    return _joined(parts, _provenance(form))
+def summary_of(report: Report) -> str:
+    """Return a report, with its verdicts where there are any, as a comment in Markdown."""
+    return _joined([_head(report), *_open(report), *_folded(report)], _provenance(report))
 
 
 def _joined(parts: Sequence[Part], last: str) -> str:
@@ -88,69 +84,70 @@ def _size(lines: Sequence[str]) -> int:
     return sum(len(line) + 1 for line in lines)
 
 
-def _head(form: Form) -> Part:
-    """The verdict, and over what it is."""
-    name = (form.get("provenance") or {}).get("name") or "report"
-    verdict = _MARKS.get(verdict_of(form) or "")
-    counts = verdict_counts(form)
-    title = f"### {verdict} · {plain(name)}" if verdict else f"### karat · {plain(name)}"
-    return Part([title, "", plain(" · ".join(filter(None, (counts and f"targets: {counts}", about(form)))))], [])
+def _head(report: Report) -> Part:
+    """Return the verdict, and what it is about."""
+    name = plain(str(report.provenance.get("name") or "report"))
+    gate = report.section(Gate)
+    title = f"### {'karat' if gate is None else _MARKS[gate.outcome]} · {name}"
+    targets = [] if gate is None else [f"targets: {verdict_counts(gate)}"]
+    return Part([title, "", plain(" · ".join([*targets, about_line(report)]))], [])
 
 
-def _open(form: Form, names: Names) -> Iterator[Part]:
-    """What is read without unfolding anything: targets that do not hold, means, and where they were lost."""
-    missed = verdicts_table(form, "fail", "unsure")
-    if missed[1]:
-        yield _table("", missed)
-    labels = labels_first(form)[0]
-    yield _table("", headline_table(form, labels))
+def _open(report: Report) -> Iterator[Part]:
+    """Return what is read without unfolding anything: targets that do not hold, means, and where they were lost."""
+    gate = report.section(Gate)
+    labels, _ = first_labels(report)
     label = labels[0]
-    worst = slices_table(form, label, losing=True)
-    if worst[1]:
-        told = "loses most" if form.get("comparisons") else "is lowest"
-        yield _table(f"**Where {_coded(label)} {told}**", (worst[0], worst[1][:_WORST_SLICES]))
-    lost = losses_table(form, label, _LARGEST_LOSSES, names)
-    if lost[1]:
-        yield _table(f"**Largest losses in {_coded(label)}**", lost)
+    lowest = "loses most" if report.comparisons else "is lowest"
+    losses = largest_losses(report, label, most=_LARGEST_LOSSES)
+    for title, found in (
+        ("", None if gate is None else verdicts_table(gate, "fail", "unsure")),
+        ("", summary_table(report, labels)),
+        (f"**Where {_coded(label)} {lowest}**", slices_table(report, label, losing=True).first(_WORST_SLICES)),
+        (f"**Largest losses in {_coded(label)}**", changes_table(report, losses, texts=True)),
+    ):
+        if found:
+            yield _table(title, found)
 
 
-def _folded(form: Form) -> Iterator[Part]:
-    """The rest."""
-    warnings = warning_lines(form)
+def _folded(report: Report) -> Iterator[Part]:
+    """Return the rest."""
+    warnings, gate = report.warning_lines, report.section(Gate)
     if warnings:
         yield _details(count(len(warnings), "warning", "warnings"), [f"- {plain(one, 500)}" for one in warnings])
-    held = verdicts_table(form, "pass")
-    if held[1]:
-        yield _folded_table(count(len(held[1]), "target holds", "targets hold"), held)
-    (label, *_), others = labels_first(form)
+    passed = None if gate is None else verdicts_table(gate, "pass")
+    if passed:
+        yield _folded_table(count(len(passed.rows), "target holds", "targets hold"), passed)
+    (label, *_), others = first_labels(report)
     if others:
-        title = count(len(others), "further measure", "further measures")
-        yield _folded_table(title, headline_table(form, others))
-    slices = slices_table(form, label)
-    if len(slices[1]) > _WORST_SLICES:
+        yield _folded_table(count(len(others), "further measure", "further measures"), summary_table(report, others))
+    slices = slices_table(report, label, changed=True)
+    if len(slices.rows) > _WORST_SLICES:
         yield _folded_table(f"{label} in all slices where anything differs, worst first", slices)
-    told = [f"- {_coded(one.label)}: {_coded(one.spelled_out)}" for one in conventions_of(form)]
-    legend = [f"- {plain(p_legend(form))}"] if form.get("comparisons") else []
-    yield _details("Conventions", [f"- intervals are over {who_of(form)[1]}", *legend, *told])
+    for _, block in render_sections(report, "pull-request"):
+        lines = [f"- {plain(line, 500)}" for line in block.lines]
+        tables = [_table(f"**{plain(one.title)}**" if one.title else "", one) for one in block.tables if one]
+        rows = [line for part in tables for line in ("", *part.before, *part.rows, *part.after[:-1])]
+        yield _details(block.title, [*lines, *rows])
+    conventions = [f"- {_coded(one.label)}: {_coded(one.spelled_out)}" for one in conventions_of(report)]
+    legend = [f"- {plain(p_legend(report))}"] if report.comparisons else []
+    yield _details("Conventions", [f"- intervals are over {report.unit[1]}", *legend, *conventions])
 
 
-def _provenance(form: Form) -> str:
-    given = form.get("provenance") or {}
-    how = form.get("resampling") or {}
+def _provenance(report: Report) -> str:
+    given, how = report.provenance, report.resampling
     parts = [
-        f"karat {form.get('karat', '?')}",
+        f"karat {__version__}",
         *(f"{key} {given[key]}" for key in ("plan", "dialect", "made") if given.get(key)),
-        *([f"{how['resamples']:,} resamples, seed {how['seed']}"] if how else ()),
+        *([f"{how.resamples:,} resamples, seed {how.seed}"] if how else ()),
     ]
     return f"<sub>{plain(' · '.join(parts), 400)}</sub>"
 
 
-def _table(title: str, table: Table) -> Part:
-    """With a title over it; columns of text to the left."""
-    header, rows = table
-    text = [place for place, name in enumerate(header) if name in _TEXT]
-    formats = {name: _coded if name in ("measure", "target") else plain for name in header}
-    lines = markdown_table(cells.table(header, rows, text=text), formats)
+def _table(title: str, found: Table) -> Part:
+    """Return a table with a title over it."""
+    formats = {name: _coded if name in ("measure", "target") else plain for name in found.header}
+    lines = markdown_table(found, formats)
     return Part([*([title, ""] if title else ()), *lines[:2]], lines[2:])
 
 

@@ -2,7 +2,6 @@
 
 from karat.report import Report
 from karat.reports.writers import Request, writer
-from karat.reports.writers.json import json_with_verdicts
 
 
 @writer("html", ".html")
@@ -21,7 +20,6 @@ def _markdown(report: Report, request: Request) -> str:
 
 @writer("pull-request", ".md", by_suffix=False)
 def _pull_request(report: Report, request: Request) -> str:
-    from karat.reports.digest import Names
     from karat.reports.pull_request import summary_of
 
-    return summary_of(json_with_verdicts(report, request.gate), names=Names(report.texts, report.names))
+    return summary_of(report if request.gate is None else report.with_sections(request.gate))
