@@ -10,7 +10,7 @@ import pytest
 
 import karat
 from karat.report import SCHEMA, Report, SystemResult
-from karat.report_warnings import ReportWarning
+from karat.report_warnings import ReportWarning, as_warnings
 from karat.results import Scores
 from karat.wording import estimate_shown
 
@@ -20,7 +20,15 @@ NAN = math.nan
 def _scores(values: list[list[float]], aggregates: list[str], warnings: tuple[str, ...] = ()) -> Scores:
     labels = tuple(f"m{number}" for number in range(len(aggregates)))
     queries = pl.Series([f"q{number}" for number in range(len(values))])
-    return Scores(queries, labels, labels, tuple(aggregates), np.array(values, dtype=float), warnings, "sys<1>")  # type: ignore[arg-type]
+    return Scores(
+        queries,
+        labels,
+        labels,
+        tuple(aggregates),
+        np.array(values, dtype=float),
+        tuple(as_warnings(warnings)),
+        "sys<1>",
+    )  # type: ignore[arg-type]
 
 
 def test_undefined_is_counted_not_averaged() -> None:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from karat.errors import DataError, UnknownName, UsageError
+from karat.report_warnings import ReportWarning
 from karat.slices import Attribute, Cuts, Group, group_by, parse_attributes, suitable_attributes
 from karat.slices.groups import Census
 
@@ -252,9 +253,10 @@ def cuts(table: dict[str, list[Any]], of: str = "queries", by: str | None = "typ
 
 def aligned(given: Cuts, ids: list[str]) -> tuple[dict[str, list[str]], list[str]]:
     """The ids in each group, and what was warned of."""
-    warnings: list[str] = []
+    warnings: list[ReportWarning] = []
     groups: list[Group] = given.groups(pl.Series(ids), warnings)
-    return {group.name: [one for one, m in zip(ids, group.members, strict=True) if m] for group in groups}, warnings
+    members = {group.name: [one for one, m in zip(ids, group.members, strict=True) if m] for group in groups}
+    return members, list(map(str, warnings))
 
 
 class TestIds:

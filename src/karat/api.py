@@ -24,7 +24,7 @@ from karat.lists import Background
 from karat.measure import Measure, Value
 from karat.rankers.runs import read_run
 from karat.report import Report
-from karat.report_warnings import ReportWarning, as_warnings
+from karat.report_warnings import ReportWarning, as_warnings, with_unit
 from karat.reports.saved import looks_like_report, read_report
 from karat.results import Scores
 from karat.saved import Saved
@@ -60,7 +60,8 @@ def evaluate(
     {'rr': 0.5, 'ndcg@10': 0.6309297535714575}
     """
     asked = resolve_all(_listed(measures), dialect, conventions)
-    return evaluate_judged(_gold(gold), _ranking(ranking), asked, duplicates=duplicates, background=background)
+    scores = evaluate_judged(_gold(gold), _ranking(ranking), asked, duplicates=duplicates, background=background)
+    return replace(scores, warnings=with_unit(scores.warnings))
 
 
 @check_arguments

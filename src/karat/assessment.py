@@ -19,7 +19,7 @@ from karat.judging import DuplicateRule
 from karat.lists import Background
 from karat.progress import NO_PROGRESS, Progress
 from karat.report import QueryData, Report, SystemResult
-from karat.report_warnings import as_warnings
+from karat.report_warnings import QUERIES, ReportWarning, with_unit
 from karat.results import Scores
 from karat.slices import Cuts, Group, ItemGroups
 from karat.slicing import Crossings, Sliced
@@ -68,6 +68,7 @@ def assess(
     keep_top: int = 0,
     relative: bool = False,
     background: Background | None = None,
+    unit: tuple[str, str] = QUERIES,
     progress: Progress = NO_PROGRESS,
 ) -> Report:
     """Score every ranking; with ``how``, say how far to trust it; with ``baseline``, compare with that system.
@@ -77,12 +78,13 @@ def assess(
     every query's items in the report; ``crossings`` are attributes of slices of queries and of items whose groups are
     crossed; ``relative`` also tells differences as shares of the baseline's mean.
     ``background`` is what measures beyond accuracy look at; such that are one figure over all queries have no slices.
+    ``unit`` is what warnings call a query and queries.
     ``progress`` is told what is done once all are scored, how many steps of it, and of how many.
     """
     golds = {name: (golds or {}).get(name, gold) for name in rankings}
     _check_request(golds, rankings, how, baseline)
     slices, item_slices = list(slices), list(item_slices)
-    notes: list[str] = []
+    notes: list[ReportWarning] = []
     groups = [group for cuts in slices for group in cuts.groups(gold.sorted_queries, notes)]
     different = {id(one): one for one in golds.values()}
     restricted = {key: _item_groups(one, item_slices, notes) for key, one in different.items()}
@@ -116,11 +118,10 @@ def assess(
         if histogram is not None:
             results[name] = replace(results[name], sections={histogram.name: histogram})
     report = Report(results, how, baseline, queries=QueryData(scores, answers))
-    warnings = [one for name, found in scores.items() for one in as_warnings(found.warnings, name)]
-    warnings += as_warnings(notes)
+    warnings = [one.about(name) for name, found in scores.items() for one in found.warnings] + notes
     sliced = _sliced(systems, groups, item_groups, crossings)
     if how is None:
-        return replace(report, slices=tuple(sliced.plainly()), warnings=tuple(warnings))
+        return replace(report, slices=tuple(sliced.plainly()), warnings=with_unit(warnings, unit))
     comparable = [
         name for name in systems if baseline and golds[name] is golds[baseline] and not systems[name].by_chance
     ]
@@ -133,8 +134,8 @@ def assess(
         by_system = compare_scores(pairs_of(compared, baseline), how, relative=relative)
         comparisons = tuple(one for some in by_system for one in some)
         report = replace(report, comparisons=comparisons, changes=tuple(changes))
-    told = cautions(report, found, _apart(systems, baseline), len(gold.sorted_queries))
-    return replace(report, slices=tuple(correct_slices(found)), warnings=(*warnings, *as_warnings(told)))
+    warnings += cautions(report, found, _apart(systems, baseline), len(gold.sorted_queries))
+    return replace(report, slices=tuple(correct_slices(found)), warnings=with_unit(warnings, unit))
 
 
 def _sliced(
@@ -202,7 +203,7 @@ def check_slice_names(names: Sequence[str]) -> None:
         )
 
 
-def _item_groups(gold: Gold, item_slices: Sequence[Cuts], notes: list[str]) -> ItemGroups:
+def _item_groups(gold: Gold, item_slices: Sequence[Cuts], notes: list[ReportWarning]) -> ItemGroups:
     """Return the groups of items; a group none of whose items is judged is left out."""
     if item_slices and gold.lookup is not None:
         raise UsageError("the gold is too large for slices of items", where=gold.source, hint="Ask fewer queries.")
@@ -231,7 +232,8 @@ def _score(
         scores = _by_chance(gold, ranking, asked, duplicates)
         if of_items and (ranked := [one.label for one in of_gold if one.measure.metric.by_position]):
             unknown = f"{', '.join(ranked)}: undefined in slices of items, whose numbers of candidates are not known"
-            scores = replace(scores, warnings=(*scores.warnings, unknown))
+            warning = ReportWarning(unknown, code="no-expectation", count=len(ranked))
+            scores = replace(scores, warnings=(*scores.warnings, warning))
         return _System(scores, {}, np.ones(len(scores.queries), dtype=bool), of_items, by_chance=True)
     evaluation = Evaluation(gold, ranking, duplicates=duplicates, background=background)
     of_gold = [one for one in asked if not one.measure.metric.of_lists]
@@ -266,13 +268,14 @@ def _by_chance(
         if one in known:
             values[:, place] = scores[one.label]
     without = [one.label for one in asked if one not in known]
+    text = f"no expectation is known of {', '.join(without)}: left undefined"
     return replace(
         scores,
         labels=tuple(one.label for one in asked),
         conventions=tuple(str(one.measure) for one in asked),
         aggregates=tuple(one.measure.metric.aggregate for one in asked),
         values=values,
-        warnings=(f"no expectation is known of {', '.join(without)}: left undefined",) if without else (),
+        warnings=(ReportWarning(text, code="no-expectation", count=len(without)),) if without else (),
         lower_is_better=frozenset(one.label for one in asked if one.measure.metric.lower_is_better),
     )
 
@@ -297,8 +300,10 @@ def _changes(systems: Mapping[str, _System], baseline: str, asked: Sequence[Aske
             )
 
 
-def cautions(report: Report, slices: Sequence[Slice], apart: Mapping[str, int], queries: int) -> Iterator[str]:
-    """What to keep in mind when reading intervals and differences.
+def cautions(
+    report: Report, slices: Sequence[Slice], apart: Mapping[str, int], queries: int
+) -> Iterator[ReportWarning]:
+    """Return warnings about intervals and differences.
 
     ``apart`` says of how many of all the queries only one of a system and the baseline has an answer.
     """
@@ -313,12 +318,14 @@ def cautions(report: Report, slices: Sequence[Slice], apart: Mapping[str, int], 
     )
     compared = min((one.n for one in report.comparisons if one.n and not one.whole), default=few)
     if few == 1:
-        yield "one query: no interval can be given"
-    elif 0 < min(few, compared) < FEW_QUERIES:
-        yield f"{min(few, compared)} queries: intervals from fewer than {FEW_QUERIES} are rough, and often too narrow"
+        yield ReportWarning("one {query}: no interval can be given", code="few-queries", count=1)
+    elif 0 < (least := min(few, compared)) < FEW_QUERIES:
+        text = f"{least} {{queries}}: intervals from fewer than {FEW_QUERIES} are rough, and often too narrow"
+        yield ReportWarning(text, code="few-queries", count=least)
     small = sum(part.n < FEW_QUERIES for part in slices)
     if small and few >= FEW_QUERIES:
-        yield f"{count(small, 'slice has', 'slices have')} fewer than {FEW_QUERIES} queries: rough intervals there"
+        text = f"{count(small, 'slice has', 'slices have')} fewer than {FEW_QUERIES} {{queries}}: rough intervals there"
+        yield ReportWarning(text, code="small-slices", count=small)
     thin = [
         one
         for one in report.comparisons
@@ -326,16 +333,20 @@ def cautions(report: Report, slices: Sequence[Slice], apart: Mapping[str, int], 
     ]
     if thin:
         names = ", ".join(f"{one.measure} of {one.system}" for one in thin[:2]) + (" …" if len(thin) > 2 else "")
-        yield f"fewer than {_FEW_DIFFERENCES} queries differ in {names}: the interval of the difference is rough"
+        text = f"fewer than {_FEW_DIFFERENCES} {{queries}} differ in {names}: the interval of the difference is rough"
+        yield ReportWarning(text, code="few-differences", count=len(thin))
     tests = sum(one.tested for one in report.comparisons)
     if report.resampling and tests > (1 - report.level) * report.resampling.resamples:
         resamples = f"{report.resampling.resamples:,} resamples"
-        yield f"{tests:,} comparisons can show nothing with {resamples}: ask for more of these"
+        text = f"{tests:,} comparisons can show nothing with {resamples}: ask for more of these"
+        yield ReportWarning(text, code="few-resamples", count=tests)
     for name, number in apart.items():
         if number:
-            yield (
-                f"{report.baseline} and {name} answer different queries "
-                f"({count(number, 'is', 'are')} answered by one of them only): aligned on the gold's {queries:,}"
+            yield ReportWarning(
+                f"{report.baseline} and {name} answer different {{queries}} "
+                f"({count(number, 'is', 'are')} answered by one of them only): aligned on the gold's {queries:,}",
+                code="different-queries",
+                count=number,
             )
 
 

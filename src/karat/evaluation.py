@@ -1,6 +1,6 @@
 """Judge, measure, and say what to be wary of: gold × ranking → Scores."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast, get_args
 
@@ -15,6 +15,7 @@ from karat.judging import Bench, DuplicateRule, Places, TieRule
 from karat.lists import Background, Lists, checked_background
 from karat.measure import Measure, Value
 from karat.metrics.common import relevant_count
+from karat.report_warnings import ReportWarning, as_warnings
 from karat.results import Scores
 from karat.slices import ItemGroups
 from karat.types import Bools, Floats, Gold, Ranking
@@ -184,11 +185,11 @@ class Evaluation:
         warnings = self.warnings([one.measure for one in asked])
         return scores_under(asked, self.queries, values, tuple(warnings), self.source)
 
-    def warnings(self, measures: Sequence[Measure]) -> Iterable[str]:
-        """What a careful reader would want to be told, with counts."""
-        yield from self._notes
+    def warnings(self, measures: Sequence[Measure]) -> Iterable[ReportWarning]:
+        """Return what a reader should be warned of, with counts."""
+        yield from as_warnings(self._notes)
         if measures:
-            yield from self.findings(measures).told(measures)
+            yield from self.findings(measures).warnings(measures)
 
     def findings(self, measures: Sequence[Measure]) -> Findings:
         """The counts behind the warnings."""
@@ -196,7 +197,11 @@ class Evaluation:
 
 
 def scores_under(
-    asked: Sequence[Asked], queries: pl.Series, values: Floats, warnings: tuple[str, ...] = (), source: str = "ranking"
+    asked: Sequence[Asked],
+    queries: pl.Series,
+    values: Floats,
+    warnings: tuple[ReportWarning, ...] = (),
+    source: str = "ranking",
 ) -> Scores:
     """A table of scores with what its columns are."""
     return Scores(
@@ -226,7 +231,7 @@ def against_part(
     return evaluation.within(kept, groups, number)
 
 
-def too_short(whole: Evaluation, parts: Mapping[str, Evaluation], asked: Sequence[Asked]) -> Iterable[str]:
+def too_short(whole: Evaluation, parts: Mapping[str, Evaluation], asked: Sequence[Asked]) -> Iterator[ReportWarning]:
     """Warn where lists that were ranked to a depth hold fewer items of a slice than measures by position look at.
 
     Only of rankings whose depth is known: that of a file is the user's, and a report says how slices are ranked.
@@ -239,10 +244,11 @@ def too_short(whole: Evaluation, parts: Mapping[str, Evaluation], asked: Sequenc
         judged = {name: part.judged(measure) for name, part in parts.items()}
         short = [name for name, one in judged.items() if (one.depth[one.present] < k).any()]
         if short:
-            yield (
-                f"slices of items: of the {depth:,} items that are listed for a query, fewer than {k:,} are of the "
+            yield ReportWarning(
+                f"slices of items: of the {depth:,} items that are listed for a {{query}}, fewer than {k:,} are of the "
                 f"slice in {named(short, 3)}: {measure} counts what is not listed as not retrieved there; "
-                "a larger depth lists more"
+                "a larger depth lists more",
+                code="short-slices",
             )
             return
 
@@ -275,7 +281,7 @@ class _Within(Evaluation):
             self._parts[key] = self.bench.within(judged, self._kept)
         return self._parts[key]
 
-    def warnings(self, measures: Sequence[Measure]) -> Iterable[str]:
+    def warnings(self, measures: Sequence[Measure]) -> Iterable[ReportWarning]:
         return ()
 
 

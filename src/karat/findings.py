@@ -1,6 +1,6 @@
-"""What a careful reader would want to be told of a ranking held against a gold, with counts; parts can be joined."""
+"""Findings: counts behind the warnings about a ranking compared with a gold; those of parts can be added."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -10,6 +10,7 @@ from karat.judged import Judged
 from karat.judging import Bench
 from karat.measure import Measure
 from karat.metrics.common import relevant_count, within
+from karat.report_warnings import ReportWarning
 from karat.shared_ids import SharedIds, no_item_in_common
 from karat.wording import count, percent
 
@@ -100,41 +101,47 @@ class Findings:
         if self.pairs[0] and not self.pairs[1] and self.shared is not None and self.shared.surely_disjoint:
             raise no_item_in_common(self.shared, where)
 
-    def told(self, measures: Sequence[Measure]) -> Iterable[str]:
-        """As warnings."""
-        yield from self._ids_told()
-        yield from self._lists_told(measures)
+    def warnings(self, measures: Sequence[Measure]) -> Iterator[ReportWarning]:
+        """Return the counts as warnings."""
+        yield from self._warn_of_ids()
+        yield from self._warn_of_lists(measures)
         if self.missing:
             more = " …" if self.missing > _LISTED else ""
-            scored = _missing_told([one for one in measures if not one.metric.of_lists or one.metric.needs_relevant])
-            yield (
-                f"{count(self.missing, 'judged query is', 'judged queries are')} missing from the ranking "
-                f"({', '.join(self.missing_names)}{more}) and {scored}"
+            scored = _missing_scored([one for one in measures if not one.metric.of_lists or one.metric.needs_relevant])
+            yield ReportWarning(
+                f"{count(self.missing, 'judged {query} is', 'judged {queries} are')} missing from the ranking "
+                f"({', '.join(self.missing_names)}{more}) and {scored}",
+                code="missing-queries",
+                count=self.missing,
             )
         if self.extra:
-            yield f"{count(self.extra, 'retrieved query has', 'retrieved queries have')} no gold: not counted"
-        yield from self._empty_told([measure for measure in measures if measure.metric.needs_relevant])
+            text = f"{count(self.extra, 'retrieved {query} has', 'retrieved {queries} have')} no gold: not counted"
+            yield ReportWarning(text, code="extra-queries", count=self.extra)
+        yield from self._warn_of_empty([measure for measure in measures if measure.metric.needs_relevant])
         if self.dropped:
-            yield f"{count(self.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
-        yield from self._cuts_told()
+            text = f"{count(self.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
+            yield ReportWarning(text, code="duplicates", count=self.dropped)
+        yield from self._warn_of_cuts()
 
-    def _ids_told(self) -> Iterable[str]:
+    def _warn_of_ids(self) -> Iterator[ReportWarning]:
         """Item ids that may be spelled differently."""
         if self.shared is None or not _are_few(self.pairs):
             return
         gold, run = self.shared.gold, self.shared.run
         if self.pairs[1] == 0 and self.shared.disjoint:
-            yield (
+            yield ReportWarning(
                 f"no item in common: none of the gold's items ({gold.shown}) is in the ranking ({run.shown}), so that "
-                "all scores are those of nothing found; check that ids are spelled alike"
+                "all scores are those of nothing found; check that ids are spelled alike",
+                code="no-common-items",
             )
         elif (share := self.shared.low_share) is not None:
-            yield (
+            yield ReportWarning(
                 f"{percent(share, 2)} of the gold's items ({gold.shown}) are anywhere in the ranking ({run.shown}); "
-                "check that ids are spelled alike"
+                "check that ids are spelled alike",
+                code="few-common-items",
             )
 
-    def _lists_told(self, measures: Sequence[Measure]) -> Iterable[str]:
+    def _warn_of_lists(self, measures: Sequence[Measure]) -> Iterator[ReportWarning]:
         """Lists that were cut before the cut-off."""
         number, as_long, length = self.lists
         if self.shared is not None and _are_cut(self.lists, measures) and self.shared.more_than(length + 1):
@@ -142,12 +149,14 @@ class Findings:
             more = " …" if len(deep) > _LISTED else ""
             lists = f"all {number:,} lists have" if as_long == number else f"{as_long:,} of {number:,} lists have"
             items = count(length, "item", "items") + ("" if as_long == number else " and none has more")
-            yield (
+            yield ReportWarning(
                 f"{lists} {items}, fewer than the cut-off of {', '.join(deep[:_LISTED])}{more}: what was cut off "
-                f"counts as not retrieved; rank more items, or use cut-offs up to {length:,}"
+                f"counts as not retrieved; rank more items, or use cut-offs up to {length:,}",
+                code="short-lists",
+                count=as_long,
             )
 
-    def _empty_told(self, measures: Sequence[Measure]) -> Iterable[str]:
+    def _warn_of_empty(self, measures: Sequence[Measure]) -> Iterator[ReportWarning]:
         """Warn of queries with nothing relevant; where measures treat them differently, with the metrics' names."""
         levels: dict[int, list[float | None]] = {}
         for rel in dict.fromkeys(cast(float | None, one["rel"]) for one in measures):
@@ -156,20 +165,22 @@ class Findings:
         for empty, rels in levels.items():
             level = "" if rels[0] is None else f" of grade {rels[0]:g} or better"
             scored = _empty_scored([one for one in measures if one["rel"] in rels])
-            yield f"{count(empty, 'query has', 'queries have')} nothing relevant{level} in the gold: {scored}"
+            text = f"{count(empty, '{query} has', '{queries} have')} nothing relevant{level} in the gold: {scored}"
+            yield ReportWarning(text, code="nothing-relevant", count=empty)
 
-    def _cuts_told(self) -> Iterable[str]:
+    def _warn_of_cuts(self) -> Iterator[ReportWarning]:
         shares = {}
         for k, (retrieved, judged, _) in self.cuts.items() if not self.closed else ():
             share = 1 - judged / retrieved if retrieved else 0.0
             if share > 0:
                 shares[k] = f"{percent(share, 1)} of the top {k}"
         if shares:
-            yield "unjudged items count as not relevant: " + ", ".join(shares.values())
+            yield ReportWarning("unjudged items count as not relevant: " + ", ".join(shares.values()), code="unjudged")
         tied = {k: number for k, (_, _, number) in self.cuts.items() if number}
         if tied:
-            at = ", ".join(f"{count(number, 'query', 'queries')} at {k}" for k, number in tied.items())
-            yield f"the cut-off falls within equal scores, so the tie rule decides what counts: {at}"
+            at = ", ".join(f"{count(number, '{query}', '{queries}')} at {k}" for k, number in tied.items())
+            text = f"the cut-off falls within equal scores, so the tie rule decides what counts: {at}"
+            yield ReportWarning(text, code="ties", count=max(tied.values()))
 
 
 def _empty_scored(measures: Sequence[Measure]) -> str:
@@ -209,7 +220,7 @@ def _joined_lists(one: tuple[int, int, int], other: tuple[int, int, int]) -> tup
     return one[0] + other[0], sum(each[1] for each in (one, other) if each[2] == longest), longest
 
 
-def _missing_told(measures: Sequence[Measure]) -> str:
+def _missing_scored(measures: Sequence[Measure]) -> str:
     """What becomes of them under the first of the measures that look at the gold."""
     if not measures:
         return "without a list to look at"

@@ -6,8 +6,10 @@ from typing import Any
 
 from karat.records import Record
 
-__all__ = ["ReportWarning", "as_warnings", "merge_warnings", "warning_lines"]
+__all__ = ["QUERIES", "ReportWarning", "as_warnings", "merge_warnings", "warning_lines", "with_unit"]
 
+QUERIES = ("query", "queries")
+"""What a query is called, and queries are, unless they are users."""
 _MANY = 3
 """Systems from which on a warning that they share is shown once."""
 
@@ -35,8 +37,13 @@ class ReportWarning(Record):
         return replace(self, text=self.text.replace("{query}", one).replace("{queries}", many))
 
     def __str__(self) -> str:
-        text = self.with_unit("query", "queries").text
+        text = self.with_unit(*QUERIES).text
         return text if self.system is None else f"{self.system}: {text}"
+
+
+def with_unit(warnings: Iterable[ReportWarning], unit: tuple[str, str] = QUERIES) -> tuple[ReportWarning, ...]:
+    """Return warnings with the words for a query and for queries filled in."""
+    return tuple(one.with_unit(*unit) for one in warnings)
 
 
 def as_warnings(texts: Iterable[str], system: str | None = None) -> list[ReportWarning]:

@@ -11,6 +11,7 @@ from karat.errors import UnknownName
 from karat.markup import snippet_of
 from karat.measure import Aggregate, is_descriptive
 from karat.records import FiniteFloat, Record
+from karat.report_warnings import ReportWarning
 from karat.statistics.estimates import Estimate, estimate_all, mean_of, summarise
 from karat.statistics.intervals import Resampling
 from karat.statistics.streams import keys_of
@@ -50,7 +51,7 @@ class Scores:
     """The spelling of each measure under which it was computed, as far as it differs from karat's defaults."""
     aggregates: tuple[Aggregate, ...]
     values: Floats
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[ReportWarning, ...] = ()
     source: str = "ranking"
     lower_is_better: frozenset[str] = frozenset()
     """Labels of the measures of which less is better."""

@@ -14,6 +14,7 @@ from karat.interactions.log import Log, log_from_frame
 from karat.interactions.splitting import counts, split_log
 from karat.interactions.task import Task
 from karat.interactions.tiers import Tiers, describe, item_cuts, item_tiers, user_cuts, user_tiers
+from karat.report_warnings import ReportWarning
 from karat.slices import Cuts
 
 SPLIT_AT = 1000
@@ -41,7 +42,7 @@ def taken(per_item: Mapping[str, int]) -> list[Row]:
 
 
 def groups_of(cuts: Cuts, ids: list[str]) -> dict[str, tuple[str, list[str]]]:
-    warnings: list[str] = []
+    warnings: list[ReportWarning] = []
     found = cuts.groups(pl.Series(ids), warnings)
     assert not warnings
     return {one.name: (one.note, [ids[place] for place in np.flatnonzero(one.members)]) for one in found}

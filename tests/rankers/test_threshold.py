@@ -29,7 +29,7 @@ def test_a_query_that_is_left_with_nothing_has_found_nothing() -> None:
     gold = {"q": {"a": 1, "b": 1}, "r": {"d": 1}}
     scores = karat.evaluate(gold, shown_from(karat.as_ranking({"q": RUN["q"], "r": RUN["r"]}), 0.5), "recall@2")
     assert dict(zip(scores.queries, scores.values[:, 0].tolist(), strict=True)) == {"q": 0.5, "r": 0.0}
-    assert not [one for one in scores.warnings if "missing" in one]
+    assert not [one for one in map(str, scores.warnings) if "missing" in one]
 
 
 def test_fewer_than_k_are_still_divided_by_k() -> None:

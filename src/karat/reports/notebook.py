@@ -82,7 +82,9 @@ def scores_snippet(scores: Scores) -> str:
         one = scores.summary(label)
         rows.append([beside(label, usual.get(label)), estimate_shown(one), f"{one.n:,}", f"{one.undefined:,}"])
     return _box(
-        _title(scores.title), _table(table(["measure", "mean", "n", "undefined"], rows)), _warnings(scores.warnings)
+        _title(scores.title),
+        _table(table(["measure", "mean", "n", "undefined"], rows)),
+        _warnings([str(one) for one in scores.warnings]),
     )
 
 

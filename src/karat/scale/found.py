@@ -6,7 +6,7 @@ import polars as pl
 
 from karat.errors import DataError
 from karat.findings import Findings
-from karat.report_warnings import ReportWarning, as_warnings
+from karat.report_warnings import ReportWarning
 from karat.scale.request import Request
 from karat.slices import Shared
 from karat.slices.groups import Census
@@ -51,16 +51,16 @@ class Found:
         )
 
     def warnings(self, request: Request) -> list[ReportWarning]:
-        """What is told of every system, and of the tables of attributes."""
+        """Return the warnings about every system, and about the tables of attributes."""
         measures = [one.measure for one in request.asked]
-        told: list[ReportWarning] = []
+        found: list[ReportWarning] = []
         for name, one, extra in zip(request.systems, self.findings, self.extra, strict=True):
             if one is not None:
                 whole = replace(one, extra=one.extra + extra)
-                told += as_warnings(whole.told(measures), name)
+                found += [warning.about(name) for warning in whole.warnings(measures)]
         for shared, asked in zip(self.shared, request.attributes, strict=True):
-            told += as_warnings(shared.told("queries", asked.where))
-        return [*told, *as_warnings(request.item_groups.warnings if request.item_groups else ())]
+            found += shared.warnings("queries", asked.where)
+        return [*found, *(request.item_groups.warnings if request.item_groups else ())]
 
     def check(self, request: Request) -> None:
         """Refuse a gold without queries, and systems that have none of them."""

@@ -8,7 +8,7 @@ from karat.breakdown import Gap, Slice, correct_slices, gap_between
 from karat.common_sections import Quantiles
 from karat.errors import DataError
 from karat.report import Report, SystemResult
-from karat.report_warnings import as_warnings
+from karat.report_warnings import with_unit
 from karat.scale.found import Found
 from karat.scale.panels import Panel
 from karat.scale.request import Request
@@ -50,7 +50,7 @@ def report_of(request: Request, gathered: Gathered) -> Report:
     estimates = [_by_system(layout, _estimates(request, gathered, place)) for place in range(len(gathered.panels))]
     conventions = {one.label: str(one.measure) for one in request.asked}
     systems = {name: SystemResult(estimates[0][name], conventions) for name in request.systems}
-    report = Report(systems, request.how, request.baseline, warnings=tuple(found.warnings(request)))
+    report = Report(systems, request.how, request.baseline, warnings=with_unit(found.warnings(request)))
     slices = [
         Slice(panel.name, panel.note, panel.of, survey.outlines[place].size, estimates[place], beside=tuple(beside))
         for place, panel in enumerate(gathered.panels)
@@ -64,8 +64,8 @@ def report_of(request: Request, gathered: Gathered) -> Report:
     if request.baseline is not None:
         report = replace(report, comparisons=tuple(correct(_comparisons(request, gathered, 0))))
     apart = dict(zip(request.systems, found.apart, strict=True)) if request.baseline is not None else {}
-    told = cautions(report, slices, apart, found.queries)
-    return replace(report, slices=tuple(correct_slices(slices)), warnings=(*report.warnings, *as_warnings(told)))
+    warnings = [*report.warnings, *cautions(report, slices, apart, found.queries)]
+    return replace(report, slices=tuple(correct_slices(slices)), warnings=with_unit(warnings))
 
 
 def _by_system(layout: Layout, estimates: Sequence[Estimate]) -> dict[str, dict[str, Estimate]]:

@@ -5,7 +5,7 @@ An attribute is asked for by its name, with how to cut it where it is a number: 
 each value stands (``Census``), so it can be told from blocks of rows as well as from all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from karat.errors import DataError
+from karat.report_warnings import ReportWarning
 from karat.slices.groups import NO_VALUE, Attribute, Group, group_by, parse_attributes, suitable_attributes
 from karat.types import Bools, places_in
 from karat.wording import count
@@ -47,7 +48,7 @@ class Cuts:
     asked: Sequence[Sequence[Attribute]] | None
     where: str
 
-    def groups(self, ids: pl.Series, warnings: list[str], members_of: pl.Series | None = None) -> list[Group]:
+    def groups(self, ids: pl.Series, warnings: list[ReportWarning], members_of: pl.Series | None = None) -> list[Group]:
         """Return the groups that these ids fall in; warn, or raise an error, where the table lacks ids.
 
         ``members_of`` are other ids: the groups are those of ``ids``, their members are told of these. For the same ids
@@ -55,17 +56,17 @@ class Cuts:
         """
         key = (ids, ids if members_of is None else members_of)
         if not self._made or not all(old.equals(new) for old, new in zip(self._made[0][0], key, strict=True)):
-            told: list[str] = []
-            self._made[:] = [(key, self._groups(ids, told, members_of), told)]
+            found: list[ReportWarning] = []
+            self._made[:] = [(key, self._groups(ids, found, members_of), found)]
         warnings += self._made[0][2]
         return self._made[0][1]
 
     @cached_property
-    def _made(self) -> list[tuple[tuple[pl.Series, pl.Series], list[Group], list[str]]]:
+    def _made(self) -> list[tuple[tuple[pl.Series, pl.Series], list[Group], list[ReportWarning]]]:
         """The last ids, their groups, and what was warned of."""
         return []
 
-    def _groups(self, ids: pl.Series, warnings: list[str], members_of: pl.Series | None) -> list[Group]:
+    def _groups(self, ids: pl.Series, warnings: list[ReportWarning], members_of: pl.Series | None) -> list[Group]:
         attributes = self._aligned(ids.cast(pl.String), warnings)
         asked = self.asked or suitable_attributes(attributes)
         if not asked:
@@ -73,10 +74,10 @@ class Cuts:
         others = None if members_of is None else align(self.table, self.id_column, members_of, self.where)[0]
         return group_by(attributes, asked, self.where, others)
 
-    def _aligned(self, ids: pl.Series, warnings: list[str]) -> pl.DataFrame:
+    def _aligned(self, ids: pl.Series, warnings: list[ReportWarning]) -> pl.DataFrame:
         """The attributes row by row with the ids."""
         attributes, shared = align(self.table, self.id_column, ids, self.where)
-        warnings += shared.told(self.of, self.where)
+        warnings += shared.warnings(self.of, self.where)
         return attributes
 
 
@@ -90,7 +91,7 @@ class ItemGroups:
     notes: tuple[str, ...]
     members: Bools
     """As groups × items, with one more column for items that no table has: where they are ``(none)``, it is true."""
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[ReportWarning, ...] = ()
     """Of what the tables of attributes and the gold do not share."""
 
     @classmethod
@@ -99,7 +100,7 @@ class ItemGroups:
         known = [one.table[one.id_column].cast(pl.String).alias("item") for one in cuts]
         items = pl.concat([judged.alias("item"), *known]).unique().sort()
         every = items.append(pl.Series("item", [_UNKNOWN]))
-        warnings: list[str] = []
+        warnings: list[ReportWarning] = []
         groups = [group for one in cuts for group in one.groups(judged, warnings, every)]
         return cls(
             every.head(len(every) - 1),
@@ -135,8 +136,8 @@ class Shared:
             (examples[0], examples[1]),
         )
 
-    def told(self, of: str, where: str) -> list[str]:
-        """Warnings; an error where so little is shared that ids must be spelled otherwise."""
+    def warnings(self, of: str, where: str) -> Iterator[ReportWarning]:
+        """Return warnings; raise an error where so few ids are shared that they must be spelled differently."""
         what = "query" if of == "queries" else "item"
         lacking, unknown = self.examples
         not_here = f"{self.lacking:,} of the gold's {self.ids:,}"
@@ -148,12 +149,12 @@ class Shared:
                 expected="the ids of the gold, or more",
                 hint=f"Are they spelled alike? Give every judged {what} a row, or take the unknown ones out.",
             )
-        warnings = []
         if self.lacking:
-            warnings.append(f"{where}: {not_here} ids are not here ({lacking} …): slices {NO_VALUE}")
+            text = f"{where}: {not_here} ids are not here ({lacking} …): slices {NO_VALUE}"
+            yield ReportWarning(text, code="ids-without-attributes", count=self.lacking)
         if self.unknown and what == "query":
-            warnings.append(f"{where}: {not_there} ({unknown} …): not counted")
-        return warnings
+            text = f"{where}: {not_there} ({unknown} …): not counted"
+            yield ReportWarning(text, code="unknown-ids", count=self.unknown)
 
 
 def align(table: pl.DataFrame, id_column: str, ids: pl.Series, where: str) -> tuple[pl.DataFrame, Shared]:
