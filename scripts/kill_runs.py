@@ -50,7 +50,7 @@ def start(folder: Path) -> "subprocess.Popen[bytes]":
 def check(run: Run) -> None:
     """Open all that is in it."""
     assert run.faults() == [], run.faults()
-    assert len(run.scores().collect()) == 2 * QUERIES and run.saved().form["queries"]["ids"]
+    assert len(run.scores().collect()) == 2 * QUERIES and run.report.queries
     assert run.answers() is not None and run.answer("q1") is not None
 
 

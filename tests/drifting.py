@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat.report import SCHEMA
-from karat.saved import Saved
+from karat.report import SCHEMA, Report
 from karat.stability import stability_of
 from karat.types import Floats
 
@@ -20,7 +19,9 @@ INDEX: dict[str, Any] = {
     "build": {"m": 16},
     "search": {"ef_search": 40},
     "facts": {"library": "faiss", "version": "1.9"},
-    "recall": {"k": 10, "mean": 0.99, "ci": [0.98, 1.0], "p5": 0.9, "n": QUERIES, "own_exact": None},
+    **{"items": 100, "dimensions": 8, "build_seconds": 0.5, "size_bytes": None, "failed": 0},
+    "recall": {"k": 10, "mean": 0.99, "ci": [0.98, 1.0], "p5": 0.9, "n": QUERIES},
+    "own_exact": None,
 }
 
 
@@ -43,20 +44,23 @@ def entry(stable: Any = None, *, values: list[float] | None = None, **beside: An
     mean = float(np.mean(values))
     measure = {"mean": mean, "n": len(values), "undefined": 0, "convention": "ndcg@10", "ci": None}
     found = {"measures": {"ndcg@10": measure}, "stability": stable, "fingerprints": PRINTS, "index": INDEX} | beside
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in found.items() if value}
 
 
-def report(source: str = "new.json", *, values: list[float] | None = None, tops: Any = None, **systems: Any) -> Saved:
-    """The same queries' scores for every system; ``tops`` are the first items of every query, of every system."""
+def report(source: str = "new.json", **given: Any) -> Report:
+    return Report.from_json(form_of(**given), source)
+
+
+def form_of(*, values: list[float] | None = None, tops: Any = None, **systems: Any) -> dict[str, Any]:
+    """The JSON of a report, with the same queries' scores and, as ``tops``, first items for every system."""
     given = systems or {"hnsw": entry(stability(), values=values)}
     ids = next(iter(given.values())).get("stability", {}).get("queries", {}).get("ids", ["q00"])
-    scores = {name: {"ndcg@10": values or [0.5] * len(ids)} for name in given}
+    scores = {name: dict.fromkeys(one["measures"], values or [0.5] * len(ids)) for name, one in given.items()}
     top = {} if tops is None else {"top": dict.fromkeys(given, tops)}
-    form = {
+    return {
         "schema": SCHEMA,
         "systems": given,
         "resampling": {"resamples": 1000, "level": 0.95, "seed": 0, "interval": "auto"},
         "queries": {"ids": ids, "scores": scores, **top},
         "provenance": {"meta": dict(META), "query_set": {"version": "2026-11", "sha256": "s", "queries": len(ids)}},
     }
-    return Saved(form, source)

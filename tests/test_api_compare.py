@@ -222,7 +222,8 @@ class TestGate:
         [
             ("{", "not JSON"),
             ("[]", "not a report of karat"),
-            ('{"schema": "karat.report/3", "systems": {"a": {}}}', r"the schema is 'karat\.report/3'"),
+            ('{"schema": "karat.report/9", "systems": {"a": {}}}', r"the schema is 'karat\.report/9'"),
+            ('{"schema": "karat.report/2", "systems": {"a": {}}}', "systems → a → measures"),
             ('{"schema": "karat.report/1", "systems": {}}', "the report has no system"),
         ],
     )

@@ -1,6 +1,7 @@
 """Drift between reports: the ±5 % rule, the paired statistics beside it, rank churn, and what changed."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,17 @@ import karat
 from karat.drift import Churn, Drift, churn_between, drift_between, overlap_of, rbo_of, systems_in_both
 from karat.errors import DataError, UnknownName, UsageError
 from karat.gates import check_targets
-from karat.saved import Saved
+from karat.report import Report
 from karat.targets import parse_target
 
-from .drifting import INDEX, META, PRINTS, QUERIES, K, entry, report, scores_of, stability
+from .drifting import INDEX, META, PRINTS, QUERIES, K, entry, form_of, report, scores_of, stability
 
 
-def between(new: Saved, old: Saved | None = None, **options: Any) -> Drift:
+def between(new: Report, old: Report | None = None, **options: Any) -> Drift:
     return drift_between(new, old or report("old.json"), **options)
 
 
-def shifted(by: float | Any, **options: Any) -> Saved:
+def shifted(by: float | Any, **options: Any) -> Report:
     return report(hnsw=entry(stability(scores_of() + by, **options)))
 
 
@@ -183,12 +184,12 @@ class TestPairs:
         assert one.to_json()["standing"] == "real"
 
     def test_quality_without_queries_or_of_other_conventions(self) -> None:
-        bare = Saved({key: value for key, value in report().form.items() if key != "queries"}, "bare.json")
+        bare = replace(report("bare.json"), queries=None)
         drift = between(bare)
         assert drift.quality == () and any("bare.json without the queries' scores" in note for note in drift.notes)
-        other = report()
-        other.systems["hnsw"]["measures"]["ndcg@10"]["convention"] = "ndcg(gain=exp)@10"
-        drift = between(other)
+        form = form_of()
+        form["systems"]["hnsw"]["measures"]["ndcg@10"]["convention"] = "ndcg(gain=exp)@10"
+        drift = between(Report.from_json(form, "new.json"))
         assert drift.quality == () and any("no such measure: ndcg@10" in note for note in drift.notes)
 
     def test_no_digit_hangs_on_the_order_of_queries(self) -> None:
@@ -223,7 +224,7 @@ class TestSystems:
             between(report(), report("old.json", hnsw=entry()))
 
     def test_other_k(self) -> None:
-        stable = stability() | {"k": 1}
+        stable = stability() | {"k": 1, "top1": stability()["top1"]}
         with pytest.raises(DataError, match=r"over the first 3 items here and the first 1 in old\.json"):
             between(report(), report("old.json", hnsw=entry(stable)))
 
@@ -307,15 +308,14 @@ def _rbo_by_definition(one: list[str], other: list[str], p: float) -> float:
     return (1 - p) / p * (first + uneven) + ((shared(length) - shared(s)) / length + shared(s) / s) * p**length
 
 
-def told(new: Saved, old: Saved | None = None) -> tuple[list[str], list[str], list[str]]:
+def told(new: Report, old: Report | None = None) -> tuple[list[str], list[str], list[str]]:
     found = between(new, old).circumstances
     return [str(one) for one in found.changed], list(found.undeclared), list(found.unknown)
 
 
-def declaring(prints: dict[str, str] | None = None, index: dict[str, Any] | None = None, **meta: Any) -> Saved:
-    saved = report(hnsw=entry(stability(), fingerprints=PRINTS | (prints or {}), index=INDEX | (index or {})))
-    saved.form["provenance"]["meta"].update(meta)
-    return saved
+def declaring(prints: dict[str, str] | None = None, index: dict[str, Any] | None = None, **meta: Any) -> Report:
+    made = report(hnsw=entry(stability(), fingerprints=PRINTS | (prints or {}), index=INDEX | (index or {})))
+    return replace(made, provenance={**made.provenance, "meta": {**made.provenance["meta"], **meta}})
 
 
 class TestCircumstances:
@@ -379,8 +379,8 @@ class TestCircumstances:
 
     def test_texts_that_changed_under_one_version(self) -> None:
         new = declaring()
-        new.form["provenance"]["query_set"]["sha256"] = "t"
-        assert told(new) == (
+        query_set = {**new.provenance["query_set"], "sha256": "t"}
+        assert told(replace(new, provenance={**new.provenance, "query_set": query_set})) == (
             ["query set: other ids, texts or types of queries"],
             ["the queries differ, but query_set_version is the same"],
             [],
@@ -392,19 +392,16 @@ class TestCircumstances:
 
     def test_what_cannot_be_told(self) -> None:
         both = [report(name, hnsw=entry(stability(), fingerprints={}, index={})) for name in ("new", "old")]
-        for saved in both:
-            saved.form["provenance"] = {}
+        both = [replace(one, provenance={}) for one in both]
         assert told(*both) == ([], [], ["model", "dataset", "chunking", "index", "query set"])
-        both[0].form["provenance"] = {"meta": META}
+        both[0] = replace(both[0], provenance={"meta": META})
         assert told(*both) == ([], [], ["model", "dataset", "chunking", "index", "query set"]), "said on one side only"
         prints = {"query_vectors": "x"}, {"query_vectors": "y"}
         both = [report(f"r{n}", hnsw=entry(stability(), fingerprints=one)) for n, one in enumerate(prints)]
         assert told(*both)[0] == [], "of which queries the vectors are is not known"
 
     def test_nothing_declared(self) -> None:
-        old, new = report("old.json"), declaring({"vectors": "x"})
-        for saved in (old, new):
-            saved.form["provenance"] = {}
+        old, new = (replace(one, provenance={}) for one in (report("old.json"), declaring({"vectors": "x"})))
         assert told(new, old)[1] == [
             "the vectors differ, but no model_version or dataset_version or chunking_config is declared in both"
         ]
@@ -414,8 +411,8 @@ def test_as_json() -> None:
     drift = between(shifted(0.1), report("old.json", tops=TOPS))
     form = json.loads(json.dumps(drift.to_json(), allow_nan=False))
     assert list(form) == [
-        "schema", "system", "old_system", "report", "old_report", "k", "allowed", "verdict", "worst", "figures",
-        "paired", "quality", "churn", "changed", "undeclared", "unknown", "notes",
+        "schema", "verdict", "worst", "system", "old_system", "report", "old_report", "k", "allowed", "figures",
+        "paired", "quality", "churn", "notes", "changed", "undeclared", "unknown",
     ]  # fmt: skip
     assert (form["schema"], form["report"], form["old_report"]) == ("karat.drift/1", "new.json", "old.json")
     assert form["worst"]["figure"] == f"top{K} mean" and form["verdict"] == "fail"
@@ -425,6 +422,8 @@ def test_as_json() -> None:
         "new": drift.moved[0].new,
         "change": drift.moved[0].change,
         "relative_to": "itself",
+        "scale": drift.moved[0].old,
+        "allowed": 0.05,
         "within": False,
     }
 

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,9 @@ import pytest
 import karat
 from karat.errors import DataError, UnknownName, UsageError
 from karat.gates import Gate, Verdict, check_targets, measures_of
-from karat.report import Report
+from karat.report import SCHEMA, QueryData, Report, SystemResult
 from karat.reports.saved import looks_like_report, read_report
 from karat.reports.writers import Request, write_reports
-from karat.saved import Saved
 from karat.statistics.intervals import Resampling
 from karat.targets import Target, parse_target
 
@@ -27,25 +27,38 @@ def entry(mean: float | None, ci: tuple[float, float] | None = None, n: int = 50
 
 
 def row(difference: float | None, ci: tuple[float, float] | None, base: float = 0.5, n: int = 50) -> dict[str, Any]:
-    return {"system": "s", "measure": "ap", "difference": difference, "ci": ci and list(ci), "n": n} | {
-        "baseline": "base",
-        "baseline_mean": base,
+    unknown = (
+        "p",
+        "p_t",
+        "p_wilcoxon",
+        "effect_size",
+        "std",
+        "detectable",
+        "queries_needed",
+        "better",
+        "equal",
+        "worse",
+    )
+    return {
+        **{"system": "s", "measure": "ap", "baseline": "base", "ci": ci and list(ci), "n": n, "left_out": 0},
+        **{"mean": None if difference is None else base + difference, "baseline_mean": base},
+        **dict.fromkeys(unknown),
     }
 
 
-def saved(measures: dict[str, Any], figures: Figures | None = None, **more: Any) -> Saved:
-    form = {"systems": {"s": {"measures": measures, "figures": figures or {}}}, **more}
-    return Saved(form, "report.json")
+def saved(measures: dict[str, Any], figures: Figures | None = None, **more: Any) -> Report:
+    """A report as a file holds it."""
+    systems = {"s": {"measures": measures, "figures": figures or {}}} | more.pop("systems", {})
+    return Report.from_json({"schema": SCHEMA, "systems": systems, **more}, "report.json")
 
 
-def compared(*rows: dict[str, Any]) -> Saved:
+def compared(*rows: dict[str, Any]) -> Report:
     """A report on s beside base."""
-    found = saved({"ap": entry(0.5)}, baseline="base", comparisons=list(rows))
-    found.form["systems"]["base"] = {"measures": {"ap": entry(0.5)}}
-    return found
+    base = {"base": {"measures": {"ap": entry(0.5)}}}
+    return saved({"ap": entry(0.5)}, systems=base, baseline="base", comparisons=list(rows))
 
 
-def verdict(text: str, report: Saved, **chosen: str) -> Verdict:
+def verdict(text: str, report: Report, **chosen: str) -> Verdict:
     (found,) = check_targets([parse_target(text, chosen)], report).verdicts
     return found
 
@@ -103,7 +116,8 @@ class TestLimits:
         found = verdict(text, compared(row(sum(ci) / 2, ci)))
         assert (found.system, found.outcome) == ("s", outcome)
         scale = 2 if "%" in text else 1
-        assert found.value == pytest.approx(scale * sum(ci) / 2) and found.ci == pytest.approx([scale * c for c in ci])
+        assert found.value == pytest.approx(scale * sum(ci) / 2, abs=1e-15)
+        assert found.ci == pytest.approx([scale * c for c in ci])
 
     @pytest.mark.parametrize(("value", "outcome"), [(50.0, "pass"), (50.1, "fail"), (49.0, "pass")])
     def test_figures_have_no_interval(self, value: float, outcome: str) -> None:
@@ -143,7 +157,12 @@ class TestNames:
         {"ap": entry(0.5, (0.4, 0.6), convention="ap"), "ndcg@10": entry(0.7, (0.6, 0.8), convention="ndcg@10")},
         {"latency_p95_ms": 40.0},
         slices=[
-            {"slice": "lang=fr", "systems": {"s": {"measures": {"ap": entry(0.2, (0.1, 0.3))}}}, "comparisons": []}
+            {
+                "slice": "lang=fr",
+                "n": 9,
+                "systems": {"s": {"measures": {"ap": entry(0.2, (0.1, 0.3))}}},
+                "comparisons": [],
+            }
         ],
     )
 
@@ -206,18 +225,17 @@ class TestNames:
         with pytest.raises(DataError, match="the baseline's ap is 0"):
             verdict("ap drop <= 1%", compared(row(0.1, (0.0, 0.2), base=0.0)))
 
-    @pytest.mark.parametrize("missing", [{"baseline_mean": None}, {"baseline_mean": math.nan}])
-    def test_no_share_of_a_baseline_without_a_mean(self, missing: dict[str, Any]) -> None:
-        with pytest.raises(DataError, match="no share of it can be taken"):
-            verdict("ap drop <= 1%", compared(row(0.1, (0.0, 0.2)) | missing))
+    def test_no_share_of_a_baseline_without_a_mean(self) -> None:
+        """Nor is there a difference to it."""
+        with pytest.raises(DataError, match="ap of s or base is undefined for every query"):
+            verdict("ap drop <= 1%", compared(row(0.1, (0.0, 0.2)) | {"baseline_mean": None}))
+        with pytest.raises(DataError, match="comparisons"):
+            compared(row(0.1, (0.0, 0.2)) | {"baseline_mean": math.nan})
 
-    @pytest.mark.parametrize("key", ["ci", "n", "baseline_mean", "difference"])
-    def test_a_comparison_that_lacks_a_key(self, key: str) -> None:
-        report = compared({name: value for name, value in row(0.1, (0.0, 0.2)).items() if name != key})
-        try:
-            assert verdict("ap drop <= 1%", report).outcome in ("pass", "fail", "unsure")
-        except DataError:
-            assert key in ("baseline_mean", "difference")
+    @pytest.mark.parametrize("key", ["ci", "n", "baseline_mean", "mean"])
+    def test_a_comparison_that_lacks_a_key_is_refused_when_it_is_read(self, key: str) -> None:
+        with pytest.raises(DataError, match=f"report.json: comparisons → 0.*{key}"):
+            compared({name: value for name, value in row(0.1, (0.0, 0.2)).items() if name != key})
 
     def test_every_system_but_the_baseline(self) -> None:
         report = compared(row(0.1, (0.05, 0.2)))
@@ -243,17 +261,27 @@ GOLD, RUNS = runs()
 MEASURES = ["ndcg@5", "ap", "gm_map", "unjudged@5"]
 
 
-def saved_alone(folder: Path, name: str, queries: slice = slice(None), *, keep: bool = True, **more: Any) -> Saved:
+def report_on(name: str, scores: karat.Scores, how: Resampling = QUICK) -> Report:
+    return Report({name: SystemResult.of(scores, scores.estimates(how))}, how, queries=QueryData({name: scores}))
+
+
+def saved_alone(folder: Path, name: str, queries: slice = slice(None), *, keep: bool = True, **more: Any) -> Report:
     """A report on one system, written and read back."""
     kept = {q: GOLD[q] for q in list(GOLD)[queries]}
     scores = karat.evaluate(kept, RUNS[name], more.get("measures", MEASURES))
-    how = more.get("how", QUICK)
-    report = Report({name: scores}, {name: scores.estimates(how)}, how)
     path = folder / f"{name}.json"
-    write_reports(report, [Request(str(path))])
+    write_reports(report_on(name, scores, more.get("how", QUICK)), [Request(str(path))])
     assert looks_like_report(str(path))
     found = read_report(str(path))
-    return found if keep else Saved({key: found.form[key] for key in found.form if key != "queries"}, found.source)
+    return found if keep else replace(found, queries=None)
+
+
+def changed(report: Report, system: str, label: str, rows: slice) -> Report:
+    """The report, where a measure is undefined for some queries."""
+    scores = report.scores[system]
+    values = scores.values.copy()
+    values[rows, scores.labels.index(label)] = math.nan
+    return replace(report, queries=QueryData({system: replace(scores, values=values)}))
 
 
 class TestTwoReports:
@@ -294,9 +322,9 @@ class TestTwoReports:
     def test_without_the_queries_scores_by_their_spreads(self, tmp_path: Path) -> None:
         new, old = saved_alone(tmp_path, "new", keep=False), saved_alone(tmp_path, "old", keep=False)
         (found,) = check_targets([parse_target("ap gain > 0")], new, old).verdicts
-        ours, theirs = (one.form["systems"][n]["measures"]["ap"] for one, n in ((new, "new"), (old, "old")))
-        half = 1.959963984540054 * (ours["se"] ** 2 + theirs["se"] ** 2) ** 0.5
-        difference = ours["mean"] - theirs["mean"]
+        ours, theirs = (one.systems[n].estimates["ap"] for one, n in ((new, "new"), (old, "old")))
+        half = 1.959963984540054 * (ours.se**2 + theirs.se**2) ** 0.5
+        difference = ours.mean - theirs.mean
         assert found.ci == pytest.approx((difference - half, difference + half), rel=1e-9)
         assert found.value == difference and "not paired" in found.note
         paired = check_targets(
@@ -313,15 +341,15 @@ class TestTwoReports:
 
     def test_defined_for_other_queries_only(self, tmp_path: Path) -> None:
         """Nothing to compare is an error as it is within one report, and never a figure that JSON cannot hold."""
-        new, old = saved_alone(tmp_path, "new"), saved_alone(tmp_path, "old")
-        new.form["queries"]["scores"]["new"]["ap"][:15] = [None] * 15
-        old.form["queries"]["scores"]["old"]["ap"][15:] = [None] * 15
+        new = changed(saved_alone(tmp_path, "new"), "new", "ap", slice(0, 15))
+        old = changed(saved_alone(tmp_path, "old"), "old", "ap", slice(15, None))
         with pytest.raises(DataError):
             check_targets([parse_target("ap gain > 0")], new, old)
 
     def test_the_same_name_under_other_conventions_is_not_compared_in_silence(self, tmp_path: Path) -> None:
         new, old = saved_alone(tmp_path, "new"), saved_alone(tmp_path, "old")
-        old.form["systems"]["old"]["measures"]["ap"]["convention"] = "ap(rel=2)"
+        other = replace(old.systems["old"], conventions={**old.systems["old"].conventions, "ap": "ap(rel=2)"})
+        old = replace(old, systems={"old": other})
         try:
             (found,) = check_targets([parse_target("ap gain > 0")], new, old).verdicts
         except (DataError, UsageError) as error:
@@ -337,11 +365,12 @@ class TestTwoReports:
 
     def test_which_system_of_several(self, tmp_path: Path) -> None:
         report = karat.compare(GOLD, {"x": RUNS["old"], "y": RUNS["third"]}, ["ap"], how=QUICK)
-        several = Saved(json.loads(json.dumps(report.to_json(queries=True))), "several.json")
+        several = Report.from_json(json.loads(json.dumps(report.to_json(queries=True))), "several.json")
         with pytest.raises(UsageError, match="the baseline has several systems: x, y; expected one, or one called new"):
             check_targets([parse_target("ap gain > 0")], saved_alone(tmp_path, "new"), several)
-        named = Saved({**several.form, "systems": {"x": {}, "new": several.systems["x"]}}, "named.json")
-        named.form["queries"]["scores"]["new"] = named.form["queries"]["scores"]["x"]
+        queries = QueryData({"x": several.scores["y"], "new": several.scores["x"]})
+        systems = {"x": several.systems["y"], "new": several.systems["x"]}
+        named = replace(several, systems=systems, queries=queries, baseline=None, comparisons=())
         (found,) = check_targets([parse_target("ap gain > 0")], saved_alone(tmp_path, "new"), named).verdicts
         assert found.value == karat.compare(GOLD, RUNS, ["ap"], how=QUICK).comparisons[0].difference
 
@@ -356,12 +385,12 @@ class TestTwoReports:
             "strict": False,
             "targets": [
                 {"target": "n", "measure": "ap", "slice": None, "system": "s", "verdict": "unsure", "value": 0.5}
+                | {"requirement": parse_target("ap >= 0.45", {"name": "n"}).to_json()}
                 | {"ci": [0.4, 0.6], "n": 50, "relative": False, "wanted": "at least 0.45", "note": ""}
             ],
         }
 
 
 def test_a_recorded_figure_that_is_null_is_not_known() -> None:
-    report = saved({}, {"latency_p95_ms": None})  # type: ignore[dict-item]
-    with pytest.raises(UsageError):
-        check_targets([parse_target("latency_p95_ms <= 5")], report)
+    with pytest.raises(DataError, match="latency_p95_ms"):
+        saved({"ap": entry(0.5)}, {"latency_p95_ms": None})  # type: ignore[dict-item]

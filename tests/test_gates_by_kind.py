@@ -1,6 +1,5 @@
 """Verdicts on what is no plain mean: shares of a negative one, sums, lower-is-better measures, recorded figures."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,7 +50,7 @@ def test_a_rise_may_be_limited() -> None:
 def test_figures_recorded_in_both_reports_are_compared(tmp_path: Path) -> None:
     made = report(["rr"], good=GOOD, bad=BAD)
     for name, latency in (("old", 10.0), ("new", 13.0)):
-        changed = replace(made, figures={"bad": {"latency_ms": latency}})
+        changed = made.with_recorded({"bad": {"latency_ms": latency}})
         write_reports(changed, [Request(str(tmp_path / f"{name}.json"))])
     new, old = (read_report(str(tmp_path / f"{name}.json")) for name in ("new", "old"))
     limits = ["gain <= 2", "gain <= 40 %", "drop <= 0"]

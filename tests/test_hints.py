@@ -9,14 +9,32 @@ from hypothesis import strategies as st
 
 from karat.drift import drift_between
 from karat.hints import GOOD_RECALL, Hint, hints_of
-from karat.saved import Saved
+from karat.report import Report, SystemResult
 
 from .drifting import INDEX, PRINTS, entry, report, scores_of, stability
 
 
 def latency(p50: float = 2.0, p99: float = 4.0, failed: int = 0, **beside: Any) -> dict[str, Any]:
     points = {name: {"ms": ms, "ci": [ms, ms]} for name, ms in (("p50", p50), ("p95", p99), ("p99", p99))}
-    return {"kind": "closed", "n": 100, "failed": failed, "gc_ms": 0.0, **points, **beside}
+    known = {"kind": "closed", "concurrency": 1, "rate": None, "n": 100, "failed": failed, "gc_ms": 0.0}
+    known |= {"max_ms": p99, "mean_ms": p50, "qps": 100.0, "overhead_us": 1.0}
+    return {**known, **points, **beside}
+
+
+def timings(index_only: Any = None, end_to_end: Any = None, **beside: Any) -> dict[str, Any]:
+    """In its JSON form; by default healthy."""
+    times = {
+        "index_only": index_only,
+        "end_to_end": end_to_end or latency(),
+        "includes": [],
+        "closed": [],
+        "open": None,
+    }
+    return {"latency": times | beside}
+
+
+def recalled(mean: float | None, p5: float | None, **beside: Any) -> dict[str, Any]:
+    return {"recall": {"k": 10, "mean": mean, "ci": None, "p5": p5, "n": 24} | beside}
 
 
 def hints(index: Any = None, **beside: Any) -> list[Hint]:
@@ -38,17 +56,14 @@ def measures(**means: float) -> dict[str, Any]:
 
 def test_healthy_figures_need_no_hint() -> None:
     assert hints() == []
-    assert (
-        hints({"latency": {"index_only": latency(), "end_to_end": latency(), "closed": [latency()], "open": None}})
-        == []
-    )
-    assert hints_of(Saved({"systems": {"bm25": {"measures": {}}}}, "r.json")) == []
+    assert hints(timings(latency(), closed=[latency()])) == []
+    assert hints_of(Report({"bm25": SystemResult({}, {})})) == []
 
 
 class TestRecall:
     def low(self, mean: float = 0.9, p5: float = 0.5, **index: Any) -> Hint:
-        recall = {"k": 10, "mean": mean, "ci": [mean - 0.02, mean + 0.02], "p5": p5, "n": 24, "own_exact": None}
-        return the_only(hints({"recall": recall, **index}), f"ann_recall{'' if mean < GOOD_RECALL else '_p5'}@10")
+        recall = recalled(mean, p5, ci=[mean - 0.02, mean + 0.02])
+        return the_only(hints({**recall, **index}), f"ann_recall{'' if mean < GOOD_RECALL else '_p5'}@10")
 
     def test_names_the_figure_and_the_setting_in_force(self) -> None:
         hint = self.low()
@@ -77,8 +92,7 @@ class TestRecall:
         assert advice in self.low(**index).text
 
     def test_its_own_exact_mode_is_no_better(self) -> None:
-        recall = {"k": 10, "mean": 0.9, "ci": None, "p5": 0.5, "n": 24, "own_exact": {"mean": 0.91}}
-        (hint,) = hints({"recall": recall})
+        (hint,) = hints({**recalled(0.9, 0.5), "own_exact": recalled(0.91, 0.6)["recall"]})
         assert "its own exact mode finds 0.910" in hint.text and "raise" not in hint.text
 
     @pytest.mark.parametrize(
@@ -90,17 +104,17 @@ class TestRecall:
         ],
     )
     def test_under_the_inner_product_lengths_count(self, metric: str, norms: list[float], told: str | None) -> None:
-        index = INDEX | {"metric": metric, "recall": {"k": 10, "mean": 0.5, "p5": 0.1}}
+        index = INDEX | {"metric": metric} | recalled(0.5, 0.1)
         (hint,) = hints_of(report(hnsw=entry(stability(norms=norms), index=index)))
         assert told in hint.text if told else "normalised" not in hint.text
 
     def test_nothing_to_find(self) -> None:
-        assert hints({"recall": {"k": 10, "mean": None, "p5": None, "n": 0}}) == []
+        assert hints(recalled(None, None, n=0)) == []
 
     @settings(max_examples=50, deadline=None)
     @given(st.floats(0, 1), st.floats(0, 1))
     def test_only_where_it_is_low(self, mean: float, low: float) -> None:
-        found = hints({"recall": {"k": 10, "mean": mean, "p5": low}})
+        found = hints(recalled(mean, low))
         assert len(found) == (mean < 0.95 or low < 0.8)
 
 
@@ -121,8 +135,9 @@ class TestPlanner:
 
 class TestLoss:
     def of(self, exact: float, index: float, ci: list[float] | None = None, **beside: Any) -> list[Hint]:
-        loss = {"measure": "ndcg@10", "ideal": 1.0, "exact": {"mean": exact, "ci": None}, "index": {"mean": index}}
-        return hints({"loss": loss | {"index_loss": {"mean": exact - index, "ci": ci}}, **beside})
+        loss = {"measure": "ndcg@10", "ideal": 1.0, "exact": {"mean": exact, "ci": None}}
+        loss |= {"index": {"mean": index, "ci": None}, "index_loss": {"mean": exact - index, "ci": ci}}
+        return hints({"loss": loss, **beside})
 
     def test_the_embedding_is_to_blame(self) -> None:
         hint = the_only(self.of(0.625, 0.620, [-0.01, 0.02]), "exact_search")
@@ -147,7 +162,8 @@ class TestLoss:
         assert self.of(0.95, 0.945, [0.0, 0.01]) == []
 
     def test_not_known(self) -> None:
-        assert hints({"loss": {"measure": "ndcg@10", "exact": {"mean": None}, "index": {"mean": None}}}) == []
+        unknown = {key: {"mean": None, "ci": None} for key in ("exact", "index", "index_loss")}
+        assert hints({"loss": {"measure": "ndcg@10", **unknown}}) == []
 
 
 class TestOrder:
@@ -172,7 +188,8 @@ class TestOrder:
 
     def test_measures_that_are_not_known_here(self) -> None:
         unknown = {"own": {"mean": 0.1, "n": 1, "undefined": 0, "convention": "somebodys_own@10"}}
-        assert hints(measures=unknown | measures(mine=None, found=0.96)) == []  # type: ignore[arg-type]
+        one = measures(mine=0.1, found=0.96)
+        assert hints(measures=unknown | one | {"mine": one["mine"] | {"mean": None, "n": 0, "undefined": 24}}) == []
 
 
 class TestDrift:
@@ -229,21 +246,20 @@ class TestDrift:
 class TestLatency:
     def test_slow_queries(self) -> None:
         slow = latency(2.0, 42.0, gc_ms=3.0)
-        hint = the_only(hints({"latency": {"index_only": slow, "end_to_end": slow}}), "latency_p99_ms")
+        hint = the_only(hints(timings(slow, slow)), "latency_p99_ms")
         assert hint.value == 42.0
         assert "P99 of index-only latency is 42 ms, 21.0 times P50 (2 ms)" in hint.text
         assert "garbage collection took 3 ms" in hint.text
 
     def test_end_to_end(self) -> None:
-        parts = {"index_only": None, "end_to_end": latency(2.0, 42.0)}
-        assert "end-to-end" in the_only(hints({"latency": parts}), "end_to_end_p99_ms").text
+        assert "end-to-end" in the_only(hints(timings(None, latency(2.0, 42.0))), "end_to_end_p99_ms").text
 
     def test_microseconds_matter_to_nobody(self) -> None:
-        assert hints({"latency": {"index_only": latency(0.01, 0.5), "end_to_end": latency()}}) == []
+        assert hints(timings(latency(0.01, 0.5))) == []
 
     def test_nothing_answered(self) -> None:
         none = {"ms": None, "ci": None}
-        assert hints({"latency": {"index_only": {"n": 0, "p50": none, "p99": none}, "end_to_end": None}}) == []
+        assert hints(timings(latency() | {"n": 0, "p50": none, "p95": none, "p99": none})) == []
 
 
 class TestFailures:
@@ -253,11 +269,6 @@ class TestFailures:
         assert hint.value == 2 and hint.text == "2 queries brought no answer and count as found nothing: timed out"
 
     def test_while_timed(self) -> None:
-        parts = {
-            "index_only": latency(failed=3, messages=[{"message": "refused", "count": 3}]),
-            "end_to_end": latency(),
-            "closed": [latency(failed=1)],
-            "open": None,
-        }
-        hint = the_only(hints({"latency": parts}), "failed_timed")
+        refused = latency(failed=3, messages=[{"message": "refused", "count": 3}])
+        hint = the_only(hints(timings(refused, closed=[latency(failed=1)])), "failed_timed")
         assert (hint.value, hint.text) == (4, "4 of 304 timed queries failed: refused")

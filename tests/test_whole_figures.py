@@ -11,7 +11,6 @@ from karat.drift import drift_between
 from karat.lists import Background
 from karat.plan.execution import run_plan
 from karat.plan.reading import read_plan
-from karat.saved import Saved
 from karat.stability import stability_of
 from karat.statistics.comparison import contributions_of_all
 
@@ -111,14 +110,14 @@ def test_reports_over_other_users_are_compared_by_their_errors() -> None:
     assert verdict.value == pytest.approx(difference) and "not paired" in verdict.note
 
 
-def saved(lists: dict[str, list[str]], source: str) -> Saved:
-    """A report as a file holds it; the system ``m`` has a stability."""
+def saved(lists: dict[str, list[str]], source: str) -> karat.Report:
+    """A report read back; the system ``m`` has a stability."""
     gold, same = ({user: of[user] for user in lists} for of in (GOLD, SAME))
     report = karat.compare(gold, {"m": lists, "same": same}, list(FIGURES), background=BACKGROUND)  # type: ignore[dict-item]
     form = report.to_json(queries=True)
     scores = np.tile([0.9, 0.8, 0.7], (len(lists), 1))
     form["systems"]["m"]["stability"] = stability_of(pl.Series(list(lists)), scores, np.ones(3), k=3).to_json()
-    return Saved(form, source)
+    return karat.Report.from_json(form, source)
 
 
 @pytest.mark.parametrize("n", [3, 50])

@@ -27,7 +27,6 @@ from karat.report import Report
 from karat.report_warnings import ReportWarning, as_warnings, with_unit
 from karat.reports.saved import looks_like_report, read_report
 from karat.results import Scores
-from karat.saved import Saved
 from karat.slices import Cuts, parse_attributes
 from karat.statistics.intervals import Resampling
 from karat.targets import Target, parse_target, parse_targets
@@ -161,10 +160,10 @@ def gate(
             asked += parse_targets(Source.open(target).text(), str(target)).targets
         else:
             asked.append(parse_target(target))
-    saved = _saved(report)
-    named = isinstance(baseline, str) and (baseline in saved.systems or not looks_like_report(baseline))
-    other = baseline if baseline is None or (named and isinstance(baseline, str)) else _saved(baseline)
-    return replace(check_targets(asked, saved, other), strict=strict)
+    checked = _report(report)
+    named = isinstance(baseline, str) and (baseline in checked.systems or not looks_like_report(baseline))
+    other = baseline if baseline is None or (named and isinstance(baseline, str)) else _report(baseline)
+    return replace(check_targets(asked, checked, other), strict=strict)
 
 
 def _listed(measures: str | Measure | Iterable[str | Measure]) -> Iterable[str | Measure]:
@@ -190,7 +189,7 @@ def _cuts(given: Any, by: str | None, of: str) -> Cuts:
     return Cuts(table, id_column, of, parse_attributes(by) if by else None, f"attributes of {of}")
 
 
-def _saved(report: Report | str | Path) -> Saved:
+def _report(report: Report | str | Path) -> Report:
     if not isinstance(report, Report | str | Path):
         raise UsageError(f"found {type(report).__name__}", expected="a Report, or the path of a saved one")
-    return Saved(report.to_json(queries=True), "report") if isinstance(report, Report) else read_report(str(report))
+    return report if isinstance(report, Report) else read_report(str(report))

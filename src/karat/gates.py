@@ -1,19 +1,29 @@
-"""Targets against a report → pass, fail, or unsure. Reads only the report's versioned form, fresh or saved."""
+"""Gate: a report is checked against targets, each of which passes, fails or is unsure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import hypot, isfinite, isnan
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+import polars as pl
+
+from karat.breakdown import Slice
+from karat.comparisons import compare_scores, pair_scores
 from karat.dialects import resolve
-from karat.errors import UnknownName, UsageError
-from karat.figures import Figure, difference_of, figure_of
+from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.markup import snippet_of
-from karat.measure import METRICS
+from karat.measure import METRICS, Measure
 from karat.records import FiniteFloat, Record
-from karat.saved import Saved
+from karat.report import Report
+from karat.results import Recorded, Scores
 from karat.sections import Section
+from karat.statistics.differences import Comparison
+from karat.statistics.distributions import normal_quantile
+from karat.statistics.estimates import FEW_QUERIES, Estimate
+from karat.statistics.intervals import Bounds, Resampling
 from karat.targets import Decision, Outcome, Target
 
 __all__ = ["GATE_SCHEMA", "Gate", "Verdict", "check_targets", "measures_of"]
@@ -93,29 +103,44 @@ class Gate(Decision, Section):
         return snippet_of("gate", self)
 
 
-def check_targets(targets: Sequence[Target], report: Saved, baseline: Saved | str | None = None) -> Gate:
-    """Hold a report against targets.
+def check_targets(targets: Sequence[Target], report: Report, baseline: Report | str | None = None) -> Gate:
+    """Check a report, fresh or read back, against targets.
 
-    ``baseline`` is another report, or the name of a system in this one; the report's own where it is None.
+    Args:
+        targets: What must hold.
+        report: The report that is checked.
+        baseline: Another report, or the name of a system in this one; the report's own baseline where it is None.
+
+    Returns:
+        The verdicts, one for each target and system.
+
+    Raises:
+        UsageError: Where a target names something unknown, or needs a baseline and there is none.
+        DataError: Where the reports do not hold what a target is about.
     """
     if not targets:
         raise UsageError("no target was given", expected='at least one, such as "ndcg@10 >= 0.85"')
     named = baseline if isinstance(baseline, str) else report.baseline if baseline is None else None
     if named is not None and named not in report.systems:
         raise UnknownName("system", named, report.systems, where=report.source)
-    other = baseline if isinstance(baseline, Saved) else None
+    other = baseline if isinstance(baseline, Report) else None
     verdicts = []
     for target in targets:
         for system in _systems(target, report, named):
             if target.relative:
-                figure = difference_of(target, system, report, named, other)
+                found = _difference(target, system, report, named, other)
             else:
-                figure = figure_of(target, system, report)
-            verdicts.append(_verdict(target, system, figure))
+                found = _value(target, system, report)
+            if found.n is not None and found.n < 2:
+                outcome: Outcome = "unsure"
+            else:
+                held = [target.holds(end) for end in found.ci or (found.value,)]
+                outcome = "pass" if all(held) else "unsure" if any(held) else "fail"
+            verdicts.append(Verdict(target, system, outcome, found.value, found.ci, found.n, found.note))
     return Gate(tuple(verdicts), report.source, named or (other.source if other else None))
 
 
-def _systems(target: Target, report: Saved, baseline: str | None) -> list[str]:
+def _systems(target: Target, report: Report, baseline: str | None) -> list[str]:
     """Return the system that the target names; else all that rank, but the baseline.
 
     A target on drift is for all systems whose drift is known: the baseline is compared with its own past.
@@ -124,19 +149,255 @@ def _systems(target: Target, report: Saved, baseline: str | None) -> list[str]:
         if target.system not in report.systems:
             raise UnknownName("system", target.system, report.systems, where=f"{report.source}, {target.title}")
         return [target.system]
-    if target.about_drift and (known := [one for one in report.systems if target.subject in report.figures(one)]):
+    known = [name for name, one in report.systems.items() if target.subject in one.recorded]
+    if target.about_drift and known:
         return known
-    ranking = [name for name, found in report.systems.items() if not found.get("by_chance")]
+    ranking = [name for name, one in report.systems.items() if not one.random]
     return [name for name in ranking if name != baseline] or ranking or list(report.systems)
 
 
-def _verdict(target: Target, system: str, figure: Figure) -> Verdict:
-    if figure.n is not None and figure.n < 2:
-        outcome: Outcome = "unsure"
+@dataclass(frozen=True)
+class _Value:
+    """A value to compare with a limit."""
+
+    value: float
+    ci: Bounds | None
+    n: int | None
+    """None where it is not over queries."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What a target is about: a measure of a system of a report, over all queries or over a slice of them."""
+
+    target: Target
+    report: Report
+    system: str
+    label: str
+
+    @property
+    def part(self) -> Slice | None:
+        return None if self.target.slice is None else _find_slice(self.report, self.target.slice)
+
+    @property
+    def estimate(self) -> Estimate:
+        part, where = self.part, _place(self.target, self.report)
+        if part is None:
+            return self.report.systems[self.system].estimates[self.label]
+        if self.system not in part.estimates:
+            raise DataError(f"the gold of {self.system} has nothing of the slice {part.name}", where=where)
+        known = part.estimates[self.system]
+        if self.label not in known:  # one value over all queries, such as a coverage
+            expected = f"one of {', '.join(known)}"
+            raise DataError(
+                f"{self.label} was not worked out for the slice {part.name}", where=where, expected=expected
+            )
+        return known[self.label]
+
+    @property
+    def convention(self) -> str:
+        return self.report.systems[self.system].conventions[self.label]
+
+    def scores(self, part: Slice | None) -> Scores | None:
+        """Return the scores of all queries, or of those of a slice; None where the report does not hold them."""
+        if self.report.queries is None or (part is not None and not part.rows):
+            return None
+        scores = self.report.scores[self.system].only([self.label])
+        return scores if part is None else scores.part(np.array(list(part.rows)))
+
+
+def _value(target: Target, system: str, report: Report) -> _Value:
+    """Return a measure's estimate (of a count: the sum), or the value that was recorded."""
+    recorded = report.systems[system].recorded.get(target.subject)
+    if recorded is not None:
+        return _recorded(target, recorded, report)
+    subject = _find_subject(target, system, report)
+    found = subject.estimate
+    if isnan(found.mean):
+        raise _undefined(target, system, report)
+    note = _caution(found.n, found.ci)
+    if found.total is None:
+        return _Value(found.mean, found.ci, found.n, note)
+    ci = None if found.ci is None else (found.ci[0] * found.n, found.ci[1] * found.n)
+    return _Value(found.total, ci, found.n, note)
+
+
+def _difference(target: Target, system: str, report: Report, baseline: str | None, other: Report | None) -> _Value:
+    """Return the difference to a system of this report or of another; as a share of its mean if the target asks so."""
+    if other is None and (baseline is None or baseline == system):
+        what = f"{system!r} is the baseline itself" if baseline else "there is none"
+        hint = "Name it with --baseline, a system of the report or another report."
+        raise UsageError(f"the target {target.title!r} needs a baseline, and {what}", where=report.source, hint=hint)
+    base = other or report
+    name = baseline if other is None and baseline else _only_system(base, system)
+    recorded = report.systems[system].recorded.get(target.subject)
+    if recorded is not None:
+        theirs = base.systems[name].recorded.get(target.subject)
+        if target.slice is not None or theirs is None:
+            return _recorded(target, recorded, report)  # an error that says so
+        found, mean = _Value(recorded.value - theirs.value, None, None), theirs.value
     else:
-        held = [target.holds(end) for end in figure.ci or (figure.value,)]
-        outcome = "pass" if all(held) else "unsure" if any(held) else "fail"
-    return Verdict(target, system, outcome, figure.value, figure.ci, figure.n, figure.note)
+        ours = _find_subject(target, system, report)
+        if target.change != "rise" and _measure(ours).metric.lower_is_better:  # a drop would be no loss
+            raise UsageError(
+                f"{ours.label} is better when it is lower, so {target.change} may be read either way",
+                where=_place(target, report),
+                expected=f"{target.subject} rise <= {abs(target.limit):g}",
+            )
+        if other is None and baseline == report.baseline:
+            found, mean = _compared(ours)
+        else:
+            found, mean = _compared_across(ours, _find_subject(target, name, base))
+    if not target.share:
+        return found
+    if not mean or not isfinite(mean):
+        missing = f"the baseline's {target.subject} is {'missing' if isnan(mean) else f'{mean:g}'}"
+        raise DataError(f"{missing}, so no share of it can be taken", where=report.source)
+    # Of the baseline's mean, taken as it is: the interval is that of the difference.
+    ci = None if found.ci is None else (found.ci[0] / abs(mean), found.ci[1] / abs(mean))
+    return _Value(found.value / abs(mean), ci, found.n, found.note)
+
+
+def _compared(ours: _Subject) -> tuple[_Value, float]:
+    """Return the difference to the report's own baseline, as the report has it, and the baseline's mean."""
+    part, _ = ours.part, ours.estimate  # an error where the slice does not have it
+    rows = ours.report.comparisons if part is None else part.beside
+    found = next((one for one in rows if (one.system, one.measure) == (ours.system, ours.label)), None)
+    if not isinstance(found, Comparison):
+        raise DataError(f"{ours.label} of {ours.system} was not compared", where=ours.report.source)
+    if isnan(found.difference):
+        raise _undefined(ours.target, f"{ours.system} or {ours.report.baseline}", ours.report)
+    return _Value(found.difference, found.ci, found.n, _caution(found.n, found.ci)), found.baseline_mean
+
+
+def _compared_across(ours: _Subject, theirs: _Subject) -> tuple[_Value, float]:
+    """Compare query by query where both reports hold the queries' scores, else by their standard errors."""
+    report, resampling, one = ours.report, ours.report.resampling or Resampling(), ours.estimate
+    if ours.convention != theirs.convention:
+        raise DataError(
+            f"{ours.label} is {ours.convention} here and {theirs.convention} in {theirs.report.source}",
+            where=report.source,
+            expected="the same conventions in both reports",
+        )
+    scores, others = ours.scores(ours.part), theirs.scores(None)
+    note = "not paired: the reports do not hold these queries' scores, so the interval is wide"
+    if scores is not None and others is not None:
+        if not _measure(ours).metric.whole or _defined(scores) == _defined(others):
+            return _paired(ours, theirs, scores, others, resampling)
+        note = "not paired: a figure over all, and the reports are not over the same"
+    other = theirs.estimate
+    if isnan(one.mean) or isnan(other.mean):
+        raise _undefined(ours.target, ours.system if isnan(one.mean) else theirs.system, report)
+    difference, n = one.mean - other.mean, min(one.n, other.n)
+    if isnan(one.se) or isnan(other.se):
+        return _Value(difference, None, n, _caution(n, None)), other.mean
+    half = normal_quantile((1 + resampling.level) / 2) * hypot(one.se, other.se)
+    return _Value(difference, (difference - half, difference + half), n, note), other.mean
+
+
+def _paired(
+    ours: _Subject, theirs: _Subject, scores: Scores, others: Scores, resampling: Resampling
+) -> tuple[_Value, float]:
+    pair = pair_scores(ours.system, scores, theirs.system, others)
+    if not len(pair.queries):
+        where = f"{ours.report.source} × {theirs.report.source}"
+        raise DataError("no query in common", where=where, expected="the same queries")
+    ((found,),) = compare_scores([pair], resampling)
+    if not found.n:
+        raise _undefined(ours.target, f"{ours.system} or {theirs.system}", ours.report)
+    more = pair.only[0] or (ours.target.slice is None and pair.only[1])
+    shared = f"compared on the {len(pair.queries):,} queries that both reports have" if more else ""
+    note = "; ".join(filter(None, (shared, _caution(found.n, found.ci))))
+    return _Value(found.difference, found.ci, found.n, note), found.baseline_mean
+
+
+def _defined(scores: Scores) -> set[str]:
+    """The queries for which its only measure is defined."""
+    return set(scores.queries.cast(pl.String).filter(~np.isnan(scores.values[:, 0])))
+
+
+def _find_subject(target: Target, system: str, report: Report) -> _Subject:
+    """Return a measure of a system; spelled otherwise than in the report, it is found by its conventions."""
+    result, where, wanted = report.systems[system], _place(target, report), target.subject
+    label = wanted if wanted in result.estimates else None
+    if label is None:
+        known = [*result.estimates, *result.recorded]
+        try:
+            meant = str(resolve(wanted).measure)
+        except KaratError:
+            raise UnknownName("measure or figure", wanted, known, where=where) from None
+        label = next((one for one, convention in result.conventions.items() if convention == meant), None)
+        if label is None:
+            alike = next((one for one in result.estimates if one.lower() == wanted.lower()), None)
+            hint = f"Make the report with -m '{wanted}' too."
+            if alike:
+                hint = f"Its {alike} follows other conventions: {result.conventions[alike]} instead of {meant}."
+            expected = f"one of {', '.join(known)}"
+            raise DataError(f"the report has no {wanted}", where=where, expected=expected, hint=hint)
+    return _Subject(target, report, system, label)
+
+
+def _find_slice(report: Report, name: str) -> Slice:
+    slices = {part.name: part for part in report.slices}
+    if not slices:
+        raise DataError(
+            f"the report has no slices, but a target asks for {name!r}",
+            where=report.source,
+            hint="Make it with --slices queries.csv:attribute.",
+        )
+    for section in report.sections.values():
+        if name in section.absent_slices():
+            raise DataError(section.absent_slices()[name], where=report.source)
+    if name not in slices:
+        raise UnknownName("slice", name, slices, where=report.source)
+    return slices[name]
+
+
+def _measure(subject: _Subject) -> Measure:
+    """Return the measure; an error says so where its metric is not installed here."""
+    return subject.report.systems[subject.system].measures[subject.label] or Measure.parse(subject.convention)
+
+
+def _only_system(report: Report, wanted: str) -> str:
+    """Return the system of the same name in a baseline's report, or the only one."""
+    if wanted in report.systems or len(report.systems) == 1:
+        return wanted if wanted in report.systems else next(iter(report.systems))
+    raise UsageError(
+        f"the baseline has several systems: {', '.join(report.systems)}",
+        where=report.source,
+        expected=f"one, or one called {wanted}",
+    )
+
+
+def _recorded(target: Target, found: Recorded, report: Report) -> _Value:
+    if target.slice is not None or target.relative:
+        raise UsageError(
+            f"{target.subject} is a recorded figure: {'it has no slices' if target.slice else 'the baseline has none'}",
+            where=_place(target, report),
+            expected=f"a limit on its value, such as {target.subject} <= {found.value:g}",
+        )
+    return _Value(found.value, found.ci, found.n)
+
+
+def _caution(n: int, ci: Bounds | None) -> str:
+    if n < 2:
+        return "one query: no interval"
+    if ci is None:
+        return "no interval in the report: decided on the mean alone"
+    return f"few queries: the interval is rough under {FEW_QUERIES}" if n < FEW_QUERIES else ""
+
+
+def _undefined(target: Target, system: str, report: Report) -> DataError:
+    return DataError(
+        f"{target.subject} of {system} is undefined for every query",
+        where=_place(target, report),
+        expected="at least one query where it is defined",
+    )
+
+
+def _place(target: Target, report: Report) -> str:
+    return f"{report.source}, target {target.title!r}"
 
 
 def measures_of(targets: Sequence[Target], recorded: Sequence[str], where: str | None = None) -> list[str]:

@@ -1,16 +1,20 @@
 """Hints: where the figures of a report show a pattern that has a known cause, what to look at, with the figures."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite, isnan, nan
 from types import MappingProxyType
 from typing import Any
 
 from karat.drift import Drift
-from karat.errors import KaratError
-from karat.measure import Measure
+from karat.hygiene import Hygiene
+from karat.indexed import Indexed
 from karat.records import FiniteFloat, Record
-from karat.saved import Saved
+from karat.report import Report
 from karat.sections import Section
+from karat.stability import Spread, Stability
+from karat.system_results import SystemResult
+from karat.timing.summary import Latency
 from karat.wording import bounds_shown, count, figure_shown, percent
 
 __all__ = ["Hint", "Hints", "hints_of"]
@@ -32,9 +36,8 @@ _WIDTHS = ("probes", "nprobe", "nprobes", "ef_search", "ef", "hnsw_ef", "expansi
 _OF_LISTS = 3
 _USUAL_K = 10
 
-Entry = Mapping[str, Any]
 Found = Iterator[tuple[str, float, str]]
-"""The figure, its value, and what it means."""
+"""The name of a value, the value, and what it means."""
 
 
 @dataclass(frozen=True)
@@ -65,46 +68,57 @@ class Hints(Section):
         return iter(self.hints)
 
 
-def hints_of(saved: Saved, drift: Drift | None = None) -> list[Hint]:
-    """Of every system. Drift is the one given, for its system, or what the report holds of it."""
+def hints_of(report: Report, drift: Drift | None = None) -> list[Hint]:
+    """Return the hints on every system of a report, fresh or read back.
+
+    Args:
+        report: The report.
+        drift: The drift of its system, where it is not the one that the report holds.
+
+    Returns:
+        By system: failures, index, order, drift, latency.
+    """
     found = []
-    for name, entry in saved.systems.items():
-        known = {**entry, "drift": drift.to_json()} if drift is not None and drift.system == name else entry
-        for look in (_failed, _recall, _proof, _loss, _order, _drift, _slow, _overloaded):
-            found += [Hint(name, text, figure, value) for figure, value, text in look(known)]
+    for name, result in report.systems.items():
+        index = report.section(Indexed, name)
+        drifted = drift if drift is not None and drift.system == name else report.section(Drift, name)
+        patterns = [] if index is None else [_failed(index), _recall(report, name, index), _proof(index), _loss(index)]
+        patterns.append(_order(result))
+        patterns += [] if drifted is None else [_drift(drifted)]
+        patterns += [] if index is None else [_slow(index), _overloaded(index)]
+        found += [Hint(name, text, figure, value) for pattern in patterns for figure, value, text in pattern]
     return found
 
 
-def _recall(entry: Entry) -> Found:
+def _recall(report: Report, system: str, index: Indexed) -> Found:
     """Too little is found of what is truly nearest."""
-    index = _table(entry, "index")
-    recall = _table(index, "recall")
-    mean, low, k = recall.get("mean"), recall.get("p5"), recall.get("k")
-    if index.get("failed"):
-        return  # told of by itself: what failed found nothing
-    if mean is not None and mean < GOOD_RECALL:
-        ci = f" {bounds_shown(tuple(recall['ci']))}" if recall.get("ci") else ""
-        text = f"ANN recall@{k} is {figure_shown(mean, 3)}{ci}, below {GOOD_RECALL}: {_wider(index)}"
-        yield f"ann_recall@{k}", mean, text + _normalised(entry)
-    elif mean is not None and low is not None and low < _WEAK_QUERIES:
-        text = f"ANN recall@{k} is {figure_shown(mean, 3)} on average, but {figure_shown(low, 3)} at the 5th percentile"
-        yield f"ann_recall_p5@{k}", low, f"{text} of queries: {_wider(index)}{_normalised(entry)}"
+    recall, k = index.recall, index.recall.k
+    if index.failed or isnan(recall.mean):
+        return  # what failed found nothing, and has a hint of its own
+    if recall.mean < GOOD_RECALL:
+        ci = f" {bounds_shown(recall.ci)}" if recall.ci else ""
+        text = f"ANN recall@{k} is {figure_shown(recall.mean, 3)}{ci}, below {GOOD_RECALL}: {_wider(index)}"
+        yield f"ann_recall@{k}", recall.mean, text + _normalised(report, system, index)
+    elif recall.p5 < _WEAK_QUERIES:
+        means = f"{figure_shown(recall.mean, 3)} on average, but {figure_shown(recall.p5, 3)} at the 5th percentile"
+        text = f"ANN recall@{k} is {means} of queries: {_wider(index)}{_normalised(report, system, index)}"
+        yield f"ann_recall_p5@{k}", recall.p5, text
 
 
-def _wider(index: Entry) -> str:
+def _wider(index: Indexed) -> str:
     """What would find more."""
-    own, facts, search = (_table(index, name) for name in ("own_exact", "facts", "search"))
-    if facts.get("approximate") is False:
+    search = index.search
+    if index.facts.get("approximate") is False:
         return "the engine looks at everything it holds, so compare its metric, and how it stores the vectors"
-    if own.get("mean") is not None and own["mean"] < GOOD_RECALL:
-        shown = figure_shown(own["mean"], 3)
+    if index.own_exact is not None and index.own_exact.mean < GOOD_RECALL:
+        shown = figure_shown(index.own_exact.mean, 3)
         return (
             f"its own exact mode finds {shown}, so look at how it stores the vectors (rounded, halved) and its metric"
         )
     known = [name for name in _WIDTHS if name in search]
     lists = [name for name in known if name in _WIDTHS[:_OF_LISTS]]
     # An engine with both kinds of index has both settings; the kind that was built is in force.
-    chosen = lists if "ivf" in str(_table(index, "build").get("index")) else [n for n in known if n not in lists]
+    chosen = lists if "ivf" in str(index.build.get("index")) else [n for n in known if n not in lists]
     name = next(iter(chosen or known), None)
     if name is not None:
         return f"raise {name}, now {search[name]}"
@@ -112,25 +126,25 @@ def _wider(index: Entry) -> str:
     return "raise how much of it a query looks at (probes, nprobe, ef_search)" + (f", now {force}" if force else "")
 
 
-def _normalised(entry: Entry) -> str:
+def _normalised(report: Report, system: str, index: Indexed) -> str:
     """Under the inner product: whether it can stand for the cosine."""
-    norm = _table(_table(entry, "stability"), "norm") or _table(_table(entry, "space"), "norm")
-    mean, std = norm.get("mean"), norm.get("std")
-    if _table(entry, "index").get("metric") != "ip" or mean is None:
+    stability, space = report.section(Stability, system), report.section(Hygiene, system)
+    norm = Spread(space.norm.mean, space.norm.std) if space is not None else Spread(nan, nan)
+    norm = norm if stability is None else stability.norm
+    if index.metric != "ip" or isnan(norm.mean):
         return ""
-    if _is_one(mean) and (std or 0.0) <= _UNIT:
-        return (
-            f". The vectors are normalised (mean length {figure_shown(mean, 3)}), so the inner product is not to blame"
-        )
-    lengths = figure_shown(mean, 3) + ("" if std is None else f" ± {figure_shown(std, 3)}")
+    if _is_one(norm.mean) and not norm.std > _UNIT:
+        shown = figure_shown(norm.mean, 3)
+        return f". The vectors are normalised (mean length {shown}), so the inner product is not to blame"
+    lengths = figure_shown(norm.mean, 3) + ("" if isnan(norm.std) else f" ± {figure_shown(norm.std, 3)}")
     return (
         f". The vectors are not normalised (length {lengths}): by inner product graphs lose recall, so normalise them"
     )
 
 
-def _proof(entry: Entry) -> Found:
+def _proof(index: Indexed) -> Found:
     """The database chose not to use the index."""
-    proof = _table(_table(_table(_table(entry, "index"), "facts"), "proof"), "index")
+    proof = _table(_table(index.facts.get("proof")).get("index"))
     plan = f" (plan: {proof['plan']})" if proof.get("plan") else ""
     if proof.get("used") is False:
         means = "recall and latency are those of a scan: look at probes against lists, the limit, filters, and ANALYZE"
@@ -140,36 +154,31 @@ def _proof(entry: Entry) -> Found:
         yield "index_used", 1.0, f"the planner by itself would scan the table, {means}; it was held to the index{plan}"
 
 
-def _loss(entry: Entry) -> Found:
+def _loss(index: Indexed) -> Found:
     """Whose fault a loss is: the embedding's or the index's."""
-    index = _table(entry, "index")
-    loss = _table(index, "loss")
-    exact, found = _table(loss, "exact").get("mean"), _table(loss, "index").get("mean")
-    if exact is None or found is None:
+    loss = index.loss
+    if loss is None or isnan(loss.exact.mean) or isnan(loss.index.mean):
         return
-    measure, ideal, lost = loss.get("measure"), loss.get("ideal") or 1.0, exact - found
-    ci = _table(loss, "index_loss").get("ci")
-    if lost > _SMALL_LOSS and (not ci or ci[0] > 0):
+    exact, found, ci = loss.exact.mean, loss.index.mean, loss.index_loss.ci
+    lost = exact - found
+    if lost > _SMALL_LOSS and (ci is None or ci[0] > 0):
         means = f"{figure_shown(exact, 3)} with exact search, {figure_shown(found, 3)} with the index"
-        yield "index_loss", lost, f"the index costs {figure_shown(lost, 3)} of {measure} ({means}): {_wider(index)}"
-    elif exact < ideal * GOOD_NDCG:
-        whole = figure_shown(ideal - found, 3)
-        what = f"of the {whole} that {measure} lacks, {figure_shown(ideal - exact, 3)} is the embedding's"
-        if _table(index, "facts").get("approximate") is not False:
+        text = f"the index costs {figure_shown(lost, 3)} of {loss.measure} ({means}): {_wider(index)}"
+        yield "index_loss", lost, text
+    elif exact < loss.ideal * GOOD_NDCG:
+        whole = figure_shown(loss.ideal - found, 3)
+        what = f"of the {whole} that {loss.measure} lacks, {figure_shown(loss.embedding_loss, 3)} is the embedding's"
+        if index.facts.get("approximate") is not False:
             what += f" ({figure_shown(exact, 3)} with exact search too) and {figure_shown(lost, 3)} the index's"
         yield "exact_search", exact, f"{what}: look at the model, the texts and the chunking, not at the index"
 
 
-def _order(entry: Entry) -> Found:
+def _order(result: SystemResult) -> Found:
     """What is relevant is found, but stands too low."""
     means: dict[tuple[str, int], tuple[str, float]] = {}
-    for label, one in _table(entry, "measures").items():
-        try:
-            measure = Measure.parse(one.get("convention") or label)
-        except KaratError:  # a measure of somebody's own, not installed here
-            continue
-        if measure.k is not None and one.get("mean") is not None:
-            means.setdefault((measure.name, measure.k), (label, one["mean"]))
+    for label, measure in result.measures.items():
+        if measure is not None and measure.k is not None and not isnan(result.estimates[label].mean):
+            means.setdefault((measure.name, measure.k), (label, result.estimates[label].mean))
     shared = sorted(
         (k for name, k in means if name == "ndcg" and ("recall", k) in means), key=lambda k: (k != _USUAL_K, k)
     )
@@ -181,33 +190,28 @@ def _order(entry: Entry) -> Found:
             yield ndcg, low, f"{found}: what is relevant is found, but stands too low; {advice}"
 
 
-def _drift(entry: Entry) -> Found:
-    """Figures moved since the earlier report."""
-    drift = _table(entry, "drift")
-    worst, undeclared = _table(drift, "worst"), list(drift.get("undeclared") or ())
-    moved = worst.get("change")
-    if drift.get("verdict") == "fail":
-        old, new, allowed = worst["old"], worst["new"], percent(drift["allowed"])
-        by = "from 0" if moved is None else f"by {_signed(moved)}"
-        causes = "; ".join([*_causes(drift), *undeclared, *_lengths(drift)])
-        text = f"score drift: {worst['figure']} moved {by} ({old:.4g} → {new:.4g}), allowed ±{allowed}: {causes}"
-        yield "drift", abs(new if moved is None else moved), text
-    elif undeclared:
-        yield "drift", abs(moved or 0.0), f"undeclared change: {'; '.join(undeclared)}"
+def _drift(drift: Drift) -> Found:
+    """Values moved since the earlier report."""
+    worst, changes = drift.worst, drift.circumstances
+    moved = 0.0 if worst is None else worst.change
+    if drift.failed and worst is not None:
+        by = f"by {percent(moved, 1, signed=True)}" if isfinite(moved) else "from 0"
+        known = ", ".join(one.what for one in changes.changed)
+        known = f"{known} changed" if known else "no change is declared"
+        known += "; check that model, version and chunking are as before"
+        causes = "; ".join([known, *changes.undeclared, *_lengths(drift)])
+        moves = f"{worst.figure} moved {by} ({worst.old:.4g} → {worst.new:.4g}), allowed ±{percent(drift.allowed)}"
+        yield "drift", abs(moved if isfinite(moved) else worst.new), f"score drift: {moves}: {causes}"
+    elif changes.undeclared:
+        yield "drift", abs(moved), f"undeclared change: {'; '.join(changes.undeclared)}"
 
 
-def _causes(drift: Entry) -> Iterator[str]:
-    changed = [one["what"] for one in drift.get("changed") or ()]
-    known = ", ".join(changed) + " changed" if changed else "no change is declared"
-    yield f"{known}; check that model, version and chunking are as before"
-
-
-def _lengths(drift: Entry) -> Iterator[str]:
+def _lengths(drift: Drift) -> Iterator[str]:
     """Missing or double normalisation shows in the lengths of vectors."""
-    norm: Entry = next((one for one in drift.get("figures") or () if one["figure"] == "norm mean"), {})
-    old, new = norm.get("old"), norm.get("new")
-    if old is None or new is None:
+    norm = next((one for one in drift.moved if one.figure == "norm mean"), None)
+    if norm is None or isnan(norm.old) or isnan(norm.new):
         return
+    old, new = norm.old, norm.new
     shown = f"mean length {figure_shown(old, 3)} → {figure_shown(new, 3)}"
     if _is_one(new):
         yield (
@@ -221,60 +225,49 @@ def _lengths(drift: Entry) -> Iterator[str]:
         yield f"vectors are not normalised ({shown}): normalise them when they are written and when they are asked"
 
 
-def _slow(entry: Entry) -> Found:
+def _slow(index: Indexed) -> Found:
     """A few queries take far longer than most."""
-    latency = _table(_table(entry, "index"), "latency")
-    for part, words in (("index_only", "index-only"), ("end_to_end", "end-to-end")):
-        one = _table(latency, part)
-        usual, slow = (_table(one, name).get("ms") for name in ("p50", "p99"))
-        if usual and slow and slow >= max(_FAR * usual, _NOTICEABLE_MS):
-            collected = one.get("gc_ms") or 0.0
-            told = f"; garbage collection took {collected:.3g} ms of the run" if collected else ""
-            text = f"P99 of {words} latency is {slow:.3g} ms, {slow / usual:.1f} times P50 ({usual:.3g} ms){told}"
-            prefix = "latency" if part == "index_only" else part
+    for prefix, words in (("latency", "index-only"), ("end_to_end", "end-to-end")):
+        loop: Latency | None = getattr(index.latency, words.replace("-", "_"), None)
+        if loop is None:
+            continue
+        usual, slow = loop.p50.ms, loop.p99.ms
+        if usual and slow >= max(_FAR * usual, _NOTICEABLE_MS):
+            more = f"; garbage collection took {loop.gc_ms:.3g} ms of the run" if loop.gc_ms else ""
+            text = f"P99 of {words} latency is {slow:.3g} ms, {slow / usual:.1f} times P50 ({usual:.3g} ms){more}"
             yield f"{prefix}_p99_ms", slow, f"{text}: look at the slowest queries, at filters and at what else runs"
             return
 
 
-def _overloaded(entry: Entry) -> Found:
+def _overloaded(index: Indexed) -> Found:
     """Queries came faster than they were answered."""
-    loop = _table(_table(_table(entry, "index"), "latency"), "open")
-    late, n = loop.get("late"), loop.get("n")
-    if late and n and late > _MANY_LATE * n:
-        text = f"at {loop['rate']:g} queries a second {percent(late / n)} were asked late, as all callers were busy"
-        yield "open_loop_late", late / n, f"{text}: its percentiles tell how long the queue grew, not how fast it is"
+    loop = None if index.latency is None else index.latency.open
+    if loop is not None and loop.n and loop.late is not None and loop.late > _MANY_LATE * loop.n:
+        late = loop.late / loop.n
+        text = f"at {loop.rate:g} queries a second {percent(late)} were asked late, as all callers were busy"
+        yield "open_loop_late", late, f"{text}: its percentiles tell how long the queue grew, not how fast it is"
 
 
-def _failed(entry: Entry) -> Found:
+def _failed(index: Indexed) -> Found:
     """Queries without an answer."""
-    index = _table(entry, "index")
-    if index.get("failed"):
-        text = f"{count(index['failed'], 'query', 'queries')} brought no answer and count as found nothing"
-        yield "failed_queries", float(index["failed"]), text + _reasons(_table(index, "facts").get("failures") or ())
-    latency = _table(index, "latency")
-    loops = [latency.get("index_only"), latency.get("end_to_end"), *(latency.get("closed") or ()), latency.get("open")]
-    timed = [loop for loop in loops if loop]
-    failed = sum(loop.get("failed") or 0 for loop in timed)
+    if index.failed:
+        why = next((f": {_table(one).get('why')}" for one in index.facts.get("failures") or ()), "")
+        text = f"{count(index.failed, 'query', 'queries')} brought no answer and count as found nothing{why}"
+        yield "failed_queries", float(index.failed), text
+    times = index.latency
+    loops = () if times is None else (times.index_only, times.end_to_end, *times.closed, times.open)
+    timed = [loop for loop in loops if loop is not None]
+    failed = sum(loop.failed for loop in timed)
     if failed:
-        asked = failed + sum(loop.get("n") or 0 for loop in timed)
-        reasons = [one for loop in timed for one in loop.get("messages") or ()]
-        yield "failed_timed", float(failed), f"{failed:,} of {asked:,} timed queries failed" + _reasons(reasons)
-
-
-def _reasons(given: Sequence[Entry]) -> str:
-    """The first of them."""
-    why = next((one.get("why") or one.get("message") for one in given), None)
-    return f": {why}" if why else ""
+        asked = failed + sum(loop.n for loop in timed)
+        why = next((f": {one.message}" for loop in timed for one in loop.messages), "")
+        yield "failed_timed", float(failed), f"{failed:,} of {asked:,} timed queries failed{why}"
 
 
 def _is_one(length: float) -> bool:
     return abs(length - 1.0) <= _UNIT
 
 
-def _signed(share: float) -> str:
-    return percent(share, 1, signed=True)
-
-
-def _table(entry: Entry, name: str) -> Entry:
-    found = entry.get(name)
-    return found if isinstance(found, Mapping) else {}
+def _table(given: Any) -> Mapping[str, Any]:
+    """Return an entry of an engine's own facts, of which a file may hold anything."""
+    return given if isinstance(given, Mapping) else {}

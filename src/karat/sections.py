@@ -28,6 +28,10 @@ class Section(Record):
         """Return what a reader should be warned of; the system is filled in where the section belongs to one."""
         yield from ()
 
+    def absent_slices(self) -> Mapping[str, str]:
+        """Return slices that the report could have but has not, by name, each with the reason."""
+        return {}
+
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.to_json() == other.to_json()
 

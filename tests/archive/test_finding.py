@@ -184,7 +184,7 @@ class TestDamage:
         path = run.path / "scores.parquet"
         path.write_bytes(path.read_bytes()[:-20])
         with pytest.raises(DataError, match="bytes") as told:
-            run.saved()
+            run.form_with_queries()
         assert "scores.parquet" in str(told.value)
 
     def test_a_baseline_is_one_of_its_own_runs(

@@ -37,7 +37,7 @@ def test_all_of_it_is_read(old: Run) -> None:
     assert old.faults() == [] and old.plan == "small" and old.time == "2026-01-01T06:30:00.000Z"
     assert old.verdict == "pass" and old.systems == ["old", "new"] and old.headline == ["rr", "ndcg@3"]
     expected = [1 / (1 + (query + 1) % 3) for query in range(QUERIES)]
-    assert old.saved().form["queries"]["scores"]["new"]["rr"] == pytest.approx(expected)
+    assert old.report.scores["new"]["rr"].tolist() == pytest.approx(expected)
     assert old.form["systems"]["new"]["measures"]["rr"]["mean"] == pytest.approx(sum(expected) / QUERIES)
     one = old.answer("q01")
     assert one is not None and one.systems["new"].items.to_list() == ["b", "c", "a"]
@@ -56,5 +56,5 @@ def test_it_is_compared_gated_and_shown_with_runs_of_today(old: Run, archive: Ar
     assert {one.n for one in compared.comparisons} == {QUERIES} and compared.not_compared == ()
     (series,) = series_of([old, new], ["rr"], ["old"])
     assert series.points[1].difference == 0.0
-    gate = check_targets([parse_target("rr drop <= 0.5")], new.saved(), old.saved())
+    gate = check_targets([parse_target("rr drop <= 0.5")], new.report, old.report)
     assert [one.outcome for one in gate.verdicts] == ["pass", "pass"]

@@ -85,12 +85,14 @@ def test_the_form_is_the_reports(run: Run, made: Made) -> None:
     assert form == json.loads(json.dumps(report.to_json()))
 
 
-def test_saved_is_a_report_with_its_queries(run: Run, made: Made, tmp_path: Path) -> None:
-    saved = run.saved()
+def test_the_form_with_its_queries_is_a_report(run: Run, made: Made, tmp_path: Path) -> None:
+    form = run.form_with_queries()
     expected = json.loads(json.dumps(made[0].report.to_json(queries=True)))
-    assert saved.form["queries"] == expected["queries"]
-    (tmp_path / "report.json").write_text(json.dumps(saved.form))
-    assert read_report(str(tmp_path / "report.json")).column("rr", "new", "type=odd", "").per_query() is not None
+    assert form["queries"] == expected["queries"]
+    (tmp_path / "report.json").write_text(json.dumps(form))
+    report = read_report(str(tmp_path / "report.json"))
+    assert report.scores["new"]["rr"].tolist() == made[0].report.scores["new"]["rr"].tolist()
+    assert {part.name: len(part.rows) for part in report.slices}["type=odd"] == QUERIES // 2
 
 
 def test_the_data_of_queries_is_read_when_it_is_asked_for(archive: Archive, tmp_path: Path) -> None:
@@ -165,7 +167,7 @@ def test_without_names_slices_gate_plan_or_answers(archive: Archive, made: Made)
     assert (
         run.verdict is None
         and run.headline == ["rr", "ndcg@3", "precision@3"]
-        and "top" not in run.saved().form["queries"]
+        and "top" not in run.form_with_queries()["queries"]
     )
 
 
@@ -251,7 +253,7 @@ def test_hostile_names(archive: Archive, tmp_path: Path) -> None:
     (folder / "queries.csv").write_text("query_id,type\n" + "".join(f'q{n:02},"<b>{n % 2}"\n' for n in range(QUERIES)))
     run = kept(archive, file)
     assert run.path.parent == archive.path / "runs" and run.plan == odd
-    assert odd in run.systems and odd in run.saved().form["queries"]["scores"] and run.faults() == []
+    assert odd in run.systems and odd in run.form_with_queries()["queries"]["scores"] and run.faults() == []
     assert archive.runs(odd)[0].name == run.name and run.queries().collect()["slices"][0].to_list() == ["type=<b>0"]
 
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.saved import Saved
-from tests.drifting import QUERIES, entry, report, scores_of, stability
+from tests.drifting import QUERIES, entry, form_of, scores_of, stability
 
 from .conftest import Karat
 from .support import check_failure, check_width, put
@@ -17,8 +16,8 @@ TOPS = [[f"item-{row + place}" for place in range(3)] for row in range(QUERIES)]
 OTHER_TOPS = [["item-99", *items[:2]] if row % 3 == 0 else items for row, items in enumerate(TOPS)]
 
 
-def put_report(name: str, saved: Saved) -> str:
-    return put(name, json.dumps(saved.form))
+def put_report(name: str, form: dict[str, Any]) -> str:
+    return put(name, json.dumps(form))
 
 
 def drift_of(outcome: Any) -> dict[str, Any]:
@@ -31,7 +30,7 @@ def drift_of(outcome: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def old(folder: Path) -> str:
-    return put_report("old.json", report(tops=TOPS))
+    return put_report("old.json", form_of(tops=TOPS))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +45,7 @@ def old(folder: Path) -> str:
     ],
 )
 def test_exit_codes(karat: Karat, old: str, by: float, options: list[str], verdict: str, code: int) -> None:
-    new = put_report("new.json", report(hnsw=entry(stability(scores_of() + by))))
+    new = put_report("new.json", form_of(hnsw=entry(stability(scores_of() + by))))
     assert karat("drift", new, old, *options).code == code
     outcome = karat("drift", new, old, *options, "--json")
     assert (outcome.code, drift_of(outcome)["verdict"]) == (code, verdict)
@@ -54,7 +53,7 @@ def test_exit_codes(karat: Karat, old: str, by: float, options: list[str], verdi
 
 def test_unsure_counts_under_strict(karat: Karat, old: str) -> None:
     """The same similarities, of other queries: no figure moves, but the paired interval is wider than allowed."""
-    new = put_report("new.json", report(hnsw=entry(stability(scores_of()[::-1]))))
+    new = put_report("new.json", form_of(hnsw=entry(stability(scores_of()[::-1]))))
     options = ["--allowed", "1%"]
     outcome = karat("drift", new, old, *options)
     assert outcome.code == 0
@@ -65,7 +64,7 @@ def test_unsure_counts_under_strict(karat: Karat, old: str) -> None:
 
 
 def test_the_screen_says_both(karat: Karat, old: str) -> None:
-    new = put_report("new.json", report(tops=OTHER_TOPS, hnsw=entry(stability(scores_of() + 0.008))))
+    new = put_report("new.json", form_of(tops=OTHER_TOPS, hnsw=entry(stability(scores_of() + 0.008))))
     outcome = karat("drift", new, old)
     check_width(outcome.out)
     lines = outcome.out.splitlines()
@@ -82,14 +81,14 @@ def test_the_screen_says_both(karat: Karat, old: str) -> None:
 
 def test_noise_is_told(karat: Karat, old: str) -> None:
     noise = np.random.default_rng(3).normal(0, 0.02, size=(QUERIES, 1))
-    new = put_report("new.json", report(hnsw=entry(stability(scores_of() + noise))))
+    new = put_report("new.json", form_of(hnsw=entry(stability(scores_of() + noise))))
     assert "and within noise: the interval holds 0" in " ".join(karat("drift", new, old).out.split())
 
 
 def test_a_failure_comes_with_its_hint(karat: Karat, old: str) -> None:
-    saved = report(hnsw=entry(stability(scores_of() + 0.1, norms=[6.0, 8.0])))
-    saved.form["provenance"]["meta"]["model_version"] = "m2"
-    outcome = karat("drift", put_report("new.json", saved), old)
+    form = form_of(hnsw=entry(stability(scores_of() + 0.1, norms=[6.0, 8.0])))
+    form["provenance"]["meta"]["model_version"] = "m2"
+    outcome = karat("drift", put_report("new.json", form), old)
     check_width(outcome.out)
     flowing = " ".join(outcome.out.split())
     assert "beyond ±5 %, and real" in flowing and "FAIL: norm mean moved most, +600.0 %" in flowing
@@ -100,7 +99,7 @@ def test_a_failure_comes_with_its_hint(karat: Karat, old: str) -> None:
 
 def test_warnings_are_on_standard_error(karat: Karat, old: str) -> None:
     ids = [f"q{row:02}" for row in range(2, QUERIES + 2)]
-    new = put_report("new.json", report(hnsw=entry(stability(ids=ids))))
+    new = put_report("new.json", form_of(hnsw=entry(stability(ids=ids))))
     outcome = karat("drift", new, old)
     assert any("different queries" in warning for warning in outcome.warnings)
     assert karat("drift", new, old, "-q").err == ""
@@ -108,14 +107,14 @@ def test_warnings_are_on_standard_error(karat: Karat, old: str) -> None:
 
 def test_every_system_of_both(karat: Karat) -> None:
     moved = entry(stability(scores_of() + 0.1))
-    new = put_report("new.json", report(a=entry(stability()), b=moved, c=entry(stability())))
-    old = put_report("old.json", report(a=entry(stability()), b=entry(stability())))
+    new = put_report("new.json", form_of(a=entry(stability()), b=moved, c=entry(stability())))
+    old = put_report("old.json", form_of(a=entry(stability()), b=entry(stability())))
     outcome = karat("drift", new, old, "--json")
     form = json.loads(outcome.out)
     assert (outcome.code, form["verdict"], form["strict"]) == (4, "fail", False)
     assert [(one["system"], one["verdict"]) for one in form["drifts"]] == [("a", "pass"), ("b", "fail")]
     assert karat("drift", new, old, "--system", "a").code == 0
-    unsure = put_report("unsure.json", report(a=entry(stability(scores_of()[::-1])), b=moved))
+    unsure = put_report("unsure.json", form_of(a=entry(stability(scores_of()[::-1])), b=moved))
     outcome = karat("drift", unsure, old, "--allowed", "1%", "--strict", "--json")
     form = json.loads(outcome.out)
     assert (outcome.code, form["verdict"], [one["verdict"] for one in form["drifts"]]) == (
@@ -128,7 +127,7 @@ def test_every_system_of_both(karat: Karat) -> None:
 
 
 def test_standard_input(karat: Karat, old: str) -> None:
-    outcome = karat("drift", "-", old, "--json", stdin=json.dumps(report().form).encode())
+    outcome = karat("drift", "-", old, "--json", stdin=json.dumps(form_of()).encode())
     assert drift_of(outcome)["report"] == "-"
     check_failure(karat("drift", "-", "-"), 2, "standard input was named twice")
 
@@ -141,10 +140,10 @@ def test_shares_that_are_none(karat: Karat, old: str, share: str) -> None:
 def test_bad_reports(karat: Karat, old: str) -> None:
     check_failure(karat("drift", old, "run.trec"), 3, "run.trec")
     check_failure(karat("drift", old, old, "--system", "hnws"), 2, "unknown system 'hnws'", "Did you mean hnsw?")
-    bare = put_report("bare.json", report(hnsw=entry()))
+    bare = put_report("bare.json", form_of(hnsw=entry()))
     check_failure(karat("drift", bare, old), 3, "bare.json: the report holds no stability of hnsw", "karat run")
     check_failure(karat("drift", old, bare), 3, "bare.json: the report holds no stability of hnsw")
-    broken = put_report("broken.json", report(hnsw=entry(stability() | {"norm": 1})))
-    check_failure(karat("drift", broken, old), 3, "broken.json, hnsw: the stability cannot be read")
-    other = put_report("other.json", report(hnsw=entry(stability(ids=[f"x{row}" for row in range(QUERIES)]))))
+    broken = put_report("broken.json", form_of(hnsw=entry(stability() | {"norm": 1})))
+    check_failure(karat("drift", broken, old), 3, "broken.json: systems → hnsw → stability → norm")
+    other = put_report("other.json", form_of(hnsw=entry(stability(ids=[f"x{row}" for row in range(QUERIES)]))))
     check_failure(karat("drift", other, old), 3, "no query in common")

@@ -60,6 +60,8 @@ def test_json_tells_all(karat: Karat) -> None:
     low, high = verdict.pop("ci")
     assert low < verdict["value"] < high
     del verdict["value"], verdict["note"]
+    requirement = verdict.pop("requirement")
+    assert (requirement["subject"], requirement["sign"], requirement["limit"]) == ("rr", ">=", 0.5)
     assert verdict == {
         "target": "Facts",
         "measure": "rr",
@@ -257,7 +259,7 @@ def test_failures_come_first_and_the_sum_last(karat: Karat) -> None:
     put_targets(PASS, UNSURE, FAIL)
     lines = karat(*GATE, *FILES).out.splitlines()
     assert [line.split()[0] for line in lines[2:5]] == ["FAIL", "UNSURE", "PASS"]
-    assert lines[-1] == "1 pass · 1 fail · 1 unsure"
+    assert lines[-1] == "1 fail · 1 unsure · 1 pass"
 
 
 @pytest.mark.parametrize("systems", [1, 3])

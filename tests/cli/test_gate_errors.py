@@ -131,7 +131,7 @@ def test_equal_scores_at_the_limit_pass(karat: Karat) -> None:
         (["report.json", "--level", "0.9"], 2, ("--level", "report")),
         (["report.json", "-o", "gate.xls"], 2, ("'gate.xls'", ".xml", ".md", ".json")),
         (["cut.json"], 3, ("cut.json:", "not JSON")),
-        (["later.json"], 3, ("later.json", "karat.report/9", "karat.report/1")),
+        (["later.json"], 3, ("later.json", "karat.report/9", "karat.report/2")),
         (["bare.json"], 3, ("bare.json",)),
         (["half.json"], 3, ("half.json",)),
     ],
@@ -142,7 +142,7 @@ def test_files_of_the_wrong_kind(
     saved = Path(make_report(karat, "report.json", "new.trec", options=("-o", "report.csv"))).read_text()
     put("empty.json", "")
     put("cut.json", saved[: len(saved) // 2])
-    put("later.json", saved.replace("karat.report/1", "karat.report/9"))
+    put("later.json", saved.replace("karat.report/2", "karat.report/9"))
     put("bare.json", '{"schema": "karat.report/1", "systems": {"new": {}}}')
     put("half.json", '{"schema": "karat.report/1", "systems": {"new": {"measures": {"rr": {"mean": "x"}}}}}')
     put_targets(PASS)

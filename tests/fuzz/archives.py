@@ -122,7 +122,7 @@ CALLS: Mapping[str, Callable[[], str]] = {
     "names": _each(lambda run: run.names()),
     "texts": _each(lambda run: run.texts(["q01", "q02"])),
     "faults": _each(lambda run: run.faults()),
-    "saved": _each(lambda run: json.dumps(run.saved().form)),
+    "saved": _each(lambda run: json.dumps(run.form_with_queries())),
     "running": lambda: str(_archive().running()),
     "leftovers": lambda: str(_archive().leftovers()),
     "recent": lambda: str([_about(run) for run in _archive().recent("small", 2)]),

@@ -23,7 +23,7 @@ from karat.scale.memory import parse_memory
 from karat.slices import parse_attributes
 from karat.targets import parse_target, parse_targets
 from karat.text.chunks import parse_chunking
-from tests.drifting import QUERIES, report
+from tests.drifting import QUERIES, form_of
 from tests.fuzz import mutators
 from tests.fuzz.harness import Case, Surface, register
 from tests.fuzz.readers import report_forms
@@ -117,7 +117,7 @@ def _mutate_drift(rng: Random, case: Case) -> Case:
 
 def _drifting() -> list[Case]:
     tops = [["a", "b", "c"]] * QUERIES
-    new, old = (report(source, tops=tops).form for source in ("new.json", "old.json"))
+    new, old = (form_of(tops=tops) for _ in range(2))
     return [Case({"new.json": json.dumps(new).encode(), "old.json": json.dumps(old).encode()})]
 
 

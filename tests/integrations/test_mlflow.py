@@ -65,7 +65,7 @@ class TestWhatIsLogged:
     def test_the_report_in_the_store_is_one_that_karat_reads(self, store: str, tmp_path: Path) -> None:
         text = file_of(log_report(REPORT), "report.json")
         (tmp_path / "again.json").write_text(text, encoding="utf-8")
-        assert read_report(str(tmp_path / "again.json")).form["queries"]["ids"][0] == "q00"
+        assert read_report(str(tmp_path / "again.json")).scores["old"].queries[0] == "q00"
 
     def test_a_form_and_an_archived_run_give_the_same(self, store: str) -> None:
         logged = [run_of(log_report(one, gate=GATE)).data for one in (REPORT, FORM, SimpleNamespace(form=FORM))]

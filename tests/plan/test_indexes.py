@@ -20,7 +20,6 @@ from karat.plan.execution import Outcome, run_plan
 from karat.plan.outputs import check_outputs, write_outputs
 from karat.plan.sweeping import sweeps_of
 from karat.reports.saved import read_report
-from karat.saved import Saved
 from karat.stability import Stability
 from karat.targets import parse_target
 from karat.text.queryset import pin, read_query_set
@@ -587,7 +586,7 @@ class TestEarlierRuns:
         found = self.run(tmp_path, 2, index("x", "exact", self.UNIT), index("y"), plan=plan)
         assert [self.drift(found, name)[0] for name in ("x", "y")] == ["fail", "pass"]
         assert found.gate is not None and found.gate.exit_code == 4
-        report = Saved(found.report.to_json(), "report.json")
+        report = found.report
         assert report.baseline == "x"
         gate = check_targets([parse_target("drift <= 5 %")], report)
         assert {one.system: one.outcome for one in gate.verdicts} == {"x": "fail", "y": "pass"}
@@ -724,7 +723,7 @@ class TestOutputs:
         ]
         for path, name in zip(paths, ("x", "ivf"), strict=True):
             saved = read_report(str(path))
-            assert list(saved.systems) == [name] and saved.form["meta"]["date"] == "2023-11-14T22:13:20Z"
+            assert list(saved.systems) == [name] and saved.provenance["made"] == "2023-11-14T22:13:20Z"
 
     def test_a_model_that_is_not_declared(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")

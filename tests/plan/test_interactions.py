@@ -414,5 +414,5 @@ class TestLooks:
 
 def test_a_target_on_a_tier_that_nobody_is_in(folder: Path) -> None:
     target = '[[target]]\nrequire = "ndcg@5 >= 0"\nslice = "activity=power"\n'
-    with pytest.raises(DataError, match="the tier activity=power has nobody and nothing of test"):
+    with pytest.raises(DataError, match="the tier activity=power is empty in the test window"):
         run(folder, more=target, tiers="{ activity = [5, 10, 5000] }")

@@ -10,7 +10,6 @@ from karat.gates import check_targets
 from karat.partial import Partial
 from karat.plan.api import run_plan as run_file
 from karat.plan.execution import Outcome
-from karat.saved import Saved
 from karat.targets import parse_target
 
 from . import carried_out, plan_in, put
@@ -195,5 +194,5 @@ class TestToldAndKept:
 
     def test_a_gate_on_the_saved_report_leaves_random_orders_out(self, folder: Path) -> None:
         report = ran(folder, system=ON_CLIPS + 'systems.chance = { kind = "random" }\n').report
-        gate = check_targets([parse_target("Recall@1 >= 0")], Saved(report.to_json(), "report"))
+        gate = check_targets([parse_target("Recall@1 >= 0")], report)
         assert [one.system for one in gate.verdicts] == ["s"]

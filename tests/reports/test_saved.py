@@ -39,7 +39,7 @@ def make_nan(form: Form) -> None:
 
 
 DAMAGES: dict[str, tuple[Callable[[Form], Any], str]] = {
-    "one end": (damage_ci, "systems → new → measures → rr → ci: expected a lower and an upper end"),
+    "one end": (damage_ci, "systems → new → measures → rr → ci → 1: Field required"),
     "ends turned": (turn_ci, "a lower and an upper end"),
     "nan": (make_nan, "finite"),
     "an id short": (lambda form: form["queries"]["ids"].pop(), "there are not as many scores as queries"),
@@ -78,7 +78,7 @@ def test_what_later_versions_add_is_passed_over(tmp_path: Path, form: Form) -> N
     path = tmp_path / "later.json"
     path.write_text(json.dumps(form, sort_keys=True))
     assert looks_like_report(str(path))
-    assert read_report(str(path)).how == karat.Resampling(resamples=200)
+    assert read_report(str(path)).resampling == karat.Resampling(resamples=200)
 
 
 def test_a_slice_may_lack_a_measure_that_is_one_figure_over_all(tmp_path: Path, form: Form) -> None:
@@ -87,7 +87,10 @@ def test_a_slice_may_lack_a_measure_that_is_one_figure_over_all(tmp_path: Path, 
             system["measures"].pop("rr")
     path = tmp_path / "whole.json"
     path.write_text(json.dumps(form))
-    saved = read_report(str(path))
-    assert saved.column("rr", "new", None, "here").mean == 0.5
-    with pytest.raises(DataError, match=r"here: rr was not worked out for the slice kind=x"):
-        saved.column("rr", "new", "kind=x", "here")
+    report = read_report(str(path))
+    (verdict,) = karat.gate(report, "rr >= 0").verdicts
+    assert verdict.value == 0.5
+    with pytest.raises(
+        DataError, match=r"whole\.json, target 'rr, kind=x': rr was not worked out for the slice kind=x"
+    ):
+        karat.gate(report, karat.Target("rr", ">=", 0, slice="kind=x"))

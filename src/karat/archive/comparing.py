@@ -1,26 +1,22 @@
-"""Two runs held against each other, query by query."""
+"""Comparison of two archived runs, query by query."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from karat.answers import Answers
 from karat.archive.differences import Difference, differences_between
 from karat.archive.run import Run
-from karat.archive.tables import SCORES, asked_of, read_rows
 from karat.changes import Change, Move
-from karat.columns import QUERY
-from karat.errors import DamagedRun, DataError, UnknownName
-from karat.measure import Aggregate, is_descriptive
-from karat.saved import Saved
-from karat.statistics.comparison import Paired, compare_pairs, correct
+from karat.comparisons import compare_scores, pair_scores
+from karat.errors import DataError, UnknownName
+from karat.gates import Gate
+from karat.report import Report
+from karat.statistics.comparison import Paired
 from karat.statistics.differences import Comparison
 from karat.statistics.intervals import Resampling
-from karat.statistics.streams import keys_of
-from karat.types import Floats
 
 __all__ = ["Compared", "compare_runs"]
 
@@ -67,10 +63,22 @@ class Compared:
 def compare_runs(
     before: Run, after: Run, *, measures: Sequence[str] | None = None, systems: Sequence[str] | None = None
 ) -> Compared:
-    """Every system and measure that both runs have, over the queries that both asked; of these some, where named."""
+    """Compare every system and measure that both runs have, over the queries that both asked.
+
+    Args:
+        before: The earlier run.
+        after: The later one.
+        measures: Which measures to compare; by default the later run's headline.
+        systems: Which systems to compare; by default all but random ones.
+
+    Raises:
+        UnknownName: Where a name is not in both runs.
+        DataError: Where the runs have no system or no query in common.
+    """
     names = _common("system", before.systems, after.systems, systems)
-    chance = {name for run in (before, after) for name in run.manifest.get("by_chance") or ()}
-    names = [name for name in names if name not in chance or (systems and name in systems)]
+    old, new = before.report, after.report
+    random = {*old.random_systems, *new.random_systems}
+    names = [name for name in names if name not in random or (systems and name in systems)]
     if not names:
         raise DataError(
             "the runs have no system in common",
@@ -78,59 +86,40 @@ def compare_runs(
             expected=f"one of {', '.join(before.systems)}",
             hint=f"The other has {', '.join(after.systems)}.",
         )
-    labels = _common("measure", _labels(before), _labels(after), measures or None)
+    labels = _common("measure", old.labels, new.labels, measures or None)
     if measures is None:
         labels = [label for label in after.headline if label in labels] or labels
-    how = Saved(after.form, after.name).how
-    scores = _Scores.of(before, after)
-    told: list[str] = list(_only_in_one(before, after))
-    pairs = list(_pairs(scores, names, labels, told))
-    found = correct(compare_pairs(pairs, keys_of(scores.common, how.seed), how))
-    losses = [one for pair in pairs if pair.measure == pairs[0].measure for one in _losses(pair, scores)]
+    pairs = []
+    for name in names:
+        sides = old.systems[name].estimates, new.systems[name].estimates
+        own = [label for label in labels if all(label in side for side in sides)]
+        pairs.append(pair_scores(name, new.scores[name].only(own), name, old.scores[name].only(own)))
+    common, (only_after, only_before) = pairs[0].queries, pairs[0].only
+    if not len(common):
+        raise DataError("the runs have no query in common", where=f"{before.name}, {after.name}")
+    not_compared = list(_only_in_one("system", before.systems, after.systems))
+    not_compared += _only_in_one("measure", old.labels, new.labels)
+    for label in labels:
+        if any(label in pair.unmatched for pair in pairs):
+            was, now = (_convention(side, label) for side in (old, new))
+            not_compared.append(f"{label} follows other conventions now: {was} before, {now} after")
+        if any(label in pair.incomplete for pair in pairs):
+            not_compared.append(f"{label} is one figure over all queries, and these are not the same")
+    resampling = new.resampling or Resampling()
+    compared = compare_scores(pairs, resampling)
+    comparisons = [one for label in labels for some in compared for one in some if one.measure == label]
+    columns = [column for pair in pairs for column in pair.columns() if column.measure == comparisons[0].measure]
     return Compared(
         before,
         after,
-        how,
+        resampling,
         tuple(differences_between(before, after)),
-        scores.asked,
-        tuple(found),
-        tuple(told),
-        tuple(losses),
+        {"common": len(common), "before": only_before, "after": only_after},
+        tuple(comparisons),
+        tuple(not_compared),
+        tuple(one for column in columns for one in _losses(column, common.to_list(), before, after)),
         tuple(_verdicts(before, after)),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Scores:
-    """The scores of two runs over the queries that both asked."""
-
-    before: Run
-    after: Run
-    common: pl.Series
-    asked: Mapping[str, int]
-    sides: tuple[pl.DataFrame, pl.DataFrame]
-
-    @classmethod
-    def of(cls, before: Run, after: Run) -> "_Scores":
-        old, new = (asked_of(run) for run in (before, after))
-        common = new.join(old, on=QUERY, how="semi", maintain_order="left")[QUERY]
-        asked = {"common": len(common), "before": len(old) - len(common), "after": len(new) - len(common)}
-        if not len(common):
-            raise DataError("the runs have no query in common", where=f"{before.name}, {after.name}")
-        return cls(before, after, common, asked, (read_rows(before, SCORES), read_rows(after, SCORES)))
-
-    def column(self, side: int, system: str, label: str) -> Floats:
-        """In the order of the common queries; NaN is undefined."""
-        frame = self.sides[side]
-        own = frame.filter(pl.col("system") == system).select(QUERY, label)
-        joined = self.common.to_frame(QUERY).join(own, on=QUERY, how="left", maintain_order="left")
-        if len(joined) != len(self.common):
-            raise DamagedRun((self.before, self.after)[side].path / SCORES, f"a query of {system} occurs twice")
-        return joined[label].cast(pl.Float64).fill_null(np.nan).to_numpy()
-
-    @property
-    def same_queries(self) -> bool:
-        return not (self.asked["before"] or self.asked["after"])
 
 
 def _common(kind: str, old: Sequence[str], new: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
@@ -142,48 +131,17 @@ def _common(kind: str, old: Sequence[str], new: Sequence[str], wanted: Sequence[
     return list(dict.fromkeys(wanted)) if wanted else both
 
 
-def _labels(run: Run) -> list[str]:
-    return list(dict.fromkeys(label for held in run.manifest["summary"].values() for label in held))
+def _only_in_one(kind: str, old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    yield from (f"{kind} {name} was there before only" for name in old if name not in new)
+    yield from (f"{kind} {name} is new" for name in new if name not in old)
 
 
-def _about(run: Run, label: str) -> Mapping[str, Any]:
-    return (run.manifest.get("measures") or {}).get(label) or {}
+def _convention(report: Report, label: str) -> str:
+    return next(one.conventions[label] for one in report.systems.values() if label in one.conventions)
 
 
-def _only_in_one(before: Run, after: Run) -> Iterator[str]:
-    for kind, old, new in (("system", before.systems, after.systems), ("measure", _labels(before), _labels(after))):
-        for word, names in (
-            ("was there before only", [name for name in old if name not in new]),
-            ("is new", [name for name in new if name not in old]),
-        ):
-            for name in names:
-                yield f"{kind} {name} {word}"
-
-
-def _pairs(scores: _Scores, systems: Sequence[str], labels: Sequence[str], told: list[str]) -> Iterator[Paired]:
-    """What can be compared; of the rest it is told why not."""
-    for label in labels:
-        sides = [_about(run, label) for run in (scores.before, scores.after)]
-        old, new = (str(side.get("convention") or label) for side in sides)
-        if old != new:
-            told.append(f"{label} follows other conventions now: {old} before, {new} after")
-            continue
-        about = sides[1]
-        whole = bool(about.get("whole"))
-        if whole and not scores.same_queries:
-            told.append(f"{label} is one figure over all queries, and these are not the same")
-            continue
-        for system in systems:
-            if any(label not in run.manifest["summary"][system] for run in (scores.before, scores.after)):
-                continue
-            theirs, values = (scores.column(side, system, label) for side in (0, 1))
-            lower = bool(about.get("lower_is_better"))
-            aggregate: Aggregate = about.get("aggregate") or "mean"
-            yield Paired(system, system, label, values, theirs, aggregate, lower, whole, is_descriptive(new))
-
-
-def _losses(pair: Paired, scores: _Scores) -> Iterator[Change]:
-    """The queries that lost most, with where their judged items went."""
+def _losses(pair: Paired, queries: Sequence[str], before: Run, after: Run) -> Iterator[Change]:
+    """Return the queries that lost most, with where their judged items went."""
     if pair.whole:
         return
     gains = pair.values - pair.baseline_values
@@ -193,8 +151,8 @@ def _losses(pair: Paired, scores: _Scores) -> Iterator[Change]:
     for row in np.argsort(gains, kind="stable")[:_LOSSES].tolist():
         if not gains[row] < -least:
             return
-        query = str(scores.common[row])
-        moves = _moves(pair.system, [run.answer(query) for run in (scores.before, scores.after)])
+        query = queries[row]
+        moves = _moves(pair.system, [run.answer(query) for run in (before, after)])
         ends = float(pair.baseline_values[row]), float(pair.values[row])
         yield Change(pair.system, pair.measure, query, *ends, tuple(moves), pair.lower_is_better)
 
@@ -216,12 +174,13 @@ def _moves(system: str, sides: Sequence[Answers | None]) -> list[Move]:
 
 
 def _verdicts(before: Run, after: Run) -> Iterator[dict[str, Any]]:
+    gates = (run.report.section(Gate) for run in (before, after))
     old, new = (
         {
-            (one["target"], one.get("wanted"), one["system"], one.get("slice")): one["verdict"]
-            for one in (run.form.get("gate") or {}).get("targets") or ()
+            (one.target.title, one.target.wanted, one.system, one.target.slice): one.outcome
+            for one in ([] if gate is None else gate.verdicts)
         }
-        for run in (before, after)
+        for gate in gates
     )
     for key in dict.fromkeys((*new, *old)):
         if old.get(key) != new.get(key):

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from karat.answers import Answers
     from karat.report import Report
-    from karat.saved import Saved
 
 __all__ = ["MANIFEST", "PAGE", "Run"]
 
@@ -180,11 +179,11 @@ class Run:
 
         return texts_of(self, ids)
 
-    def saved(self) -> "Saved":
-        """The report with every query's scores, as a gate and a drift want it."""
-        from karat.archive.tables import saved_of
+    def form_with_queries(self) -> dict[str, Any]:
+        """Return the report's JSON with every query's scores and first items."""
+        from karat.archive.tables import form_with_queries
 
-        return saved_of(self)
+        return form_with_queries(self)
 
     def table(self, name: str) -> "pl.LazyFrame":
         """One of its Parquet files, checked against hash and schema; rows are read when it is collected."""

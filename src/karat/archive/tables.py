@@ -25,7 +25,6 @@ from karat.guard import guard_reading
 from karat.json_types import parse_json
 from karat.report import QueryData, Report, SystemResult
 from karat.results import Scores
-from karat.saved import Saved
 
 __all__ = [
     "GOLDS",
@@ -39,11 +38,11 @@ __all__ = [
     "answers_to",
     "asked_of",
     "contents_of",
+    "form_with_queries",
     "is_empty",
     "names_of",
     "read_rows",
     "report_of",
-    "saved_of",
     "scan_table",
     "texts_of",
 ]
@@ -259,8 +258,8 @@ def texts_of(run: Run, ids: Iterable[str]) -> dict[str, str]:
     return dict(zip(frame[QUERY].to_list(), frame["text"].to_list(), strict=True))
 
 
-def saved_of(run: Run) -> Saved:
-    """The form with ``queries`` as a report that was written with them has it."""
+def form_with_queries(run: Run) -> dict[str, Any]:
+    """Return the JSON of the report with ``queries`` as a report that was written with them has it."""
     asked = asked_of(run, "slices")
     scores = read_rows(run, SCORES)
     ids = asked.select(QUERY)
@@ -276,7 +275,7 @@ def saved_of(run: Run) -> Saved:
         queries["top"] = {
             name: [list(items) for items in one.tuples(answers.depth)] for name, one in answers.systems.items()
         }
-    return Saved(run.form | {"queries": queries}, run.name)
+    return run.form | {"queries": queries}
 
 
 def _slices(run: Run, asked: pl.DataFrame) -> dict[str, list[int]]:

@@ -12,7 +12,7 @@ from karat.errors import DataError, KaratError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     from karat.archive import Archive, Run
-    from karat.saved import Saved
+    from karat.report import Report
 
 __all__ = [
     "ArchiveOption",
@@ -120,12 +120,12 @@ def find_run(text: str, archive: Path | None = None) -> "Run":
     return archive_at(archive).find(text)
 
 
-def report_of(text: str, archive: Path | None = None) -> "Saved":
+def report_of(text: str, archive: Path | None = None) -> "Report":
     """A report: from a file, or of an archived run by its name, ``latest``, ``baseline`` …"""
     from karat.reports.saved import read_report
 
     run = run_named(text, archive)
-    return read_report(text) if run is None else run.saved()
+    return read_report(text) if run is None else run.report
 
 
 def run_named(text: str, archive: Path | None = None) -> "Run | None":

@@ -10,7 +10,7 @@ from karat.errors import UsageError
 
 if TYPE_CHECKING:
     from karat.drift import Drift
-    from karat.saved import Saved
+    from karat.report import Report
 
 __all__ = ["add_to"]
 
@@ -71,7 +71,7 @@ def _share_of(text: str) -> float:
     return share
 
 
-def _drifts(new: "Saved", old: "Saved", system: str | None, old_system: str | None, allowed: float) -> "list[Drift]":
+def _drifts(new: "Report", old: "Report", system: str | None, old_system: str | None, allowed: float) -> "list[Drift]":
     from karat.drift import drift_between, systems_in_both
 
     names: list[str] = systems_in_both(new, old) if system is None and old_system is None else []
@@ -80,7 +80,7 @@ def _drifts(new: "Saved", old: "Saved", system: str | None, old_system: str | No
     return [drift_between(new, old, system=name, old_system=name, allowed=allowed) for name in names]
 
 
-def _tell(report: "Saved", drifts: "list[Drift]", *, strict: bool, as_json: bool, quiet: bool) -> None:
+def _tell(report: "Report", drifts: "list[Drift]", *, strict: bool, as_json: bool, quiet: bool) -> None:
     from karat.hints import hints_of
     from karat.reports.drift import drifts_to_json, print_drift
 

@@ -27,7 +27,7 @@ from karat.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from karat.gates import Gate
-    from karat.saved import Saved
+    from karat.report import Report
     from karat.targets import Targets
 
 __all__ = ["add_to"]
@@ -134,13 +134,13 @@ def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Sc
     return check_targets(asked.targets, report, other)
 
 
-def _run_meant(baseline: str) -> "Saved | None":
+def _run_meant(baseline: str) -> "Report | None":
     """An archived run that is the baseline; what names none may be a file or a system."""
     try:
         run = run_named(baseline)
     except UsageError:
         return None
-    return None if run is None else run.saved()
+    return None if run is None else run.report
 
 
 def _check_files(
@@ -148,7 +148,6 @@ def _check_files(
 ) -> "tuple[Gate, Sequence[str]]":
     from karat.gates import check_targets, measures_of
     from karat.reports.saved import looks_like_report, read_report
-    from karat.saved import Saved
 
     gold, *runs = files
     if looks_like_report(gold):
@@ -163,8 +162,8 @@ def _check_files(
     measures = measures_of(asked.targets, [name for _, name, _ in scoring.figures()], targets) or None
     choose = baseline_among(named, runs) if named else lambda _: None
     report = assess_files(gold, runs, measures, scoring.resampling(), scoring, choose)
-    saved = Saved(report.to_json(queries=other is not None), ", ".join(runs))
-    return check_targets(asked.targets, saved, other), report.warning_lines
+    report = replace(report, source=", ".join(runs))
+    return check_targets(asked.targets, report, other), report.warning_lines
 
 
 def _tell(gate: "Gate", outputs: list[Path], warnings: Iterable[str], *, as_json: bool, quiet: bool) -> None:

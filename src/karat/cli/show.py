@@ -113,7 +113,7 @@ def _content(run: "Run", suffix: str) -> str | bytes:
     if suffix == ".json":
         from json import dumps
 
-        return dumps(run.saved().form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return dumps(run.form_with_queries(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if suffix == ".md":
         from karat.reports.pull_request import summary_of
 

@@ -13,7 +13,7 @@ def page_from(run: Run) -> str:
     import numpy as np
 
     asked = asked_of(run, "text")
-    held = run.saved().form["queries"]
+    held = run.form_with_queries()["queries"]
     scores = {
         system: {label: np.array(values, dtype=np.float64) for label, values in columns.items()}
         for system, columns in held["scores"].items()

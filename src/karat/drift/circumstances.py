@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from json import dumps
 from typing import Any
 
+from karat.common_sections import Facts, Fingerprints
+from karat.indexed import Indexed
 from karat.records import Record
-from karat.saved import Saved
+from karat.report import Report
 
 __all__ = ["Changed", "Circumstances", "changes_of"]
 
@@ -19,7 +21,7 @@ _DECLARED = {
 }
 """What a plan says of each, and under which name."""
 _BEHIND_VECTORS = ("model", "dataset", "chunking")
-_PARTS = ("settings", "build", "search", "vectors", "facts")
+_PARTS = ("settings", "build", "search", "vectors")
 _FACTS = ("library", "version", "postgresql", "pgvector")
 """Of an index's facts, those that tell what it is; others tell what happened."""
 
@@ -65,27 +67,27 @@ class _Side:
     declared: Mapping[str, Any]
     facts: Mapping[str, Any]
     prints: Mapping[str, Any]
-    index: Mapping[str, Any]
+    index: Indexed | None
     query_set: Mapping[str, Any]
 
     @classmethod
-    def of(cls, saved: Saved, system: str) -> "_Side":
-        entry, provenance = saved.systems[system], _table(saved.form.get("provenance"))
+    def of(cls, report: Report, system: str) -> "_Side":
+        provenance = report.provenance
         meta, query_set = _table(provenance.get("meta")), _table(provenance.get("query_set"))
         declared = {what: meta.get(name) for what, name in _DECLARED.items()}
         if declared["query set"] is None:
             declared["query set"] = query_set.get("version")
-        facts, prints, index = (_table(entry.get(name)) for name in ("facts", "fingerprints", "index"))
-        return cls(declared, facts, prints, index, query_set)
+        facts, prints = report.section(Facts, system), report.section(Fingerprints, system)
+        return cls(declared, facts or {}, prints or {}, report.section(Indexed, system), query_set)
 
     @property
     def prepared(self) -> Mapping[str, Any]:
         """What was done to the vectors of the files: another treatment makes other vectors of the same model."""
-        done = _table(self.index.get("vectors")) or _table(self.facts.get("vectors"))
+        done = (self.index and self.index.vectors) or _table(self.facts.get("vectors"))
         return {name: one for name, one in done.items() if name != "filter"}
 
 
-def changes_of(old: Saved, old_system: str, new: Saved, system: str) -> Circumstances:
+def changes_of(old: Report, old_system: str, new: Report, system: str) -> Circumstances:
     """Which of model, dataset, chunking, index and query set changed: by what is declared, and by what is found."""
     before, after = _Side.of(old, old_system), _Side.of(new, system)
     found = list(_found(before, after))
@@ -132,26 +134,25 @@ def _found(before: _Side, after: _Side) -> Iterator[_Trace]:
     thresholds = before.facts.get("threshold"), after.facts.get("threshold")
     if thresholds[0] != thresholds[1]:
         yield _Trace("index", f"threshold {_shown(thresholds[0])} → {_shown(thresholds[1])}")
-    if not (before.index and after.index):
-        yield from (_Trace("index", one) for one in _changes_in("vectors", before.facts, after.facts))
-    if before.index and after.index:
+    if before.index is None or after.index is None:
+        sides = (_table(side.facts.get("vectors")) for side in (before, after))
+        yield from (_Trace("index", one) for one in _changes_in(*sides))
+    else:
         shown = list(_index_changes(before.index, after.index))
         # An index is recorded as it is: only what is declared of it can be wrong.
         wrong = f"the index differs ({', '.join(shown)})" if _said("index", before, after) else None
         yield from (_Trace("index", one, wrong) for one in shown)
 
 
-def _index_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    for name in ("engine", "metric"):
-        if before.get(name) != after.get(name):
-            yield f"{name} {_shown(before.get(name))} → {_shown(after.get(name))}"
+def _index_changes(before: Indexed, after: Indexed) -> Iterator[str]:
+    yield from _changes_in(*({name: getattr(side, name) for name in ("engine", "metric")} for side in (before, after)))
     for part in _PARTS:
-        yield from _changes_in(part, before, after)
+        yield from _changes_in(getattr(before, part), getattr(after, part))
+    yield from _changes_in(*({name: side.facts.get(name) for name in _FACTS} for side in (before, after)))
 
 
-def _changes_in(part: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    old, new = _table(before.get(part)), _table(after.get(part))
-    for name in _FACTS if part == "facts" else dict.fromkeys((*old, *new)):
+def _changes_in(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    for name in dict.fromkeys((*old, *new)):
         if old.get(name) != new.get(name):
             yield f"{name} {_shown(old.get(name))} → {_shown(new.get(name))}"
 
@@ -202,7 +203,7 @@ def _known(what: str, before: _Side, after: _Side) -> bool:
     if what == "query set":
         return _differ("queries", before, after) is not None or bool(before.query_set and after.query_set)
     if what == "index":
-        return bool(before.index and after.index)
+        return before.index is not None and after.index is not None
     return _differ("vectors", before, after) is False or (what == "dataset" and _differ("items", before, after) is True)
 
 

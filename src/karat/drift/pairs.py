@@ -1,33 +1,28 @@
 """The statistics: the same queries before and after."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 
+from karat.comparisons import ScorePair, pair_scores
 from karat.drift.moves import is_past
 from karat.errors import DataError
-from karat.measure import Measure
+from karat.measure import Aggregate
 from karat.records import Record
-from karat.saved import Column, Saved
+from karat.report import Report
+from karat.results import Scores
 from karat.stability import Stability
-from karat.statistics.comparison import Paired, compare_pairs
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import FEW_QUERIES
-from karat.statistics.intervals import Resampling
-from karat.statistics.relative import with_relative
-from karat.statistics.streams import keys_of
-from karat.types import Floats
 from karat.wording import count
 
-__all__ = ["Compared", "Tested", "compare_quality", "compare_stability"]
+__all__ = ["Tested", "pair_quality", "pair_similarities"]
 
 _ROUNDING = 1e-6
 """Differences below it are those of 32-bit numbers that were scaled and rounded again."""
 Standing = Literal["same", "noise", "real", "unsure"]
-Compared = tuple[list[Comparison], list[str]]
-"""What was compared, and what to keep in mind."""
 
 
 @dataclass(frozen=True)
@@ -63,83 +58,57 @@ class Tested(Record):
         return {**value, "comparison": value} if isinstance(value, dict) else value
 
 
-def compare_stability(sides: tuple[str, str], new: Stability, old: Stability, how: Resampling, where: str) -> Compared:
-    """The similarity of the best item and the mean of the k best; ``sides`` are the systems, the new one first."""
-    ours, theirs = _frame(new), _frame(old)
-    both = ours.join(theirs, on="id", how="inner", suffix="_old").sort("id")
-    if both.is_empty():
+def pair_similarities(
+    new: tuple[str, Stability], old: tuple[str, Stability], where: str
+) -> tuple[ScorePair, list[str]]:
+    """Pair the similarity of the best item and the mean of the k best; with what to keep in mind."""
+    ours, theirs = _scores(new[1]), _scores(old[1])
+    pair = pair_scores(new[0], ours, old[0], theirs)
+    n = len(pair.queries)
+    if not n:
         raise DataError(
-            f"no query in common: {count(len(ours), 'query', 'queries')} and {len(theirs):,}",
+            f"no query in common: {count(len(ours.queries), 'query', 'queries')} and {len(theirs.queries):,}",
             where=where,
             expected="reports on the same query set",
         )
-    labels = {"top1": "top1", "topk_mean": f"top{new.k} mean"} if new.k > 1 else {"top1": "top1"}
-    pairs = [
-        Paired(*sides, label, both[name].to_numpy(), both[f"{name}_old"].to_numpy()) for name, label in labels.items()
-    ]
-    return _compare(both["id"], pairs, how), _notes(both, ours, theirs, pairs)
-
-
-def _frame(stability: Stability) -> pl.DataFrame:
-    queries = stability.queries
-    columns: dict[str, Floats] = {"top1": queries.top1, "topk_mean": queries.topk_mean}
-    return pl.DataFrame({"id": pl.Series(queries.ids, dtype=pl.String), **columns})
-
-
-def _notes(both: pl.DataFrame, ours: pl.DataFrame, theirs: pl.DataFrame, pairs: Sequence[Paired]) -> list[str]:
     notes = []
-    if not len(both) == len(ours) == len(theirs):
+    if any(pair.only):
         notes.append(
-            f"the reports ask different queries: paired over the {len(both):,} in common "
-            f"({len(ours) - len(both):,} only in the new one, {len(theirs) - len(both):,} only in the old one), while "
+            f"the reports ask different queries: paired over the {n:,} in common "
+            f"({pair.only[0]:,} only in the new one, {pair.only[1]:,} only in the old one), while "
             "the figures of the rule are over all queries of each"
         )
-    silent = int(pl.Series(pairs[0].values - pairs[0].baseline_values).is_nan().sum())
-    if silent:
-        notes.append(f"{count(silent, 'query', 'queries')} found nothing before or after, and cannot be paired")
-    if len(both) - silent < FEW_QUERIES:
-        notes.append(f"few queries ({len(both) - silent}): intervals are rough under {FEW_QUERIES}")
-    return notes
+    empty = int(np.isnan(pair.scores.values[:, 0] - pair.baseline_scores.values[:, 0]).sum())
+    if empty:
+        notes.append(f"{count(empty, 'query', 'queries')} found nothing before or after, and cannot be paired")
+    if n - empty < FEW_QUERIES:
+        notes.append(f"few queries ({n - empty}): intervals are rough under {FEW_QUERIES}")
+    return pair, notes
 
 
-def compare_quality(new: Saved, system: str, old: Saved, old_system: str, how: Resampling) -> Compared:
-    """Every measure that both reports hold query by query under the same conventions."""
-    without = [saved.source for saved in (new, old) if not saved.form.get("queries")]
+def _scores(stability: Stability) -> Scores:
+    """Return similarities as scores, so that they are compared as measures are."""
+    names = ("top1", f"top{stability.k} mean")[: 2 if stability.k > 1 else 1]
+    found = stability.queries
+    values = np.column_stack([found.top1, found.topk_mean][: len(names)])
+    queries = pl.Series(found.ids, dtype=pl.String)
+    spellings = tuple(name.removesuffix(" mean") for name in names)
+    aggregates: list[Aggregate] = ["mean"] * len(names)
+    return Scores(queries, names, spellings, tuple(aggregates), values)
+
+
+def pair_quality(new: tuple[str, Report], old: tuple[str, Report]) -> tuple[ScorePair | None, list[str]]:
+    """Pair every measure that both reports hold query by query under the same conventions."""
+    without = [report.source for _, report in (new, old) if report.queries is None]
     if without:
-        return [], [f"quality is not compared: {' and '.join(without)} without the queries' scores"]
-    theirs = {one.convention: one for one in _columns(old, old_system)}
-    alike = [(one, theirs[one.convention]) for one in _columns(new, system) if one.convention in theirs]
-    unlike = [one.label for one in _columns(new, system) if one.convention not in theirs]
-    notes = [f"not compared, as the old report has no such measure: {', '.join(unlike)}"] if unlike else []
-    joined = [(one, _joined(one, other)) for one, other in alike]
-    if not joined or joined[0][1].is_empty():
-        return [], [*notes, "quality is not compared: no query or no measure in common"]
-    ids = joined[0][1]["id"]
-    same_queries = len(ids) == len(new.form["queries"]["ids"]) == len(old.form["queries"]["ids"])
-    pairs, skipped = [], []
-    for one, frame in joined:
-        metric = Measure.parse(one.convention).metric
-        if metric.whole and not same_queries:
-            skipped.append(one.label)
-            continue
-        values, old_values = frame["value"].to_numpy(), frame["value_old"].to_numpy()
-        about = metric.aggregate, metric.lower_is_better, metric.whole, metric.descriptive
-        pairs.append(Paired(system, old_system, one.label, values, old_values, *about))
-    if skipped:
-        notes.append(f"not compared, as the value is over all queries and these differ: {', '.join(skipped)}")
-    return _compare(ids, pairs, how) if pairs else [], notes
-
-
-def _columns(saved: Saved, system: str) -> list[Column]:
-    return [Column(saved, system, label, None) for label in saved.systems[system]["measures"]]
-
-
-def _joined(one: Column, other: Column) -> pl.DataFrame:
-    ours, theirs = one.per_query(), other.per_query()
-    assert ours is not None and theirs is not None
-    return ours.join(theirs, on="id", how="inner", suffix="_old").sort("id")
-
-
-def _compare(ids: pl.Series, pairs: Sequence[Paired], how: Resampling) -> list[Comparison]:
-    keys = keys_of(ids, how.seed)
-    return with_relative(compare_pairs(pairs, keys, how), pairs, keys, how)
+        return None, [f"quality is not compared: {' and '.join(without)} without the queries' scores"]
+    pair = pair_scores(new[0], new[1].scores[new[0]], old[0], old[1].scores[old[0]])
+    notes = []
+    if pair.unmatched:
+        notes.append(f"not compared, as the old report has no such measure: {', '.join(pair.unmatched)}")
+    if not len(pair.queries) or not (pair.scores.labels or pair.incomplete):
+        return None, [*notes, "quality is not compared: no query or no measure in common"]
+    if pair.incomplete:
+        labels = ", ".join(pair.incomplete)
+        notes.append(f"not compared, as the value is over all queries and these differ: {labels}")
+    return pair, notes

@@ -41,8 +41,7 @@ def _whole(given: Any, form: Form) -> dict[str, Any]:
     """An archived run keeps the queries' scores beside its form."""
     if isinstance(given, Report):
         return {**form, **given.to_json(queries=True)}
-    saved = getattr(given, "saved", None)
-    return {**saved().form, **form} if callable(saved) else dict(form)
+    return {**given.form_with_queries(), **form} if isinstance(given, Run) else dict(form)
 
 
 def _report(given: Any, form: Form) -> Report:

@@ -94,3 +94,8 @@ class Interactions(Section):
             ]
             for side, tiers in self.tiers.items()
         }
+
+    def absent_slices(self) -> dict[str, str]:
+        """Return the empty tiers, with the reason why they are no slices."""
+        empty = (name for names in self.empty_tiers().values() for name in names)
+        return {name: f"the tier {name} is empty in the {self.window} window" for name in empty}

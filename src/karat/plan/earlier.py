@@ -12,10 +12,10 @@ from typing import Any
 
 from karat.errors import DataError
 from karat.formats.source import Source
-from karat.report import SCHEMA
+from karat.report import Report
+from karat.report_upgrade import upgrade_report
 from karat.reports.saved import read_report
 from karat.reports.writers import as_file_name
-from karat.saved import Saved
 from karat.targets import ABOUT_DRIFT
 from karat.wording import count
 
@@ -29,7 +29,7 @@ _SHOWN = 3
 class Reference:
     """The earlier report that a system is compared with, or None, and what the user should know of the choice."""
 
-    report: Saved | None
+    report: Report | None
     notes: tuple[str, ...] = ()
 
 
@@ -63,7 +63,7 @@ class References:
         self._resolve = resolve
         self._found: dict[str, Reference] = {}
         self._candidates: dict[str, _Candidate | None] = {}
-        self._reports: dict[str, Saved] = {}
+        self._reports: dict[str, Report] = {}
 
     @property
     def is_by_index(self) -> bool:
@@ -93,10 +93,10 @@ class References:
     def _named(self, system: str, path: str, any_name: bool) -> Reference:
         if not self.is_one_file and not exists(path):
             return _none(system, f"there is no file {path}")
-        saved = self._read(path)
-        if system in saved.systems or (any_name and self.is_one_file and len(saved.systems) == 1):
-            return Reference(saved)
-        return _none(system, f"{path} holds {', '.join(saved.systems)}")
+        report = self._read(path)
+        if system in report.systems or (any_name and self.is_one_file and len(report.systems) == 1):
+            return Reference(report)
+        return _none(system, f"{path} holds {', '.join(report.systems)}")
 
     def _latest(self, system: str, pattern: str) -> Reference:
         files = {path: self._candidate(path) for path in _files(pattern)}
@@ -135,7 +135,7 @@ class References:
             self._candidates[path] = _candidate_at(path)
         return self._candidates[path]
 
-    def _read(self, path: str) -> Saved:
+    def _read(self, path: str) -> Report:
         if path not in self._reports:
             self._reports[path] = read_report(path)
         return self._reports[path]
@@ -160,9 +160,7 @@ def _glob(pattern: str) -> list[str]:
 def _candidate_at(path: str) -> _Candidate | None:
     """Read what the choice needs; None for a file that is not a report of karat."""
     try:
-        form = loads(Source.open(path).text())
-        if form["schema"] != SCHEMA:
-            return None
+        form = upgrade_report(loads(Source.open(path).text()), path)
         origin = form.get("provenance") or {}
         failed = {name: _failed(form, name) for name in form["systems"]}
         return _Candidate(path, str(origin.get("made") or ""), origin.get("name"), failed)

@@ -26,7 +26,6 @@ from karat.progress import NO_PROGRESS, Progress
 from karat.report import Report
 from karat.report_warnings import ReportWarning, as_warnings
 from karat.reports.recommendations import below_chance
-from karat.saved import Saved
 from karat.sections import Section
 from karat.slices import Cuts, parse_attributes
 from karat.targets import Target
@@ -249,7 +248,7 @@ def _aimed(work: Work, report: Report) -> tuple[tuple[Target, ...], tuple[str, .
 def _gate(targets: tuple[Target, ...], report: Report, where: str) -> Gate:
     measures_of(targets, [name for one in report.systems.values() for name in one.recorded], where)
     try:
-        return check_targets(targets, Saved(report.to_json(), where))
+        return check_targets(targets, replace(report, source=where))
     except KaratError as error:
         error.where = error.where or where
         raise

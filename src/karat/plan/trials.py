@@ -17,7 +17,6 @@ from karat.lab.measuring import Measured
 from karat.rankers.threshold import shown_from
 from karat.report import Report
 from karat.report_warnings import as_warnings
-from karat.saved import Saved
 from karat.sections import Section
 from karat.similarity import norms_of
 from karat.stability import Stability, stability_of
@@ -55,7 +54,7 @@ class Trials:
             self.fingerprints[name] |= {"vectors": fingerprint(corpus), "query_vectors": fingerprint(queries)}
 
     def added_to(self, report: Report, golds: Mapping[str, Gold], asked: Any, how: Resampling) -> Report:
-        """The report with what was found of indexes; drift and hints come from its saved form."""
+        """The report with what was found of indexes; and drift and hints."""
         chosen = measure_of_loss(asked, self.lab.table.k)
         indexes = {}
         for name, one in self.measured.items():
@@ -93,18 +92,18 @@ class Trials:
                 )
             report = report.with_sections(*found, system=name)
         report = self._with_drift(report, self.lab.references) if self.lab.references is not None else report
-        hints = hints_of(Saved(report.to_json(queries=True), "report"))
+        hints = hints_of(report)
         return report.with_sections(Hints(tuple(hints))) if hints else report
 
     def _with_drift(self, report: Report, references: "References") -> Report:
-        saved = Saved(report.to_json(queries=True), "this report")
+        fresh = replace(report, source="this report")
         notes: list[str] = []
         for name in self.measured if references.is_by_index else self.stabilities:
             earlier = self.lab.earlier_of(name)
             notes += earlier.notes
             if earlier.report is not None:
                 allowed = self.lab.table.allowed_drift
-                drift = drift_between(saved, earlier.report, system=name, allowed=allowed)
+                drift = drift_between(fresh, earlier.report, system=name, allowed=allowed)
                 report = report.with_sections(drift, system=name).with_recorded({name: drift.figures()})
         return replace(report, warnings=(*report.warnings, *as_warnings(dict.fromkeys(notes))))
 

@@ -9,7 +9,6 @@ from karat.formats.jsontext import parse_json
 from karat.formats.source import Source
 from karat.report import Report
 from karat.report_upgrade import SCHEMA, upgrade_report
-from karat.saved import Saved
 
 __all__ = ["looks_like_report", "read_report"]
 
@@ -22,8 +21,8 @@ def looks_like_report(path: str) -> bool:
     return not source.is_parquet() and source.head.lstrip()[:1] == "{" and '"karat.report/' in source.text()
 
 
-def read_report(path: str) -> Saved:
-    """A report that ``-o report.json`` or ``--json`` wrote."""
+def read_report(path: str) -> Report:
+    """Read a report that ``-o report.json`` or ``--json`` wrote."""
     hint = "karat evaluate GOLD RUN -o report.json makes one."
     expected = f"a report of karat ({SCHEMA})"
     text = Source.open(path).text()
@@ -31,5 +30,4 @@ def read_report(path: str) -> Saved:
         raise DataError("this is not a report of karat", where=path, expected=expected, hint=hint)
     form: Any = parse_json(text, path, expected=expected)
     form = upgrade_report(form, path)
-    Report.from_json(form, path)
-    return Saved(form, path)
+    return Report.from_json(form, path)
