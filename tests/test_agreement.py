@@ -205,7 +205,7 @@ class TestFigures:
             assert isnan(one.value) == (one.ci is None) == (name not in LOWER_IS_BETTER)
         assert found.resamples == 128
         form = json.loads(json.dumps(found.to_json(), allow_nan=False))
-        assert form["kendall"] == {"value": None, "ci": None}
+        assert form["figures"]["kendall"] == {"value": None, "ci": None}
         assert form["mae"]["ci"] == list(found.figures["mae"].ci or ())
 
     def test_both_sides_alike(self) -> None:
@@ -238,8 +238,8 @@ class TestBeside:
             if name in EXACT:
                 apart = repeated(name, pairs, keys(15), 128) - repeated(name, other, keys(15), 128)
                 assert one.difference_ci == pytest.approx(np.quantile(apart, [0.05, 0.95]), abs=2e-7)
-        assert set(found.to_json()["mae"]) == {"value", "ci", "difference", "difference_ci"}
-        assert set(ours.to_json()["mae"]) == {"value", "ci"}
+        assert set(found.to_json()["figures"]["mae"]) == {"value", "ci", "difference", "difference_ci"}
+        assert set(ours.to_json()["figures"]["mae"]) == {"value", "ci"}
 
     def test_with_itself_there_is_none(self) -> None:
         ours = self.both()[0]

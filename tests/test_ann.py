@@ -189,21 +189,21 @@ class TestOverAllQueries:
     def test_mean_and_fifth_percentile(self) -> None:
         """The 5th percentile of 21 values is the second lowest: the mean alone hides it."""
         found = self.of([1.0] * 18 + [0.9, 0.2, 0.0])
-        assert (found.mean, found.low, found.n) == (pytest.approx(19.1 / 21), pytest.approx(0.2), 21)
+        assert (found.mean, found.p5, found.n) == (pytest.approx(19.1 / 21), pytest.approx(0.2), 21)
         assert LOW_PERCENTILE == 5
 
     def test_the_percentile_lies_between_two_queries(self) -> None:
         """Of 11 queries it lies half-way between the lowest two."""
-        assert self.of([0.0, 0.5, *[1.0] * 9]).low == pytest.approx(0.25)
+        assert self.of([0.0, 0.5, *[1.0] * 9]).p5 == pytest.approx(0.25)
 
     def test_undefined_queries_are_left_out_and_not_counted(self) -> None:
         found = self.of([1.0, NAN, 0.5, NAN])
         assert (found.mean, found.n) == (0.75, 2)
-        assert found.low == pytest.approx(0.525)
+        assert found.p5 == pytest.approx(0.525)
 
     def test_nothing_is_known(self) -> None:
         found = self.of([NAN, NAN], Resampling(resamples=100))
-        assert isnan(found.mean) and isnan(found.low) and found.n == 0 and found.ci is None
+        assert isnan(found.mean) and isnan(found.p5) and found.n == 0 and found.ci is None
         assert found.to_json() == {"k": 10, "mean": None, "ci": None, "p5": None, "n": 0}
 
     def test_the_interval_is_about_the_mean_and_hangs_on_ids_alone(self) -> None:
@@ -217,7 +217,7 @@ class TestOverAllQueries:
         assert high - low == pytest.approx(2 * 1.96 * error, rel=0.25)
         order = np.random.default_rng(3).permutation(values.size)
         again = recall_of(values[order], 10, self.NAMES.gather(order), how)
-        assert (again.mean, again.ci, again.low) == (found.mean, found.ci, found.low)
+        assert (again.mean, again.ci, again.p5) == (found.mean, found.ci, found.p5)
 
     def test_without_resampling_there_is_no_interval(self) -> None:
         assert self.of([1.0, 0.5]).ci is None

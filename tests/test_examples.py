@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
-from karat.examples import Example, examples_of
+from karat.examples import Example, ExampleItem, examples_of
 from karat.results import Scores
 from karat.types import Gold
 
@@ -34,9 +34,13 @@ def chosen(values: dict[str, float], most: int = 5, **more: Any) -> dict[str, li
     return {kind: [one.query for one in found if one.kind == kind] for kind in ("success", "failure")}
 
 
-def one_of(top: list[str], judged: dict[str, float], score: float = 0.5) -> Example:
-    (found,) = examples_of(scores_of({"q": score}), "m", [top], gold_of({"q": score}, q=judged))
+def one_of(top: list[str], judged: dict[str, float], score: float = 0.5, **more: Any) -> Example:
+    (found,) = examples_of(scores_of({"q": score}), "m", [top], gold_of({"q": score}, q=judged), **more)
     return found
+
+
+def pairs(items: tuple[ExampleItem, ...]) -> list[tuple[str, float]]:
+    return [(item.id, item.grade) for item in items]
 
 
 class TestWhich:
@@ -87,28 +91,28 @@ class TestWhatIsTold:
     def test_items_with_their_grades_and_what_was_missed(self) -> None:
         """Not judged is 0; of what did not come the highest grades first, equal ones by id, and none of grade 0."""
         found = one_of(["c", "x", "a"], {"a": 1, "b": 2, "c": 3, "d": 0, "f": 1, "e": 3, "bb": 2})
-        assert found.found == (("c", 3.0), ("x", 0.0), ("a", 1.0))
-        assert found.missed == (("e", 3.0), ("b", 2.0), ("bb", 2.0), ("f", 1.0))
+        assert pairs(found.found) == [("c", 3.0), ("x", 0.0), ("a", 1.0)]
+        assert pairs(found.missed) == [("e", 3.0), ("b", 2.0), ("bb", 2.0), ("f", 1.0)]
 
     def test_ten_that_came_and_five_that_did_not(self) -> None:
         found = one_of([f"x{n:02}" for n in range(15)], {**{f"m{n}": 1 for n in range(9)}, "x12": 2})
-        assert [item for item, _ in found.found] == [f"x{n:02}" for n in range(10)]
-        assert found.missed[0] == ("x12", 2.0), "it came too late to be shown"
+        assert [item.id for item in found.found] == [f"x{n:02}" for n in range(10)]
+        assert found.missed[0] == ExampleItem("x12", 2.0), "it came too late to be shown"
         assert len(found.missed) == 5
 
     def test_nothing_came(self) -> None:
         found = one_of([], {"a": 1}, score=0.0)
-        assert (found.kind, found.score, found.found, found.missed) == ("success", 0.0, (), (("a", 1.0),))
+        assert (found.kind, found.score, found.found, found.missed) == ("success", 0.0, (), (ExampleItem("a", 1.0),))
 
     def test_whole_number_ids_are_matched_by_their_decimal_form(self) -> None:
         gold = karat.as_gold(pl.DataFrame({"query_id": [7], "item_id": [12], "grade": [2.0]}))
         scores = Scores(pl.Series([7]), ("m",), ("m",), ("mean",), np.array([[0.5]]))
         (found,) = examples_of(scores, "m", [["12", "13"]], gold)
-        assert (found.query, found.found) == ("7", (("12", 2.0), ("13", 0.0)))
+        assert (found.query, pairs(found.found)) == ("7", [("12", 2.0), ("13", 0.0)])
 
     def test_form_with_names_where_they_are_known(self) -> None:
-        found = one_of(["c", "x"], {"c": 3, "e": 1})
-        assert found.to_json({"q": "red dress"}, {"c": "Dress"}) == {
+        found = one_of(["c", "x"], {"c": 3, "e": 1}, texts={"q": "red dress"}, names={"c": "Dress"})
+        assert found.to_json() == {
             "kind": "success",
             "query": "q",
             "text": "red dress",
@@ -116,11 +120,11 @@ class TestWhatIsTold:
             "items": [{"id": "c", "name": "Dress", "grade": 3.0}, {"id": "x", "name": None, "grade": 0.0}],
             "missed": [{"id": "e", "name": None, "grade": 1.0}],
         }
-        assert found.to_json({}, {})["text"] is None
+        assert one_of(["c", "x"], {"c": 3, "e": 1}).to_json()["text"] is None
 
     def test_each_query_has_its_own_row(self) -> None:
         values = {"b": 0.1, "a": 0.9}
         gold = gold_of(values, a={"x": 1}, b={"y": 2})
         best, worst = examples_of(scores_of(values), "m", [["y"], ["x"]], gold)
-        assert (best.query, best.found) == ("a", (("x", 1.0),))
-        assert (worst.query, worst.found) == ("b", (("y", 2.0),))
+        assert (best.query, best.found) == ("a", (ExampleItem("x", 1.0),))
+        assert (worst.query, worst.found) == ("b", (ExampleItem("y", 2.0),))

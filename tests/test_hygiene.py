@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import median_abs_deviation, skew
 
-from karat.hygiene import NEAR, GoldSpaces, Hygiene
+from karat.hygiene import NEAR, GoldSpaces, Hub, Hubness, Hygiene
 from karat.rankers.vectors import Space, rank_vectors
 from karat.types import Vectors
 
@@ -99,12 +99,12 @@ class TestFigures:
         assert found.hubness.skew == pytest.approx(skew(list(times.values())), rel=1e-12)
         assert found.hubness.never_found == sum(count == 0 for count in times.values()) / 80
         most = sorted(times.items(), key=lambda pair: (-pair[1], pair[0]))[:5]
-        assert found.hubness.hubs == tuple(most)
+        assert found.hubness.hubs == tuple(Hub(*one) for one in most)
 
     def test_even_occurrences_have_no_skew(self) -> None:
         found = look(np.eye(4))  # of four, each finds the three others
         assert (found.hubness.skew, found.hubness.never_found) == (0.0, 0.0)
-        assert found.hubness.hubs == tuple((f"v000{row}", 3) for row in range(4))
+        assert found.hubness.hubs == tuple(Hub(f"v000{row}", 3) for row in range(4))
 
     def test_ties_at_the_cut_offs(self) -> None:
         """From q at the origin: a and b at 1, c at 2, d, e and f at 3; from r at 10, all apart but a = b."""
@@ -237,7 +237,7 @@ def test_a_hub_is_found_and_named() -> None:
     values /= np.linalg.norm(values, axis=1)[:, None]
     values[123] = 0.01 * values[123]
     found = look(values, metric="l2")
-    assert found.hubness.hubs[0] == ("v0123", 299)
+    assert found.hubness.hubs[0] == Hub("v0123", 299)
     assert found.hubness.skew > 2
     assert "hubs: v0123 is among the 10 nearest of 299 queries of 300" in found.notes()
 
@@ -277,12 +277,8 @@ def test_digits_do_not_hang_on_the_order_of_rows(metric: str, asked: int | None)
 class TestFew:
     def test_one_vector(self) -> None:
         found = look([[3, 4]], cuts=[1])
-        assert (found.norm.mean, found.norm.std, found.duplicates.exact, found.near_duplicates.found) == (
-            5.0,
-            0.0,
-            0,
-            0,
-        )
+        assert (found.norm.mean, found.norm.std) == (5.0, 0.0)
+        assert (found.duplicates.exact, found.near_duplicates.found) == (0, 0)
         assert np.isnan(found.mean_similarity)
         assert (found.hubness.hubs, found.hubness.never_found, found.tied_at) == ((), 1.0, {})
         assert list(found.notes()) == []
@@ -290,7 +286,7 @@ class TestFew:
     def test_two_vectors(self) -> None:
         found = look([[1, 0], [3, 4]], "ab", cuts=[1])
         assert found.mean_similarity == pytest.approx(0.6)
-        assert (found.hubness.hubs, found.hubness.never_found, found.hubness.skew) == ((("a", 1), ("b", 1)), 0.0, 0.0)
+        assert found.hubness == Hubness(1, 2, 0.0, (Hub("a", 1), Hub("b", 1)), 0.0)
         assert found.tied_at == {1: 0.0}
 
     def test_zero_vectors_have_no_cosine(self) -> None:
@@ -308,7 +304,7 @@ def test_the_json_form_holds_no_nan_and_every_figure(values: Any, metric: str) -
     form = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert form["norm"]["max"] == found.norm.max and form["vectors"] == found.vectors
     assert (form["mean_similarity"] is None) == bool(np.isnan(found.mean_similarity))
-    assert form["hubness"]["hubs"] == [{"id": name, "found_by": times} for name, times in found.hubness.hubs]
-    assert form["hubness"]["queries"] == found.queries == len(values)
+    assert form["hubness"]["hubs"] == [{"id": hub.id, "found_by": hub.found_by} for hub in found.hubness.hubs]
+    assert form["hubness"]["queries"] == found.hubness.queries == len(values)
     assert form["tied_at"] == {str(k): share for k, share in found.tied_at.items()}
     assert form["near_duplicates"]["cosine_from"] == NEAR

@@ -32,7 +32,7 @@ def test_by_hand() -> None:
     assert found.to_json() == {
         "k": 2,
         "top1": {"mean": pytest.approx(0.7), "std": pytest.approx(0.08**0.5)},
-        "top2": {"mean": pytest.approx(0.6), "std": pytest.approx((0.2 / 3) ** 0.5)},
+        "topk": {"mean": pytest.approx(0.6), "std": pytest.approx((0.2 / 3) ** 0.5)},
         "norm": {"mean": 2.0, "std": pytest.approx(2**0.5)},
         "queries": {
             "ids": ["q0", "q1"],
@@ -45,7 +45,7 @@ def test_by_hand() -> None:
 
 def test_ten_unless_it_is_said_otherwise() -> None:
     form = made([list(np.linspace(1, 0, 12))]).to_json()
-    assert form["top10"]["mean"] == pytest.approx(np.linspace(1, 0, 12)[:10].mean())
+    assert form["topk"]["mean"] == pytest.approx(np.linspace(1, 0, 12)[:10].mean())
 
 
 def test_queries_that_found_nothing_or_little() -> None:
@@ -79,7 +79,7 @@ def test_against_numpy(scores: Any, norms: Any, k: int) -> None:
             assert_allclose(spread.mean, np.mean(values), atol=1e-12)
         if len(values) > 1:
             assert_allclose(spread.std, np.std(values, ddof=1), atol=1e-12)
-    for row, mean, std in zip(best, found.query_topk_mean, found.query_topk_std, strict=True):
+    for row, mean, std in zip(best, found.queries.topk_mean, found.queries.topk_std, strict=True):
         assert isnan(mean) if not row.size else mean == pytest.approx(row.mean(), abs=1e-12)
         assert isnan(std) if row.size < 2 else std == pytest.approx(row.std(ddof=1), abs=1e-12)
 
@@ -93,7 +93,7 @@ def test_no_digit_hangs_on_the_order_of_rows(scores: Any, random: Any) -> None:
     one, other = made(scores, norms), made(scores[order][:, ::-1], norms[order])
     for name in ("top1", "topk", "norm"):
         assert str(getattr(one, name)) == str(getattr(other, name))
-    assert_array_equal(one.query_topk_mean[order], other.query_topk_mean)
+    assert_array_equal(one.queries.topk_mean[order], other.queries.topk_mean)
 
 
 @settings(max_examples=40, deadline=None)
@@ -101,20 +101,27 @@ def test_no_digit_hangs_on_the_order_of_rows(scores: Any, random: Any) -> None:
 def test_read_back(scores: Any) -> None:
     found = made(scores, k=3)
     back = Stability.from_json(json.loads(json.dumps(found.to_json())), "r.json")
-    assert back.to_json() == found.to_json()
-    assert_array_equal(back.query_topk_std, found.query_topk_std)
+    assert back == found and back.to_json() == found.to_json()
+    assert_array_equal(back.queries.topk_std, found.queries.topk_std)
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"k": None}, "k is None"),
-        ({"k": 4}, "'top4' is missing"),
-        ({"top1": {"mean": "high", "std": 0}}, "'high' for a number"),
-        ({"norm": {"mean": True, "std": 0}}, "True for a number"),
-        ({"queries": {"ids": ["a"], "top1": [], "topk_mean": [1], "topk_std": [1]}}, "0 figures for 1 queries"),
-        ({"queries": {"ids": ["a", "a"], "top1": [1, 1], "topk_mean": [1, 1], "topk_std": [1, 1]}}, "stands twice"),
-        ({"queries": {"ids": [1], "top1": [1], "topk_mean": [1], "topk_std": [1]}}, "no list of strings"),
+        ({"k": None}, "k: Input should be a valid integer"),
+        ({"k": 0}, "k: Input should be greater than or equal to 1"),
+        ({"topk": {"mean": 0.5}}, "topk → std: Field required"),
+        ({"top1": {"mean": "high", "std": 0}}, "top1 → mean: Input should be a valid number"),
+        ({"norm": {"mean": True, "std": 0}}, "norm → mean: Input should be a valid number"),
+        ({"queries": {"ids": ["a"], "top1": [], "topk_mean": [1], "topk_std": [1]}}, "0 values for 1 queries"),
+        (
+            {"queries": {"ids": ["a", "a"], "top1": [1, 1], "topk_mean": [1, 1], "topk_std": [1, 1]}},
+            "queries: a query occurs twice",
+        ),
+        (
+            {"queries": {"ids": [1], "top1": [1], "topk_mean": [1], "topk_std": [1]}},
+            "queries → ids → 0: Input should be a valid string",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_told(change: dict[str, Any], told: str) -> None:

@@ -11,7 +11,7 @@ import karat
 from karat.annotations import Annotations
 from karat.gold.annotations import annotations_from_frame
 from karat.gold.keywords import ask_items, ask_keywords
-from karat.partial import Alike, Missed, Partial, partial_matches
+from karat.partial import Alike, Instead, Missed, Partial, ResultCounts, partial_matches
 from karat.predicates import Match, Predicates
 from karat.vocabulary import Keyword
 from tests.partial import plain
@@ -48,31 +48,32 @@ class TestTheProtocolsExample:
     def test_each_result(self) -> None:
         looked = self.partial(0.15).of("cyclist")
         assert looked is not None
-        assert [str(one) for one in looked.keywords] == ["behaviour=entering ego path", "objects=bicyclist"]
+        assert list(looked.keywords) == ["behaviour=entering ego path", "objects=bicyclist"]
         assert looked.relevant == 2
         told = [(one.item, one.rank, one.score, one.has, one.relevant) for one in looked.results]
         assert told == [
-            ("bike1", 1, 0.92, (True, True), True),
-            ("bike2", 2, 0.88, (True, True), True),
-            ("person", 3, 0.53, (True, False), False),
-            ("alien", 4, 0.2, (False, False), False),
-            ("person2", 5, 0.12, (False, False), False),
+            ("bike1", 1, 0.92, looked.keywords, True),
+            ("bike2", 2, 0.88, looked.keywords, True),
+            ("person", 3, 0.53, looked.keywords[:1], False),
+            ("alien", 4, 0.2, (), False),
+            ("person2", 5, 0.12, (), False),
         ]
+        assert [one.lacks for one in looked.results] == [(), (), looked.keywords[1:], looked.keywords, looked.keywords]
         assert [one.shown for one in looked.results] == [True, True, True, True, False]
         assert [one.annotated for one in looked.results] == [True, True, True, False, True]
 
     def test_whole_some_and_none_of_what_is_shown(self) -> None:
         shown, all_of_them = self.partial(0.15), self.partial()
-        assert (shown.whole, shown.some, shown.none) == (2, 1, 1)
-        assert (all_of_them.whole, all_of_them.some, all_of_them.none) == (2, 1, 2)
+        assert shown.results == ResultCounts(whole=2, some=1, none=1)
+        assert all_of_them.results == ResultCounts(whole=2, some=1, none=2)
 
     def test_missed_most_first_with_what_stands_there_instead(self) -> None:
         assert self.partial().keywords == (
-            Missed("objects=bicyclist", 1, 5, 3, "objects", (("pedestrian", 2), ("dog", 1))),
-            Missed("behaviour=entering ego path", 1, 5, 2, "behaviour", (("stationary", 1),)),
+            Missed("objects=bicyclist", 1, 5, 3, "objects", (Instead("pedestrian", 2), Instead("dog", 1))),
+            Missed("behaviour=entering ego path", 1, 5, 2, "behaviour", (Instead("stationary", 1),)),
         )
         assert self.partial(0.5).keywords == (
-            Missed("objects=bicyclist", 1, 3, 1, "objects", (("dog", 1), ("pedestrian", 1))),
+            Missed("objects=bicyclist", 1, 3, 1, "objects", (Instead("dog", 1), Instead("pedestrian", 1))),
             Missed("behaviour=entering ego path", 1, 3, 0, "behaviour"),
         )
 
@@ -88,11 +89,12 @@ class TestTheProtocolsExample:
 
     def test_no_more_than_k(self) -> None:
         found = self.partial(k=2)
-        assert (found.whole, found.some, found.none) == (2, 0, 0)
+        assert found.results == ResultCounts(whole=2, some=0, none=0)
         assert found.keywords[0].share == 0.0
 
     def test_as_json(self) -> None:
         told = self.partial(0.15).to_json()
+        assert Partial.from_json(told) == self.partial(0.15)
         assert told["results"] == {"whole": 2, "some": 1, "none": 1}
         assert (told["k"], told["threshold"], told["alike"]) == (5, 0.15, None)
         assert told["queries"][0]["results"][2] == {
@@ -122,8 +124,8 @@ class TestTheProtocolsExample:
         looked = partial_matches(predicates, karat.as_ranking({"cyclist": ["void", "bike1"]}), 3).of("cyclist")
         assert looked is not None
         assert [(one.item, one.score, one.has) for one in looked.results] == [
-            ("void", None, (False,)),
-            ("bike1", None, (True,)),
+            ("void", None, ()),
+            ("bike1", None, ("objects=bicyclist",)),
         ]
 
 
@@ -174,14 +176,14 @@ class TestItemsAsQueries:
 
 def check(found: Partial, table: plain.Table, queries: dict[str, plain.Words], results: list[plain.Seen]) -> None:
     shown = [one for one in results if one.shown]
-    assert found.whole == sum(not one.lacks for one in shown)
-    assert found.none == sum(bool(queries[one.query]) and not one.has for one in shown)
-    assert found.some == sum(bool(one.has) and bool(one.lacks) for one in shown)
+    assert found.results.whole == sum(not one.lacks for one in shown)
+    assert found.results.none == sum(bool(queries[one.query]) and not one.has for one in shown)
+    assert found.results.some == sum(bool(one.has) and bool(one.lacks) for one in shown)
     assert [one.query for one in found.queries] == sorted(queries)
     told = [
         plain.Seen(
             *(looked.query, one.item, one.rank, one.score),  # type: ignore[arg-type]
-            *_split(looked.keywords, one.has),
+            *(frozenset(_word(keyword) for keyword in keywords) for keywords in (one.has, one.lacks)),
             *(one.shown, one.annotated),
         )
         for looked in found.queries
@@ -194,7 +196,9 @@ def check(found: Partial, table: plain.Table, queries: dict[str, plain.Words], r
     }
     assert [one.lacking for one in found.keywords] == sorted((one.lacking for one in found.keywords), reverse=True)
     for one in found.keywords:
-        assert list(one.instead) == plain.instead(table, queries, results, tuple(one.name.split("=")))  # type: ignore[arg-type]
+        assert [(other.keyword, other.results) for other in one.instead] == plain.instead(
+            table, queries, results, tuple(one.name.split("="))
+        )  # type: ignore[arg-type]
     groups = sorted({group for group, _ in expected})
     assert [(one.name, one.queries, one.results, one.lacking) for one in found.groups] == [
         (
@@ -207,13 +211,9 @@ def check(found: Partial, table: plain.Table, queries: dict[str, plain.Words], r
     ]
 
 
-def _split(keywords: tuple[Keyword, ...], has: tuple[bool, ...]) -> tuple[plain.Words, plain.Words]:
-    pairs = [((one.group, one.name), held) for one, held in zip(keywords, has, strict=True)]
-    return frozenset(word for word, held in pairs if held), frozenset(word for word, held in pairs if not held)
-
-
-def _lacking(keywords: tuple[Keyword, ...], has: tuple[bool, ...]) -> tuple[str, ...]:
-    return tuple(one.name for one, held in zip(keywords, has, strict=True) if not held)
+def _word(keyword: str) -> tuple[str, str]:
+    group, _, name = keyword.partition("=")
+    return group, name
 
 
 thresholds = st.sampled_from([None, 0.125, 0.5, 0.6, 2.0])
@@ -233,7 +233,7 @@ def test_keywords_like_a_slow_count(data: Any, table: plain.Table, k: int, thres
         for one in looked.results:
             assert one.relevant == (one.annotated and plain.grade(asked, table[one.item], match) == 1)
     wrong = [
-        (-one.score, looked.query, one.item, _lacking(looked.keywords, one.has))  # type: ignore[operator]
+        (-one.score, looked.query, one.item, tuple(_word(keyword)[1] for keyword in one.lacks))  # type: ignore[operator]
         for looked in found.queries
         for one in looked.results
         if one.shown and one.annotated and not one.relevant

@@ -12,7 +12,7 @@ from scipy import stats
 from karat.errors import UsageError
 from karat.timing.loops import closed_loop
 from karat.timing.quantiles import binomial_quantile, order_bounds, percentile_of
-from karat.timing.summary import SHARES, summarise
+from karat.timing.summary import SHARES, FailureCount, Latency, summarise
 from karat.types import Floats
 
 from .support import timed
@@ -26,9 +26,9 @@ def test_percentiles_of_recorded_times_are_numpys(n: int) -> None:
     recorded = closed_loop([lambda query: sum(range(query))], n, rounds=2, warm_up=1)
     found = summarise(recorded)
     for name, share in SHARES.items():
-        assert getattr(found, name) == np.percentile(recorded.seconds, share * 100)
-    assert found.longest == recorded.seconds.max()
-    assert found.mean == pytest.approx(recorded.seconds.mean(), rel=1e-12)
+        assert getattr(found, name).ms == np.percentile(recorded.seconds, share * 100) * 1e3
+    assert found.max_ms == recorded.seconds.max() * 1e3
+    assert found.mean_ms == pytest.approx(recorded.seconds.mean() * 1e3, rel=1e-12)
     assert found.qps == 2 * n / recorded.wall
 
 
@@ -37,10 +37,11 @@ def test_percentiles_of_recorded_times_are_numpys(n: int) -> None:
 def test_the_percentile_is_within_its_interval_and_the_interval_within_the_values(values: Floats, level: float) -> None:
     for share in SHARES.values():
         found = percentile_of(values, share, level)
-        assert found.seconds == np.percentile(values, share * 100)
-        assert values.min() <= found.low <= found.seconds <= found.high <= values.max()
+        assert found.ms == np.percentile(values, share * 100) * 1e3
+        low, high = found.ci or (NAN, NAN)
+        assert values.min() * 1e3 <= low <= found.ms <= high <= values.max() * 1e3
         if not found.bounded:
-            assert found.high == values.max()
+            assert high == values.max() * 1e3
 
 
 @given(n=st.integers(1, 5_000), share=st.sampled_from([0.5, 0.9, 0.95, 0.99, 0.999]), level=st.floats(0.5, 0.9999))
@@ -95,7 +96,7 @@ def test_too_few_queries_bound_nothing_from_above(name: str, enough: int) -> Non
     assert summarise(timed(values)).percentiles[name].bounded
     fewer = summarise(timed(values[:-1])).percentiles[name]
     assert not fewer.bounded
-    assert fewer.high == values[:-1].max()
+    assert fewer.ci is not None and fewer.ci[1] == values[:-1].max() * 1e3
     assert fewer.to_json()["bounded"] is False
 
 
@@ -104,7 +105,7 @@ def test_intervals_hold_the_true_percentile_as_often_as_they_say(share: float, n
     """Of skewed times; of 1,000 samples, 2.5 points below 95 % are more than three standard errors."""
     random, truth = np.random.default_rng(5), stats.lognorm(s=1.0).ppf(share)
     held = [
-        found.low <= truth <= found.high
+        found.ci is not None and found.ci[0] <= truth * 1e3 <= found.ci[1]
         for found in (percentile_of(random.lognormal(size=n), share) for _ in range(1_000))
     ]
     assert np.mean(held) >= 0.925
@@ -113,8 +114,8 @@ def test_intervals_hold_the_true_percentile_as_often_as_they_say(share: float, n
 def test_failed_queries_are_counted_beside_the_others() -> None:
     found = summarise(timed(np.array([0.1, NAN, 0.3, NAN, 0.2]), wall=2.0))
     assert (found.n, found.failed, found.qps) == (3, 2, 1.5)
-    assert found.p50 == 0.2
-    assert found.messages == (("OSError: no answer", 2),)
+    assert found.p50.ms == 200.0
+    assert found.messages == (FailureCount("OSError: no answer", 2),)
 
 
 def test_the_form_of_a_report() -> None:
@@ -128,7 +129,7 @@ def test_the_form_of_a_report() -> None:
     assert form["p99"]["ci"][1] == form["max_ms"] == pytest.approx(100.0)
     assert (form["n"], form["failed"], form["qps"]) == (100, 0, 10.0)
     assert (form["gc_ms"], form["overhead_us"]) == (pytest.approx(2.0), pytest.approx(1.0))
-    assert json.loads(json.dumps(form, allow_nan=False)) == form
+    assert json.loads(json.dumps(form, allow_nan=False)) == form == Latency.from_json(form).to_json()
 
 
 @pytest.mark.parametrize("values", [[], [NAN], [NAN, NAN]])
@@ -137,7 +138,8 @@ def test_nothing_answered_is_null_and_no_crash(values: list[float]) -> None:
     form = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert form["p95"] == {"ms": None, "ci": None, "bounded": False}
     assert form["max_ms"] is form["mean_ms"] is form["qps"] is None
-    assert np.isnan([found.p50, found.p95, found.p99]).all()
+    assert np.isnan([found.p50.ms, found.p95.ms, found.p99.ms]).all()
+    assert Latency.from_json(form) == found
     assert found.figures("latency") == {}
 
 
@@ -155,8 +157,9 @@ def test_figures_for_targets_are_milliseconds() -> None:
 
 def test_the_level_widens_the_interval() -> None:
     times = timed(np.random.default_rng(2).exponential(size=500))
-    narrow, wide = (summarise(times, level=level).percentiles["p95"] for level in (0.5, 0.99))
-    assert wide.low < narrow.low < narrow.high < wide.high
+    narrow, wide = (summarise(times, level=level).p95.ci for level in (0.5, 0.99))
+    assert narrow is not None and wide is not None
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -1.0, NAN])
