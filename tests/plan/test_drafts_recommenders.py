@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import karat
-from karat.common_sections import Interactions
 from karat.exposures import Exposure
+from karat.interactions.summary import CatalogueSize, Interactions
 from karat.plan.drafting import draft, kind_for
 from karat.plan.execution import Outcome, run_plan
 from karat.plan.looking import Found, look
@@ -99,7 +99,7 @@ class TestRuns:
         put(tmp_path, ratings__csv=CSV, movies__csv=MOVIES)
         report = run(tmp_path).report
         assert list(report.systems) == ["popularity", "random"] and report.baseline == "popularity"
-        assert report.needed_section(Interactions)["catalogue"] == {"kind": "items", "items": ITEMS}
+        assert report.needed_section(Interactions).catalogue == CatalogueSize("items", ITEMS)
         assert "diversity@10" in report.labels and "ndcg@20" in report.labels
         assert [warning for warning in report.warning_lines if "karat[recsys]" in warning]
 
@@ -108,7 +108,7 @@ class TestRuns:
         put(tmp_path, **files)
         report = run(tmp_path).report
         kind = "items" if len(files) > 1 else "seen"
-        assert report.needed_section(Interactions)["catalogue"]["kind"] == kind
+        assert report.needed_section(Interactions).catalogue.kind == kind
         assert ("diversity@10" in report.labels) == (kind == "items")
 
     def test_outputs_are_written(self, tmp_path: Path) -> None:

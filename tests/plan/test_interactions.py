@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 import karat
-from karat.common_sections import Facts, Interactions
+from karat.common_sections import Facts
 from karat.errors import DataError, MissingExtra, UsageError
 from karat.exposures import Exposure
 from karat.interactions.log import Log
 from karat.interactions.reading import read_log
 from karat.interactions.saving import write_split
 from karat.interactions.splitting import split_log
+from karat.interactions.summary import CatalogueSize, Interactions
 from karat.interactions.task import Facts as ItemFacts
 from karat.plan.execution import Outcome
 from karat.plan.reading import read_plan
@@ -91,7 +92,7 @@ class TestLogs:
         check(outcome, world, "popularity")
         check(outcome, world, "own")
         about = outcome.report.needed_section(Interactions)
-        assert about["window"] == held and about["catalogue"] == {"kind": catalogue, "items": len(world.items)}
+        assert about.window == held and about.catalogue == CatalogueSize(catalogue, len(world.items))  # type: ignore[arg-type]
 
     def test_learning_from_validation_as_well(self, folder: Path) -> None:
         both = replace(WORLD, fit_on=("train", "validation"))
@@ -249,12 +250,12 @@ class TestReports:
         for place, name in enumerate(("low", "medium", "high")):
             members = [user for user in WORLD.users if activity[user] == place]
             assert parts[f"activity={name}"].n == len(members)
-        about = outcome.report.needed_section(Interactions)["tiers"]
-        assert about["users"]["activity"]["medium"]["range"] == "8 to 11 training interactions"
-        assert sum(one["train"] for one in about["items"]["popularity"].values()) == len(
+        about = outcome.report.needed_section(Interactions).tiers
+        assert about["users"]["activity"]["medium"].range == "8 to 11 training interactions"
+        assert sum(one.train or 0 for one in about["items"]["popularity"].values()) == len(
             {row[1] for row in WORLD.train}
         )
-        assert sum(one["share"] for one in about["items"]["popularity"].values()) == pytest.approx(1)
+        assert sum(one.share or 0.0 for one in about["items"]["popularity"].values()) == pytest.approx(1)
 
     def test_settings_that_come_from_the_log_are_recorded(self, folder: Path) -> None:
         """A hybrid calls cold what the tiers call cold; the ridge that EASE chose is in the report, not 0."""

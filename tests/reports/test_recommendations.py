@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from karat.common_sections import Facts, Interactions
+from karat.common_sections import Facts
 from karat.exposures import Exposure
+from karat.interactions.summary import Interactions, WindowSize
 from karat.plan.execution import run_plan
 from karat.plan.reading import check_plan
 from karat.report import Report
@@ -109,7 +110,7 @@ def shown(report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
 def test_windows_are_counted_as_by_hand(report: Report) -> None:
     """The cut-offs are times: nothing that happened at the same one is parted."""
     rows = sorted(interactions(), key=lambda row: row[3])
-    first, second = (report.needed_section(Interactions)["cutoffs"][name] for name in ("validation", "test"))
+    first, second = (report.needed_section(Interactions).cutoffs[name] for name in ("validation", "test"))
     parts = {
         "train": [row for row in rows if row[3] < first],
         "validation": [row for row in rows if first <= row[3] < second],
@@ -127,14 +128,16 @@ def test_windows_are_counted_as_by_hand(report: Report) -> None:
 
 
 def test_a_log_without_times_has_no_dates() -> None:
-    _, cells = windows_table(recommended("popularity", baseline=None, titles=False, dates=False).interactions)
+    _, cells = windows_table(
+        recommended("popularity", baseline=None, titles=False, dates=False).needed_section(Interactions)
+    )
     assert [row[0] for row in cells] == ["train", "validation", "test"]
     assert [row[-1] for row in cells] == ["", "", ""]
 
 
 def test_large_counts_have_commas_and_unknown_ones_a_dash(report: Report) -> None:
-    windows = {"train": {"rows": 1_234_567, "users": None, "items": 5}}
-    _, cells = windows_table({**report.needed_section(Interactions), "windows": windows})
+    windows = {"train": WindowSize(rows=1_234_567, items=5)}
+    _, cells = windows_table(replace(report.needed_section(Interactions), windows=windows))
     assert cells == [["train", "1,234,567", "–", "5", "–", "–", ""]]
 
 
@@ -193,7 +196,7 @@ class TestTiers:
 
     def test_figures_of_a_tier_are_means_of_its_users(self, report: Report) -> None:
         """Cold by hand: fewer than ten interactions in training."""
-        cut = report.needed_section(Interactions)["cutoffs"]["validation"]
+        cut = report.needed_section(Interactions).cutoffs["validation"]
         taken = [row[0] for row in interactions() if row[3] < cut]
         scores = report.systems["popularity"]
         values = dict(zip(scores.queries, scores["ndcg@5"].tolist(), strict=True))
@@ -382,9 +385,8 @@ class TestScreen:
     def test_what_models_learnt_from_is_told(
         self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        both = replace(
-            report, interactions={**report.needed_section(Interactions), "fit_on": "train+validation", "window": "test"}
-        )
+        about = replace(report.needed_section(Interactions), fit_on="train+validation", window="test")
+        both = report.with_sections(about)
         assert "fitted on train and validation" in shown(both, capsys, monkeypatch, 120)
 
 

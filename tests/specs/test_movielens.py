@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from karat.common_sections import Interactions
 from karat.errors import DataError
 from karat.interactions.reading import read_log
 from karat.interactions.saving import write_split
 from karat.interactions.splitting import split_log
+from karat.interactions.summary import Interactions
 from karat.plan.execution import Outcome, run_plan
 from karat.plan.reading import read_plan
 from tests.statistics.support import thorough
@@ -102,7 +102,7 @@ def check_world(world: slow.World, folder: Path) -> Outcome | None:
     world = replace(world, t1=t1, t2=t2)
     check_cut_offs(world)
     outcome = run_plan(read_plan(plan))
-    assert outcome.report.needed_section(Interactions)["cutoffs"] == {"validation": t1, "test": t2}
+    assert outcome.report.needed_section(Interactions).cutoffs == {"validation": t1, "test": t2}
     lists = {system: world.lists(system) for system in SYSTEMS}
     check_lists(outcome, lists)
     check_report(outcome, world, lists)
@@ -156,7 +156,7 @@ class TestByHand:
     def test_karat_says_the_same(self, tmp_path: Path) -> None:
         plan = self.WORLD.write(tmp_path, 'split = { kind = "dates", validation = 40, test = 50 }\n')
         outcome = run_plan(read_plan(_popularity_alone(plan)))
-        assert outcome.report.needed_section(Interactions)["cutoffs"] == {"validation": 40, "test": 50}
+        assert outcome.report.needed_section(Interactions).cutoffs == {"validation": 40, "test": 50}
         lists = {"popularity": self.WORLD.lists("popularity")}
         check_lists(outcome, lists)
         check_report(outcome, self.WORLD, lists)
@@ -243,5 +243,5 @@ class TestReal:
     def test_everything(self, tmp_path: Path) -> None:
         outcome = check_world(self.world(), tmp_path)
         assert outcome is not None
-        windows = outcome.report.needed_section(Interactions)["windows"]
-        assert windows["test"]["cold_users"] > 0 and windows["test"]["cold_items"] > 0
+        windows = outcome.report.needed_section(Interactions).windows
+        assert (windows["test"].cold_users or 0) > 0 and (windows["test"].cold_items or 0) > 0

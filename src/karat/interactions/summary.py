@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from karat.errors import DataError
 from karat.interactions.candidates import Catalogue
 from karat.records import Record, SignedInt
 from karat.sections import Section
@@ -18,13 +19,13 @@ class WindowSize(Record):
 
     json_keys = MappingProxyType({"begin": "from", "end": "to"})
 
-    rows: int
-    share: float
-    users: int
-    items: int
-    cold_users: int
+    rows: int | None = None
+    share: float | None = None
+    users: int | None = None
+    items: int | None = None
+    cold_users: int | None = None
     """Users who are not in training."""
-    cold_items: int
+    cold_items: int | None = None
     first: SignedInt | None = None
     """The earliest time, as in the log."""
     last: SignedInt | None = None
@@ -54,12 +55,12 @@ class TierSize(Record):
     """How large a tier of users or items is."""
 
     range: str
-    train: int
-    """How many of it are in training."""
-    share: float
-    """Of training's interactions."""
     held_out: int
     """How many of it are in the window that systems are evaluated against."""
+    train: int | None = None
+    """How many of it are in training."""
+    share: float | None = None
+    """Of training's interactions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,11 @@ class Interactions(Section):
     """By side (users, items), tier and label."""
     leaks: tuple[str, ...] = ()
     """What the split lets training know of the window."""
+
+    def __post_init__(self) -> None:
+        for name, window in self.windows.items():
+            if name != "train" and None in (window.cold_users, window.cold_items):
+                raise DataError(f"the window {name} does not say how many users and items are new")
 
     def empty_tiers(self) -> dict[str, list[str]]:
         """Return the tiers of users and of items that nothing of the window is in; they are no slices."""

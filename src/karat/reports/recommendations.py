@@ -133,10 +133,11 @@ def windows_table(about: Interactions) -> Table:
     """Return rows, users and items of each window of the log, and those of whom training has nothing."""
     rows = []
     for name, one in about.windows.items():
-        cells = [f"{number:,}" for number in (one.rows, one.users, one.items)]
-        cold = ["–", "–"] if name == "train" else [f"{one.cold_users:,}", f"{one.cold_items:,}"]
+        cold = (None, None) if name == "train" else (one.cold_users, one.cold_items)
+        numbers = (one.rows, one.users, one.items, *cold)
+        cells = ["–" if number is None else f"{number:,}" for number in numbers]
         span = f"{one.begin[:10]} – {one.end[:10]}" if one.begin and one.end else ""
-        rows.append([name, *cells, *cold, span])
+        rows.append([name, *cells, span])
     return ["window", "rows", "users", "items", "new users", "new items", "from – to"], rows
 
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import karat
-from karat.common_sections import Interactions
+from karat.interactions.summary import Interactions
 from karat.measure import Measure
 from karat.partial import Partial
 from karat.plan.execution import Outcome, run_plan
@@ -109,8 +109,8 @@ class TestPage:
         assert page.sections()[:4] == ["verdicts", "headline", "log", "slices"]
         text = " ".join(" ".join(page.texts).split())
         about = report.needed_section(Interactions)
-        assert all(time in text for time in about["cutoff_times"].values())
-        assert set(about["cutoff_times"]) == {"validation", "test"}
+        assert all(time and time in text for time in about.cutoff_times.values())
+        assert set(about.cutoff_times) == {"validation", "test"}
         assert "candidates: 40 items of the items file, less what a user took in training" in text
         for row in windows_table(about)[1]:
             assert " ".join(row) in text
