@@ -10,6 +10,7 @@ from typing import Any, get_args
 import numpy as np
 import polars as pl
 
+from karat.agreement import ReferenceGold
 from karat.arguments import check_arguments
 from karat.assessment import assess
 from karat.errors import DataError, UnknownName, UsageError
@@ -105,7 +106,7 @@ def agree(
         report = report.with_sections(agreement, system=name)
     report = replace(report, warnings=(*report.warnings, *as_warnings((*told, *found.notes(tuple(cuts))))))
     of_gold = {name: space for name, space in hygiene.items() if name not in candidates}
-    report = report.with_sections(*([GoldSpaces(of_gold)] if of_gold else ()))
+    report = report.with_sections(ReferenceGold(found.gold.source), *([GoldSpaces(of_gold)] if of_gold else ()))
     for name, space in hygiene.items():
         report = report.with_sections(space, system=name) if name in candidates else report
     return report

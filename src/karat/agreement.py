@@ -30,6 +30,7 @@ __all__ = [
     "Agreed",
     "Agreement",
     "Pairs",
+    "ReferenceGold",
     "agreement_of",
     "concordance",
     "kendall",
@@ -233,6 +234,15 @@ class Agreement(Section):
                 ci = _percentiles(self.resampled[name] - baseline.resampled[name], level)
             figures[name] = one if isnan(apart) else replace(one, difference=apart, difference_ci=ci)
         return replace(self, figures=figures)
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceGold(Section):
+    """The model whose ranking is the gold: systems are shown by cut-off, as candidates for its place."""
+
+    name = "reference"
+
+    source: str
 
 
 def agreement_of(pairs: Pairs, keys: Keys, how: Resampling | None, only: Iterable[str] = AGREEMENTS) -> Agreement:

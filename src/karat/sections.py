@@ -42,6 +42,7 @@ SECTIONS: Registry[type[Section]] = Registry(
     "section",
     home={
         "agreement": "karat.agreement:Agreement",
+        "reference": "karat.agreement:ReferenceGold",
         "drift": "karat.drift:Drift",
         "examples": "karat.examples:Examples",
         "exposure": "karat.exposures:Exposure",

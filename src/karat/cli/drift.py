@@ -82,7 +82,8 @@ def _drifts(new: "Report", old: "Report", system: str | None, old_system: str | 
 
 def _tell(report: "Report", drifts: "list[Drift]", *, strict: bool, as_json: bool, quiet: bool) -> None:
     from karat.hints import hints_of
-    from karat.reports.drift import drifts_to_json, print_drift
+    from karat.reports.console import console, print_block
+    from karat.reports.sections.drift import drift_block, drifts_to_json
 
     if as_json:
         print_json(drifts_to_json(drifts, strict=strict))
@@ -90,5 +91,7 @@ def _tell(report: "Report", drifts: "list[Drift]", *, strict: bool, as_json: boo
         for place, drift in enumerate(drifts):
             print("\n" if place else "", end="")
             about = [one for one in hints_of(report, drift) if (one.system, one.figure) == (drift.system, "drift")]
-            print_drift(drift, about if drift.outcome == "fail" else ())
+            block = drift_block(drift, about if drift.outcome == "fail" else ())
+            console().print(f"{block.title}\n")
+            print_block(block)
     warn(dict.fromkeys(note for drift in drifts for note in drift.notes), quiet=quiet)

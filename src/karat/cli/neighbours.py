@@ -151,11 +151,11 @@ def _tell(space: "Space | None", ranking: "Ranking", *, as_json: bool) -> None:
         form = {"schema": "karat.neighbours/1", "queries": len(ranking), "rows": len(ranking.items)}
         print_json(form | ({"space": space.hygiene.to_json()} if space else {}))
         return
-    from karat.reports.console import print_rows
-    from karat.reports.spaces import hygiene_rows
+    from karat.reports.console import print_rows, print_table
+    from karat.reports.sections.space import diagnostics_table
 
     if space is not None:
-        print_rows(["space", ""], hygiene_rows(space.hygiene), text=(0, 1))
+        print_table(diagnostics_table(space.hygiene))
     print()
     frame = ranking.frame()
     rows = []

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from karat.agreement import Agreement
 from karat.cli.archived import ArchiveOption, archive_at
 from karat.cli.common import (
     QuietOption,
@@ -21,10 +20,6 @@ from karat.cli.common import (
 from karat.cli.keeping import Keeping, shown_live
 from karat.cli.options import DsnOption, JsonOption
 from karat.errors import DataError
-from karat.hygiene import Hygiene
-from karat.interactions.summary import Interactions
-from karat.partial import Partial
-from karat.stability import Stability
 
 if TYPE_CHECKING:
     from karat.archive import Archive
@@ -173,64 +168,22 @@ def _carry_out(
 
 def _print(checked: "Checked", report: "Report", gate: "Gate | None", *, as_json: bool) -> None:
     if not as_json:
-        show(report, checked.headline, gate, checked.plan.name, by_cutoff=_is_by_cutoff(checked))
+        show(report, gate, checked.plan.name)
         return
     from karat.reports.writers.json import json_with_verdicts
 
     print_json(json_with_verdicts(report, gate))
 
 
-def _is_by_cutoff(checked: "Checked") -> bool:
-    """Whether systems are held against a reference at cut-offs, and so shown k by k."""
-    return checked.plan.gold.of_a_model and bool(checked.cuts)
-
-
-def show(
-    whole: "Report", headline: tuple[str, ...], gate: "Gate | None", name: str | None, *, by_cutoff: bool = False
-) -> None:
-    """On standard output: means, comparisons, slices, spaces, verdicts; of a reference, how far systems agree."""
-    from karat.reports.console import print_comparison, print_report, print_slices, print_spaces
+def show(report: "Report", gate: "Gate | None", name: str | None) -> None:
+    """Print the report and the verdicts on standard output."""
+    from karat.reports.console import print_all
     from karat.reports.gate import print_gate
     from karat.wording import count
 
-    report = whole.only(headline)
-    queries = report.n_queries
-    who = report.unit
-    about = f"{count(queries, *who)}, {count(len(report.systems), 'system', 'systems')}"
+    about = f"{count(report.n_queries, *report.unit)}, {count(len(report.systems), 'system', 'systems')}"
     print_line(f"{name}: {about}\n" if name else f"{about[0].upper()}{about[1:]}\n")
-    if by_cutoff:
-        from karat.reports.agreement import print_agreement
-
-        print_agreement(whole, headline)
-    elif report.section(Interactions):
-        from karat.reports.recommendations import print_recommendations
-
-        print_recommendations(report)
-    else:
-        print_report(report)
-    if report.sections_of(Agreement) and not by_cutoff:
-        from karat.reports.agreement import print_similarities
-
-        print()
-        print_similarities(report)
-    if report.comparisons and not by_cutoff and not report.section(Interactions):
-        print()
-        print_comparison(report)
-    if report.slices and not report.section(Interactions):
-        print_slices(report)
-    if report.sections_of(Partial):
-        from karat.reports.partial import print_partial
-
-        print()
-        print_partial(report)
-    if report.sections_of(Hygiene):
-        print()
-        print_spaces(report)
-    if report.sections_of(Stability):
-        from karat.reports.lab import print_lab
-
-        print()
-        print_lab(report)
+    print_all(report)
     if gate is not None:
         print()
         print_gate(gate)

@@ -203,7 +203,7 @@ def _show(found: "list[ModelTuning]", outcome: "Outcome | None", final: "Checked
         print()
         learnt = str(getattr(final.plan.gold, "fit_on", "train")).replace("+", " and ")
         console().print(f"The test window, opened with the chosen settings (learnt from {learnt}):")
-        show(outcome.report, final.headline, outcome.gate, final.plan.name)
+        show(outcome.report, outcome.gate, final.plan.name)
 
 
 def _say(found: "list[ModelTuning]", outcome: "Outcome | None", *, quiet: bool) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from os.path import exists
 from pathlib import Path
 
+from karat.agreement import ReferenceGold
 from karat.assessment import assess
 from karat.common_sections import Facts, Fusion, Keywords
 from karat.dialects import Asked
@@ -25,7 +26,7 @@ from karat.plan.work import TOP, Work
 from karat.progress import NO_PROGRESS, Progress
 from karat.report import Report
 from karat.report_warnings import ReportWarning, as_warnings
-from karat.reports.recommendations import below_chance
+from karat.reports.sections.interactions import below_chance
 from karat.sections import Section
 from karat.slices import Cuts, parse_attributes
 from karat.targets import Target
@@ -144,6 +145,8 @@ def _completed(report: Report, work: Work) -> Report:
     ).with_recorded(plan.figures)
     if log is not None:
         report = report.with_sections(Interactions.from_json(dict(log.about)))
+    if work.loaded.reference is not None and checked.cuts:
+        report = report.with_sections(ReferenceGold(work.gold_of(next(iter(report.systems))).source))
     if side is not None:
         report = report.with_sections(Keywords(dict(side.about) | {"show": list(side.show)}))
     of_gold = {name: space for name, space in work.all_spaces.items() if name not in report.systems}

@@ -43,10 +43,13 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     title: str = ""
+    """Shown above; lines after the first say more."""
     notes: tuple[str, ...] = ()
     """Lines under the table: what brackets and marks mean."""
     narrower: tuple["Table", ...] = ()
     """The same in fewer columns, the widest first; where none fits, rows are printed as lines of names and values."""
+    shown: int = 0
+    """Rows that a terminal shows; 0: all. Files and pages have every row."""
     fixed: int = 0
     """So many first columns are repeated where a table that is too wide is printed as several; 0: it is not."""
 
@@ -96,6 +99,7 @@ def table(
     notes: Sequence[str] = (),
     narrower: Sequence[Table] = (),
     fixed: int = 0,
+    shown: int = 0,
 ) -> Table:
     """Return a table of plain values.
 
@@ -108,6 +112,7 @@ def table(
         notes: Lines under it.
         narrower: Narrower layouts.
         fixed: First columns to repeat where it is printed as several tables.
+        shown: Rows that a terminal shows; 0: all.
     """
     columns = tuple(
         one
@@ -116,4 +121,4 @@ def table(
         for place, one in enumerate(header)
     )
     cells = tuple(tuple(one if isinstance(one, Cell) else Cell(one) for one in row) for row in rows)
-    return Table(columns, cells, title, tuple(notes), tuple(narrower), fixed)
+    return Table(columns, cells, title, tuple(notes), tuple(narrower), shown, fixed)

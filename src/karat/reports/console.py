@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from karat.markup import visible
 from karat.report import Report
 from karat.reports.cells import Cell, Table, table
-from karat.reports.spaces import spaces_table
+from karat.reports.sections import Block, render_sections
 from karat.reports.tables import (
     changes_table,
     comparison_table,
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "console",
+    "print_all",
+    "print_block",
     "print_comparison",
     "print_first_fitting",
     "print_quantiles",
     "print_report",
     "print_rows",
     "print_slices",
-    "print_spaces",
     "print_table",
 ]
 
@@ -89,9 +90,37 @@ def print_slices(report: Report) -> None:
     print_table(replace(found.first(_SLICES_SHOWN), notes=(*notes, *found.notes)))
 
 
-def print_spaces(report: Report) -> None:
-    """What is to be known of the vectors that systems searched."""
-    print_rows(*spaces_table(report), text=(0, 7), wraps=(0, 7))
+def print_all(report: Report) -> None:
+    """Print the headline measures of a report, differences, slices, and its sections; some replace core tables."""
+    blocks = [block for _, block in render_sections(report, "console")]
+    replaced = {name for block in blocks for name in block.replaces}
+    headline = report.only(report.headline) if report.headline else report
+    first = [block for block in blocks if block.replaces]
+    for number, block in enumerate(first):
+        if number:
+            print()
+        print_block(block)
+    if "headline" not in replaced:
+        print_report(headline)
+    if headline.comparisons and "comparison" not in replaced:
+        print()
+        print_comparison(headline)
+    if headline.slices and "slices" not in replaced:
+        print_slices(headline)
+    for block in blocks:
+        if block not in first:
+            print()
+            print_block(block)
+
+
+def print_block(block: Block) -> None:
+    """Print a block: its tables, with an empty line between them, then its sentences."""
+    for number, found in enumerate(block.tables):
+        if number:
+            print()
+        print_table(found)
+    for line in block.lines:
+        console().print(line)
 
 
 def print_table(found: Table, *, indent: str = "") -> None:
@@ -102,10 +131,12 @@ def print_table(found: Table, *, indent: str = "") -> None:
     """
     screen = console()
     room = screen.width - len(indent)
+    hidden = max(0, len(found.rows) - found.shown) if found.shown else 0
+    found = found.first(found.shown) if hidden else found
     layouts = (found, *found.narrower)
     chosen = next((one for one in layouts if sum(_widths(one)) <= room), layouts[-1])
-    if chosen.title:
-        screen.print(f"{indent}{chosen.title}")
+    if found.title:
+        screen.print(f"{indent}{found.title}")
     if chosen.fixed and sum(_widths(chosen)) > room:
         for number, part in enumerate(_parts(chosen, room)):
             if number:
@@ -113,7 +144,8 @@ def print_table(found: Table, *, indent: str = "") -> None:
             _print_cells(screen, part, indent)
     else:
         _print_cells(screen, chosen, indent)
-    for note in chosen.notes:
+    more = [f"… {hidden:,} more in the report"] if hidden else []
+    for note in (*more, *(chosen.notes or found.notes)):
         screen.print(f"{indent}{note}")
 
 

@@ -11,7 +11,7 @@ from karat.measure import Measure
 from karat.reports.charts.from_form.reading import labels_of, less_is_better, level_of
 from karat.reports.html.figures import NOTHING, Cell, Form, bounds_of, cell_of
 from karat.reports.quantiles import quantiles_note, quantiles_table
-from karat.reports.recommendations import cutoffs_told, split_told, windows_table
+from karat.reports.sections.interactions import cutoff_times_line, split_line, windows_table
 from karat.usual import beside, usual_name
 from karat.wording import bounds_shown, count, decimals_of, difference_shown, figure_shown, percent
 
@@ -161,9 +161,11 @@ def log_of(form: Form) -> LogSection | None:
     if not about:
         return None
     about = Interactions.from_json(about)
-    header, rows = windows_table(about)
-    told = split_told(about)
-    return LogSection(told[:1].upper() + told[1:], cutoffs_told(about), tuple(header), tuple(map(tuple, rows)))
+    windows = windows_table(about)
+    told = split_line(about)
+    return LogSection(
+        told[:1].upper() + told[1:], cutoff_times_line(about), tuple(windows.header), tuple(map(tuple, windows.texts))
+    )
 
 
 def figures_of(form: Form) -> tuple[list[str], list[tuple[str, list[str]]]]:

@@ -4,7 +4,7 @@ A renderer is a module of this package, or of a third party that names it under 
 ``karat.section_renderers``. It takes the whole report and returns what is to be shown of its section for all systems::
 
     @renderer("space")
-    def render(report: Report) -> Block | None:
+    def render(report: Report, brief: bool) -> Block | None:
         found = report.sections_of(Hygiene)
         return Block("Embedding spaces", tables=[...]) if found else None
 
@@ -32,16 +32,20 @@ class Block:
     title: str
     tables: Sequence[Table] = ()
     lines: Sequence[str] = ()
-    """Sentences, shown before the tables."""
+    """Sentences, shown under the tables."""
     charts: "Callable[[], Sequence[Chart]]" = tuple
     """Builds the charts; only writers that draw call it."""
     order: int = 100
     """Blocks are shown in this order, equal ones by name."""
+    replaces: frozenset[str] = frozenset()
+    """Core tables (``headline``, ``comparison``, ``slices``) that it shows better: the console leaves these out."""
     only: frozenset[str] = frozenset()
     """Writers (``console``, ``markdown``, ``html``, ``notebook``, ``pull-request``) that show it; none: all."""
 
 
-Render = Callable[[Report], Block | None]
+Render = Callable[[Report, bool], Block | None]
+"""Takes the report and whether little is wanted: a terminal or a notebook shows the headline, files and pages all."""
+_BRIEF = frozenset({"console", "notebook", "pull-request"})
 RENDERERS: Registry[Render] = Registry(
     "section renderer", home="karat.reports.sections.builtin", group="karat.section_renderers"
 )
@@ -55,10 +59,10 @@ def renderer(name: str) -> Callable[[Render], Render]:
 def render_sections(report: Report, writer: str) -> list[tuple[str, Block]]:
     """Return the blocks that a writer shows, by section name, in their order."""
     present = {*report.sections, *(name for one in report.systems.values() for name in one.sections)}
+    renders = {RENDERERS.find(name): name for name in sorted(present)}  # several sections may share a renderer
     found = []
-    for name in present:
-        render = RENDERERS.find(name)
-        block = None if render is None else render(report)
+    for render, name in renders.items():
+        block = None if render is None else render(report, writer in _BRIEF)
         if block is not None and (not block.only or writer in block.only):
             found.append((name, block))
     return sorted(found, key=lambda one: (one[1].order, one[0]))

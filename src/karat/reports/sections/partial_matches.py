@@ -1,19 +1,17 @@
-"""Partial matches as tables: a query's results keyword by keyword, what is missed most, how well texts were mapped."""
+"""Renderer of partial matches: results keyword by keyword, what is missed most, how well texts were mapped."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
 from karat.common_sections import Keywords
 from karat.partial import Looked, Missed, Partial, Result
 from karat.report import Report
-from karat.reports.console import console, print_first_fitting, print_rows
-from karat.reports.indexes import without
-from karat.reports.table import Table
+from karat.reports.cells import Table, table
+from karat.reports.sections import Block, renderer
 from karat.wording import count, percent
 
-__all__ = ["Shown", "missed_table", "notes_of", "print_partial", "quality_table", "shown_queries"]
+__all__ = ["missed_table", "quality_table", "render"]
 
 HAS, LACKS = "✓", "✗"
 _KEYWORDS_SHOWN = 8
@@ -24,49 +22,25 @@ _SMALL = 0.1
 """Where all scores are smaller, as fused ones are, two decimals do not tell them apart."""
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A query's results: what stands above the table, the table, and what stands below it."""
-
-    title: str
-    lines: tuple[str, ...]
-    table: Table
-    scores: str
-
-
-def print_partial(report: Report) -> None:
-    """Of the last system, a query or two result by result, and what is missed most; how texts were mapped."""
-    screen = console()
-    system, partial = list(report.sections_of(Partial).items())[-1]
-    for shown in shown_queries(report, system):
-        screen.print(shown.title)
-        for line in shown.lines:
-            screen.print(f"  {line}")
-        print_first_fitting([shown.table, _without_groups(shown.table)], ("item", "lacks", *shown.table[0][3:]))
-        screen.print(f"{shown.scores}\n")
-    _print_missed(partial, system)
-    for line in notes_of(report, system):
-        screen.print(line)
-    table = quality_table(report)
-    if table is not None:
-        screen.print("\nTexts mapped onto keywords, held against those that were given")
-        print_rows(*table, text=(0,), wraps=(0,))
+@renderer("keywords")
+@renderer("partial_matches")
+def render(report: Report, brief: bool) -> Block | None:
+    """Return of the last system a query or two result by result, and what is missed most; how texts were mapped."""
+    found = report.sections_of(Partial)
+    quality = quality_table(report)
+    if not found and quality is None:
+        return None
+    tables: list[Table] = []
+    lines: list[str] = []
+    for system in list(found)[-1:] if brief else found:
+        tables += [*_shown_queries(report, system), missed_table(found[system], system)]
+        lines += _summary_lines(report, system)
+    if quality is not None:
+        tables.append(quality)
+    return Block("Partial matches", [one for one in tables if one], lines, order=30)
 
 
-def _print_missed(partial: Partial, system: str) -> None:
-    header, rows = missed_table(partial)
-    if not rows:
-        return
-    screen = console()
-    screen.print(f"Missed most in the first {partial.k} of {system}")
-    first = (header, rows[:_KEYWORDS_SHOWN])
-    one_instead = (header, [[*row[:-1], row[-1].partition(",")[0]] for row in first[1]])
-    print_first_fitting([first, one_instead, without(one_instead, 1)], ("keyword", "group", "instead"))
-    if len(rows) > _KEYWORDS_SHOWN:
-        screen.print(f"… {len(rows) - _KEYWORDS_SHOWN} more in the report")
-
-
-def shown_queries(report: Report, system: str) -> Iterator[Shown]:
+def _shown_queries(report: Report, system: str) -> Iterator[Table]:
     """The queries that the plan wants to be shown, or the worst that found part of what it asked for."""
     partial = report.sections_of(Partial)[system]
     for query in (report.section(Keywords) or Keywords()).get("show") or _worst(report, system):
@@ -76,7 +50,7 @@ def shown_queries(report: Report, system: str) -> Iterator[Shown]:
 
 
 def _worst(report: Report, system: str) -> list[str]:
-    scores = report.scores[system]
+    scores = report.scores[system].only(report.headline or None)
     values = dict(zip(map(str, scores.queries), scores[scores.labels[-1]].tolist(), strict=True))
     partly = [
         one
@@ -90,39 +64,44 @@ def _is_partial(result: Result) -> bool:
     return bool(result.has and result.lacks)
 
 
-def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> Shown:
+def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> Table:
+    """Return the results of a query, with its keywords above and its scores below."""
     text = report.query_text(looked.query)
     group_of = {one.name: one.group for one in partial.keywords}
     keywords = {one: one.removeprefix(f"{group_of[one]}=") for one in looked.keywords}
     groups = list(dict.fromkeys(group_of[one] for one in looked.keywords))
     decimals = 2 if any(abs(one.score or 0) >= _SMALL for one in looked.results) else 4
-    rows = [
-        [
-            str(one.rank),
-            "–" if one.score is None else f"{one.score:.{decimals}f}",
-            report.name_of(one.item),
-            *(
-                " ".join(  # ✓ bicyclist ✗ child
-                    f"{HAS if keyword in one.has else LACKS} {name}"
-                    for keyword, name in keywords.items()
-                    if group_of[keyword] == group
-                )
-                for group in groups
-            ),
-            _verdict(one, partial.threshold),
-        ]
-        for one in looked.results
-    ]
+    rows, narrow = [], []
+    for one in looked.results:
+        head = [str(one.rank), "–" if one.score is None else f"{one.score:.{decimals}f}", report.name_of(one.item)]
+        marks = {keyword: f"{HAS if keyword in one.has else LACKS} {name}" for keyword, name in keywords.items()}
+        by_group = [" ".join(mark for keyword, mark in marks.items() if group_of[keyword] == group) for group in groups]
+        lacking = " ".join(mark for keyword, mark in marks.items() if keyword not in one.has)
+        verdict = _verdict(one, partial.threshold)
+        rows.append([*head, *by_group, verdict])
+        narrow.append([*head, lacking, verdict])
     names = list(keywords.values())
     # With the group where two groups have the same keyword.
     distinct = [name if names.count(name) == 1 else keyword for keyword, name in keywords.items()]
     lines = [f"keywords: {', '.join(distinct)}", *_mapped_by(report, looked.query)]
     lines.append(f"relevant: {count(looked.relevant, 'item', 'items')}")
-    return Shown(
-        f"{looked.query} “{text}” by {system}" if text else f"{looked.query} by {system}",
-        tuple(lines),
-        (["rank", "score", "item", *groups, "match"], rows),
-        _scores(report, system, looked.query),
+    title = f"{looked.query} “{text}” by {system}" if text else f"{looked.query} by {system}"
+    wide = range(2, len(groups) + 4)
+    return table(
+        ["rank", "score", "item", *groups, "match"],
+        rows,
+        text=wide,
+        wraps=wide,
+        title="\n  ".join([title, *lines]),
+        notes=[_scores(report, system, looked.query)],
+        narrower=[
+            table(
+                ["rank", "score", "item", "lacks", "match"],
+                narrow,
+                text=(2, 3, 4),
+                wraps=(2, 3),
+            )
+        ],
     )
 
 
@@ -143,27 +122,29 @@ def _mapped_by(report: Report, query: str) -> Iterator[str]:
 
 
 def _scores(report: Report, system: str, query: str) -> str:
-    scores = report.scores[system]
+    scores = report.scores[system].only(report.headline or None)
     row = list(map(str, scores.queries)).index(query)
     values = zip(scores.labels, scores.values[row].tolist(), strict=True)
     return " · ".join(f"{label}: {'–' if isnan(value) else f'{value:.3f}'}" for label, value in values)
 
 
-def _without_groups(table: Table) -> Table:
-    """Narrower: only what is lacking is told."""
-    header, rows = table
-    lacking = [[part for cell in row[3:-1] for part in cell.split(f"{HAS} ") if LACKS in part] for row in rows]
-    narrow = [
-        [*row[:3], " ".join(part[part.index(LACKS) :].strip() for part in parts), row[-1]]
-        for row, parts in zip(rows, lacking, strict=True)
-    ]
-    return [*header[:3], "lacks", header[-1]], narrow
-
-
-def missed_table(partial: Partial) -> Table:
-    """Keywords that results lack though they were asked for, most first."""
+def missed_table(partial: Partial, system: str) -> Table:
+    """Return the keywords that results lack though they were asked for, most first."""
     rows = [_missed_row(one) for one in partial.keywords if one.lacking]
-    return ["keyword", "group", "queries", "lacking", "share", "instead"], rows
+    header = ["keyword", "group", "queries", "lacking", "share", "instead"]
+    short = table(
+        header, [[*row[:-1], row[-1].partition(",")[0]] for row in rows], text=(0, 1, 5), wraps=(0, 1, 5),
+        shown=_KEYWORDS_SHOWN,
+    )  # fmt: skip
+    return table(
+        header,
+        rows,
+        text=(0, 1, 5),
+        wraps=(0, 1, 5),
+        title=f"Missed most in the first {partial.k} of {system}",
+        narrower=[short, short.without("group")],
+        shown=_KEYWORDS_SHOWN,
+    )
 
 
 def _missed_row(one: Missed) -> list[str]:
@@ -178,7 +159,7 @@ def _missed_row(one: Missed) -> list[str]:
     ]
 
 
-def notes_of(report: Report, system: str) -> Iterator[str]:
+def _summary_lines(report: Report, system: str) -> Iterator[str]:
     """What the results of all queries come to, in words."""
     partial = report.sections_of(Partial)[system]
     counts = partial.results
@@ -213,7 +194,8 @@ def quality_table(report: Report) -> Table | None:
         [method, *(_figure(one[name]) for name in ("precision", "recall", "f1", "exact")), f"{one['n']:,}"]
         for method, one in found.items()
     ]
-    return ["method", "precision", "recall", "F1", "wholly right", "texts"], rows
+    header = ["method", "precision", "recall", "F1", "wholly right", "texts"]
+    return table(header, rows, wraps=(0,), title="Texts mapped onto keywords, held against those that were given")
 
 
 def _figure(value: float | None) -> str:

@@ -1,23 +1,27 @@
-"""What is to be known of the vectors of each system, as cells."""
+"""Renderer of embedding diagnostics: norms, duplicates, anisotropy and hubs of each system's vectors."""
 
 from math import isnan
 
 from karat.hygiene import GoldSpaces, Hygiene
 from karat.report import Report
-from karat.reports.table import Table
+from karat.reports.cells import Table, table
+from karat.reports.sections import Block, renderer
 from karat.wording import percent
 
-__all__ = ["hygiene_rows", "spaces_table"]
+__all__ = ["diagnostics_table", "render"]
 
 _LONGEST_HUB = 16
 
 
-def spaces_table(report: Report) -> Table:
-    """A row a space: its size, its vectors' lengths, duplicates, how alike all are, and hubs."""
-    header = ["space", "vectors", "length", "equal", "near", "mean cos", "hub skew", "top hub"]
+@renderer("spaces")
+@renderer("space")
+def render(report: Report, brief: bool) -> Block | None:
+    """One row per space; those of the gold first."""
     of_gold = report.section(GoldSpaces)
     spaces = {**(of_gold.spaces if of_gold is not None else {}), **report.sections_of(Hygiene)}
-    return header, [_row(name, space, report) for name, space in spaces.items()]
+    header = ["space", "vectors", "length", "equal", "near", "mean cos", "hub skew", "top hub"]
+    rows = [_row(name, space, report) for name, space in spaces.items()]
+    return Block("Embedding spaces", [table(header, rows, text=(0, 7), wraps=(0, 7))]) if rows else None
 
 
 def _row(name: str, space: Hygiene, report: Report) -> list[str]:
@@ -40,7 +44,7 @@ def _cut(name: str) -> str:
     return name if len(name) <= _LONGEST_HUB else f"{name[: _LONGEST_HUB - 1].rstrip()}…"
 
 
-def hygiene_rows(space: Hygiene) -> list[list[str]]:
+def diagnostics_table(space: Hygiene) -> Table:
     """One space in words: what was looked at, and what was found."""
     hubs = ", ".join(f"{one.id} ({one.found_by:,})" for one in space.hubness.hubs[:3]) or "–"
     rows = [
@@ -53,4 +57,5 @@ def hygiene_rows(space: Hygiene) -> list[list[str]]:
         [f"hubs (among {space.hubness.k} nearest)", f"skew {space.hubness.skew:.2f}; {hubs}"],
         ["never found", percent(space.hubness.never_found, 1)],
     ]
-    return rows + [[f"tied at {k}", f"{percent(share, 1)} of the queries"] for k, share in space.tied_at.items()]
+    rows += [[f"tied at {k}", f"{percent(share, 1)} of the queries"] for k, share in space.tied_at.items()]
+    return table(["space", ""], rows, text=(0, 1), wraps=(1,))

@@ -1,4 +1,4 @@
-"""What drifted, in a terminal: the rule, the statistics beside it, rank churn, and what changed between the reports."""
+"""Renderer of drift: the rule, the statistics, rank churn, and what changed between two reports."""
 
 from collections.abc import Iterator, Sequence
 from json import dumps
@@ -7,22 +7,12 @@ from typing import Any
 
 from karat.drift import Churn, Drift, Moved, Tested
 from karat.hints import Hint
-from karat.reports.cells import Cell, Style
-from karat.reports.console import console, print_rows
-from karat.reports.table import Table
+from karat.report import Report
+from karat.reports.cells import Cell, Style, Table, table
+from karat.reports.sections import Block, renderer
 from karat.wording import NOTHING, count, figure_shown, p_shown, percent
 
-__all__ = [
-    "DRIFTS_SCHEMA",
-    "changes_told",
-    "churn_table",
-    "drifts_to_json",
-    "moves_table",
-    "print_drift",
-    "print_drift_in_brief",
-    "tested_table",
-    "verdicts",
-]
+__all__ = ["DRIFTS_SCHEMA", "drift_block", "drifts_to_json", "render"]
 
 DRIFTS_SCHEMA = "karat.drifts/1"
 _DECIMALS = 4
@@ -36,38 +26,38 @@ _STANDINGS = {
 }
 
 
-def print_drift_in_brief(drift: Drift) -> None:
-    """What changed and what came of it, without the tables."""
-    screen = console()
-    screen.print(f"Drift of {drift.system} since {drift.old_source}")
-    churn = [] if drift.churn is None else [_churn_told(drift.churn)]
-    for line in (*churn, *changes_told(drift), *verdicts(drift)):
-        screen.print(f"  {line.strip()}")
+@renderer("drift")
+def render(report: Report, brief: bool) -> Block | None:
+    """Return what changed since an earlier report and what came of it, system by system, without the tables."""
+    lines: list[str] = []
+    for drift in report.sections_of(Drift).values():
+        churn = [] if drift.churn is None else [_churn_line(drift.churn)]
+        lines.append(f"Drift of {drift.system} since {drift.old_source}")
+        lines += [f"  {line.strip()}" for line in (*churn, *_change_lines(drift), *_verdict_lines(drift))]
+    return Block("Drift", lines=[*lines, "All of it: karat drift NEW OLD"], order=52) if lines else None
 
 
-def print_drift(drift: Drift, hints: Sequence[Hint] = ()) -> None:
-    """All of it on standard output."""
-    screen = console()
-    screen.print(f"{drift.system} of {drift.source} beside {drift.old_system} of {drift.old_source}\n")
-    header, rows = moves_table(drift)
-    print_rows(header, [[*row[:4], Cell(row[4], _STYLES.get(row[4], ""))] for row in rows], text=(0, 4), wraps=(0,))
-    if any(one.relative_to == "mean" for one in drift.moved):
-        screen.print("* as a share of the mean: a spread next to 0 doubles by rounding alone")
-    screen.print(f"\nThe same queries ({drift.tested[0].comparison.n:,}), before and after")
-    print_rows(*tested_table([*drift.tested, *drift.quality]), text=(0, 4), wraps=(0, 4))
+def drift_block(drift: Drift, hints: Sequence[Hint] = ()) -> Block:
+    """Return all of one drift, for ``karat drift``."""
+    tables = [_moves_table(drift), _tested_table([*drift.tested, *drift.quality])]
     if drift.churn is not None:
-        screen.print(f"\n{_churn_told(drift.churn)}")
-        if drift.churn.most:
-            print_rows(*churn_table(drift.churn), text=(0, 3, 4), wraps=(0, 3, 4))
-    screen.print()
-    for line in (*changes_told(drift), *verdicts(drift), *(f"Hint: {hint.text}" for hint in hints)):
-        screen.print(line)
+        tables.append(_churn_table(drift.churn))
+    lines = [*_change_lines(drift), *_verdict_lines(drift), *(f"Hint: {hint.text}" for hint in hints)]
+    return Block(f"{drift.system} of {drift.source} beside {drift.old_system} of {drift.old_source}", tables, lines)
 
 
-def moves_table(drift: Drift) -> Table:
-    """The figures of the rule."""
-    rows = [[one.figure, _figure(one.old), _figure(one.new), _change(one), _WITHIN[one.within]] for one in drift.moved]
-    return ["figure", "old", "new", "change", f"±{percent(drift.allowed)}"], rows
+def _moves_table(drift: Drift) -> Table:
+    """Return the values that the rule is about."""
+    rows: list[list[str | Cell]] = []
+    for one in drift.moved:
+        within = _WITHIN[one.within]
+        rows.append(
+            [one.figure, _figure(one.old), _figure(one.new), _change(one), Cell(within, _STYLES.get(within, ""))]
+        )
+    relative = any(one.relative_to == "mean" for one in drift.moved)
+    notes = ["* as a share of the mean: a spread next to 0 doubles by rounding alone"] if relative else []
+    header = ["figure", "old", "new", "change", f"±{percent(drift.allowed)}"]
+    return table(header, rows, text=(0, 4), wraps=(0,), notes=notes)
 
 
 def _figure(value: float) -> str:
@@ -81,14 +71,16 @@ def _change(one: Moved) -> str:
     return f"{text}*" if one.relative_to == "mean" else text
 
 
-def tested_table(tested: Sequence[Tested]) -> Table:
+def _tested_table(tested: Sequence[Tested]) -> Table:
     """Means over the queries in common, the difference as a share, and how sure it is."""
     rows = []
     for one in tested:
         found, short = one.comparison, _STANDINGS[one.standing].partition(":")[0]
         rows.append([found.measure, f"{_figure(found.baseline_mean)} → {_figure(found.mean)}", _relative(one),
                      p_shown(found.p_holm, at_floor=found.at_floor), short])  # fmt: skip
-    return ["mean of", "old → new", "change", "p", "the difference is"], rows
+    header = ["mean of", "old → new", "change", "p", "the difference is"]
+    title = f"The same queries ({tested[0].comparison.n:,}), before and after"
+    return table(header, rows, text=(0, 4), wraps=(0, 4), title=title)
 
 
 def _relative(one: Tested) -> str:
@@ -100,7 +92,7 @@ def _relative(one: Tested) -> str:
     return _share(found.relative) + (f" [{', '.join(_signed(100 * end) for end in ends)}]" if ends else "")
 
 
-def _churn_told(churn: Churn) -> str:
+def _churn_line(churn: Churn) -> str:
     changed = f"{count(round(churn.changed * churn.n), 'query', 'queries')} of {churn.n:,} changed"
     return (
         f"First {churn.k} items: overlap {figure_shown(churn.overlap, 3)}, RBO {figure_shown(churn.rbo, 3)}; {changed}"
@@ -108,17 +100,18 @@ def _churn_told(churn: Churn) -> str:
     )
 
 
-def churn_table(churn: Churn) -> Table:
+def _churn_table(churn: Churn) -> Table:
     """The queries whose first items changed most."""
     rows = [
         [one.query, figure_shown(one.overlap, 2), figure_shown(one.rbo, 2), " ".join(one.gone) or NOTHING,
          " ".join(one.new) or NOTHING]
         for one in churn.most
     ]  # fmt: skip
-    return ["query", "overlap", "RBO", "gone", "new"], rows
+    header = ["query", "overlap", "RBO", "gone", "new"]
+    return table(header, rows, text=(0, 3, 4), wraps=(0, 3, 4), title=_churn_line(churn))
 
 
-def changes_told(drift: Drift) -> Iterator[str]:
+def _change_lines(drift: Drift) -> Iterator[str]:
     found = drift.circumstances
     if found.changed:
         yield f"Changed: {' · '.join(map(str, found.changed))}"
@@ -130,7 +123,7 @@ def changes_told(drift: Drift) -> Iterator[str]:
         yield f"Not known: whether {', '.join(found.unknown)} changed (declare versions under [meta] in the plan)"
 
 
-def verdicts(drift: Drift) -> Iterator[str]:
+def _verdict_lines(drift: Drift) -> Iterator[str]:
     """The rule and the statistics, each in its own right."""
     moved = {one.figure: one for one in drift.moved}
     allowed = f"±{percent(drift.allowed)}"

@@ -1,33 +1,21 @@
-"""Recommenders on held-out interactions as tables: the windows of the log, every tier, and what is exposed."""
+"""Renderer of recommenders on held-out interactions: the log, all systems, every tier, and what is exposed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from karat.breakdown import Slice
 from karat.exposures import Exposure
 from karat.interactions.summary import Interactions
 from karat.report import Report
-from karat.reports.console import console, print_rows, print_table
+from karat.reports.cells import Table, table
+from karat.reports.sections import Block, renderer
 from karat.reports.tables import comparison_table, p_legend, verdict_of
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate
 from karat.wording import ITEM_SLICES, estimate_shown, figure_shown, percent
 
-__all__ = [
-    "below_chance",
-    "board",
-    "cutoffs_told",
-    "empty_tiers_told",
-    "exposure_table",
-    "print_recommendations",
-    "ranges_told",
-    "split_told",
-    "tiers_legend",
-    "tiers_table",
-    "windows_table",
-]
+__all__ = ["below_chance", "render_exposure", "render_interactions"]
 
-Table = tuple[list[str], list[list[str]]]
 _DECIMALS = 3
 _UNIT = "training interactions"
 _CATALOGUES = {"items": "of the items file", "seen": "that the log has seen", "train": "of training"}
@@ -36,44 +24,43 @@ _MORE, _LESS = " ↑", " ↓"
 _SIGNS = {"better": " ▲", "worse": " ▼"}
 
 
-def print_recommendations(report: Report) -> None:
-    """On standard output: the log, every system, the first measure beside the baseline and in every tier, exposure."""
-    screen = console()
-    screen.print(split_told(report.needed_section(Interactions)))
-    if cutoffs_told(report.needed_section(Interactions)):
-        screen.print(f"cut-off times: {cutoffs_told(report.needed_section(Interactions))}")
-    print_rows(*windows_table(report.needed_section(Interactions)), wraps=(0,), fixed=1)
-    print()
-    print_rows(*board(report, ends=True), wraps=(0,), fixed=1)
-    if report.resampling is not None:
-        screen.print(f"[{percent(report.level)} interval over users]{_signs_told(report, '', report.labels)}")
-    _print_differences(report)
-    if report.slices:
-        measure = report.labels[0]
-        screen.print(f"\n{report.both_names(measure)} by tier of training interactions")
-        print_rows(*tiers_table(report, measure), wraps=(0,), fixed=2)
-        for line in ranges_told(report):
-            screen.print(line)
-        for line in empty_tiers_told(report):
-            screen.print(line)
-        screen.print(tiers_legend(report, report.labels[:1]))
-        if any(part.of == "items" for part in report.slices):
-            screen.print(ITEM_SLICES)
-    if report.sections_of(Exposure):
-        k = next(iter(report.sections_of(Exposure).values())).k
-        screen.print(f"\nWhich share of the first {k} recommendations is of the most popular items of training")
-        print_rows(*exposure_table(report), text=(0,))
-
-
-def _print_differences(report: Report) -> None:
-    """The first measure beside the baseline."""
+@renderer("interactions")
+def render_interactions(report: Report, brief: bool) -> Block | None:
+    """Return the log, every system, the first measure beside the baseline, and measures in every tier."""
+    log = report.section(Interactions)
+    if log is None:
+        return None
+    report = report.only(report.headline) if brief and report.headline else report
+    cutoffs = cutoff_times_line(log)
+    title = f"{split_line(log)}\ncut-off times: {cutoffs}" if cutoffs else split_line(log)
+    tables = [replace(windows_table(log), title=title), _board(report)]
     first = report.only(report.labels[:1])
     if first.comparisons:
-        print()
         found = comparison_table(first).without("measure")
         columns = (replace(found.columns[0], wraps=True), *found.columns[1:])
-        print_table(replace(found, columns=columns, narrower=(), notes=(), fixed=1))
-        console().print(f"{report.labels[0]} − {report.baseline}'s; {p_legend(first)}; +/=/−: users")
+        note = f"{report.labels[0]} − {report.baseline}'s; {p_legend(first)}; +/=/−: users"
+        tables.append(replace(found, columns=columns, narrower=(), notes=(note,), fixed=1))
+    compared = dict.fromkeys(one.measure for one in report.comparisons)
+    labels = report.labels[:1] if brief else list(dict.fromkeys((*compared, *report.labels)))
+    tables += [_tiers_table(report, label) for label in labels]
+    lines: list[str] = []
+    if report.slices:
+        lines = [*_tier_ranges(report), *_empty_tiers(report), _tiers_legend(report, labels)]
+        lines += [ITEM_SLICES] if any(part.of == "items" for part in report.slices) else []
+    return Block(
+        "Recommenders",
+        [one for one in tables if one],
+        lines,
+        order=0,
+        replaces=frozenset({"headline", "comparison", "slices"}),
+    )
+
+
+@renderer("exposure")
+def render_exposure(report: Report, brief: bool) -> Block | None:
+    """Return how much of the recommendations goes to the most popular tenth, fifth and half of the catalogue."""
+    found = report.sections_of(Exposure)
+    return Block("Exposure", [_exposure_table(found)], order=1) if found else None
 
 
 def _signs_told(report: Report, where: str, labels: Sequence[str]) -> str:
@@ -83,7 +70,7 @@ def _signs_told(report: Report, where: str, labels: Sequence[str]) -> str:
     return f" · ▲ better, ▼ worse than {report.baseline}{where}{beyond}, else chance alone would do"
 
 
-def board(report: Report, *, ends: bool) -> Table:
+def _board(report: Report) -> Table:
     """Systems down, measures across; with the first one's interval, and what differs from the baseline marked."""
     shown = {(one.system, one.measure): one for one in report.comparisons}
     beyond = _beyond_accuracy(report)
@@ -93,10 +80,14 @@ def board(report: Report, *, ends: bool) -> Table:
         for place, label in enumerate(report.labels):
             one = shown.get((system, label))
             sign = _sign(one, report, beyond=label in beyond)
-            text = estimate_shown(estimates[label]) if ends and place == 0 else _mean(estimates[label])
+            text = estimate_shown(estimates[label]) if place == 0 else _mean(estimates[label])
             cells.append(text + sign)
         rows.append([system, *cells])
-    return ["system", *(report.both_names(label) for label in report.labels)], rows
+    notes = []
+    if report.resampling is not None:
+        notes = [f"[{percent(report.level)} interval over users]{_signs_told(report, '', report.labels)}"]
+    header = ["system", *(report.both_names(label) for label in report.labels)]
+    return table(header, rows, fixed=1, notes=notes)
 
 
 def _beyond_accuracy(report: Report) -> set[str]:
@@ -118,7 +109,7 @@ def _mean(estimate: Estimate) -> str:
     return figure_shown(estimate.mean, _DECIMALS) if estimate.n else "–"
 
 
-def split_told(about: Interactions) -> str:
+def split_line(about: Interactions) -> str:
     """How the log was parted, what was learnt from, and who could be recommended."""
     learnt = "train and validation" if about.fit_on == "train+validation" else "train"
     catalogue = about.catalogue
@@ -138,29 +129,34 @@ def windows_table(about: Interactions) -> Table:
         cells = ["–" if number is None else f"{number:,}" for number in numbers]
         span = f"{one.begin[:10]} – {one.end[:10]}" if one.begin and one.end else ""
         rows.append([name, *cells, span])
-    return ["window", "rows", "users", "items", "new users", "new items", "from – to"], rows
+    header = ["window", "rows", "users", "items", "new users", "new items", "from – to"]
+    return table(header, rows, text=(0, 6), fixed=1, notes=["new: of whom training has nothing."])
 
 
-def cutoffs_told(about: Interactions) -> str:
+def cutoff_times_line(about: Interactions) -> str:
     """``validation from 2023-03-17T16:10:03Z, test from …``; empty where the log is not split by time."""
     at = {name: about.cutoff_times.get(name) or f"time {cutoff:,}" for name, cutoff in about.cutoffs.items()}
     return ", ".join(f"{name} from {time}" for name, time in at.items())
 
 
-def tiers_table(report: Report, measure: str, *, ends: bool = False) -> Table:
-    """One measure in every slice, a column a system, in the order of the tiers; ``ends``: with its intervals."""
-    systems, beyond = list(report.systems), measure in _beyond_accuracy(report)
-    rows = []
-    for part in report.slices:
-        if all(measure in part.estimates.get(name, {}) for name in systems):
-            numbers = {part.estimates[name][measure].n for name in systems}
+def _tiers_table(report: Report, label: str) -> Table:
+    """Return one measure in every slice, a column per system; the narrower layout is without intervals."""
+    systems, beyond = list(report.systems), label in _beyond_accuracy(report)
+    parts = [part for part in report.slices if all(label in part.estimates.get(name, {}) for name in systems)]
+    layouts = []
+    for ends in (True, False):
+        rows = []
+        for part in parts:
+            numbers = {part.estimates[name][label].n for name in systems}
             n = "–".join(f"{one:,}" for one in sorted({min(numbers), max(numbers)}))
-            cells = (_cell(part, name, measure, report, ends=ends, beyond=beyond) for name in systems)
+            cells = (_cell(part, name, label, report, ends=ends, beyond=beyond) for name in systems)
             rows.append([part.name, n, *cells])
-    return ["slice", "n", *systems], rows
+        title = f"{report.both_names(label)} by tier of training interactions"
+        layouts.append(table(["slice", "n", *systems], rows, title=title, fixed=2))
+    return replace(layouts[0], narrower=(layouts[1],))
 
 
-def ranges_told(report: Report) -> Iterator[str]:
+def _tier_ranges(report: Report) -> Iterator[str]:
     """``activity: low at most 15, medium 16 to 30 …``, in training interactions."""
     ranges: dict[str, list[str]] = {}
     for part in report.slices:
@@ -171,14 +167,14 @@ def ranges_told(report: Report) -> Iterator[str]:
         yield f"{attribute}: {', '.join(told)}"
 
 
-def tiers_legend(report: Report, labels: Sequence[str]) -> str:
+def _tiers_legend(report: Report, labels: Sequence[str]) -> str:
     """What is to be known of the tables of these measures by tier."""
     items = any(part.of == "items" for part in report.slices)
     told = "item…: only held-out items of the tier count; n: users who have such" if items else "n: users"
     return f"{told}{_signs_told(report, ' there', labels)}"
 
 
-def empty_tiers_told(report: Report) -> Iterator[str]:
+def _empty_tiers(report: Report) -> Iterator[str]:
     """Tiers that nobody, or nothing, of the window is in, and which therefore are not in the table."""
     about = report.needed_section(Interactions)
     for side, empty in about.empty_tiers().items():
@@ -193,19 +189,19 @@ def _cell(part: Slice, system: str, measure: str, report: Report, *, ends: bool,
     return (estimate_shown(estimate) if ends else _mean(estimate)) + sign
 
 
-def exposure_table(report: Report) -> Table:
-    """How much of the recommendations goes to the most popular tenth, fifth and half of the catalogue."""
+def _exposure_table(found: Mapping[str, Exposure]) -> Table:
     rows = []
-    first = next(iter(report.sections_of(Exposure).values()))
+    first = next(iter(found.values()))
     nearest = (min(range(len(first.edges)), key=lambda place: abs(first.edges[place] - share)) for share in _SHARES)
     places = list(dict.fromkeys(nearest))
-    for name, one in report.sections_of(Exposure).items():
+    for name, one in found.items():
         shares = [percent(sum(one.recommended[: place + 1]), 0) for place in places]
         rows.append([name, *shares, f"{one.distinct:,}"])
     taken = [percent(sum(first.taken[: place + 1]), 0) for place in places]
     rows.append(["(training)", *taken, f"of {first.catalogue:,}"])
-    header = [f"top {percent(first.edges[place], 0)}" for place in places]
-    return ["system", *header, "different items"], rows
+    header = ["system", *(f"top {percent(first.edges[place], 0)}" for place in places), "different items"]
+    title = f"Which share of the first {first.k} recommendations is of the most popular items of training"
+    return table(header, rows, title=title)
 
 
 def below_chance(report: Report, label: str) -> Iterator[str]:
