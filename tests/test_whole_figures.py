@@ -145,10 +145,10 @@ def test_drift_does_not_compare_values_over_other_users() -> None:
 def test_a_plan_of_such_figures_alone(
     tmp_path: Path, measures: str, baseline: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from karat.reports.recommendations import print_recommendations
     from matplotlib.axes import Axes
 
     from karat.reports.charts import recommenders_grid, to_figure, to_picture
-    from karat.reports.recommendations import print_recommendations
 
     sample = Path(karat.__file__).parent / "samples" / "movielens"
     (tmp_path / "plan.toml").write_text(

@@ -8,6 +8,8 @@ from functools import cache
 from random import Random
 from typing import Any
 
+from karat.reports.drift import drifts_to_json
+
 from karat.api import gate
 from karat.dialects import resolve
 from karat.drift import drift_between
@@ -17,7 +19,6 @@ from karat.hints import hints_of
 from karat.interactions.splitting.moments import read_moment
 from karat.interactions.splitting.shares import read_fractions
 from karat.predicates import Match
-from karat.reports.drift import drifts_to_json
 from karat.reports.saved import read_report
 from karat.scale.memory import parse_memory
 from karat.slices import parse_attributes

@@ -8,14 +8,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-
-from karat.common_sections import Facts
-from karat.exposures import Exposure
-from karat.interactions.summary import Interactions, WindowSize
-from karat.plan.execution import run_plan
-from karat.plan.reading import check_plan
-from karat.report import Report
-from karat.reports.markdown import to_markdown
 from karat.reports.recommendations import (
     below_chance,
     board,
@@ -24,6 +16,14 @@ from karat.reports.recommendations import (
     tiers_table,
     windows_table,
 )
+
+from karat.common_sections import Facts
+from karat.exposures import Exposure
+from karat.interactions.summary import Interactions, WindowSize
+from karat.plan.execution import run_plan
+from karat.plan.reading import check_plan
+from karat.report import Report
+from karat.reports.markdown import to_markdown
 
 USERS, ITEMS = 30, 40
 DAY = 86_400

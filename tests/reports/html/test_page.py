@@ -9,6 +9,7 @@ from math import nan
 import numpy as np
 import polars as pl
 import pytest
+from karat.reports.recommendations import windows_table
 
 import karat
 from karat.interactions.summary import Interactions
@@ -23,7 +24,6 @@ from karat.reports.html.cases import cases_of
 from karat.reports.html.rendering import embedded, script, shown, style
 from karat.reports.html.sections import headline_of, verdicts_of
 from karat.reports.html.slices import slice_tables, slices_of
-from karat.reports.recommendations import windows_table
 from tests.reports.html.unpacking import pieces
 from tests.reports.small import HOSTILE, small
 from tests.reports.test_recommendations import recommended
