@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from karat.integrations.flat import flatten
-from karat.integrations.tables import tables_of
+from karat.integrations.loggable import flatten, tables_of
+from karat.report import Report
 from karat.reports.pull_request import summary_of
 from tests.reports.small import HOSTILE, gated, small
 
@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(find_spec("wandb") is None, reason="wandb is not
 ROOT = Path(__file__).parents[2]
 REPORT = small()
 GATE, FORM = gated(REPORT)
+GATED = REPORT.with_sections(GATE)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def to_json(value: Any) -> Any:
 
 
 def test_figures_are_in_the_history_and_in_the_summary(logged: dict[str, Any]) -> None:
-    wanted = flatten(FORM).metrics
+    wanted = flatten(GATED).metrics
     assert len(wanted) > 50
     (row,) = run(logged, "report")["history"]
     assert wanted.items() <= row.items()
@@ -62,13 +63,13 @@ def test_figures_are_in_the_history_and_in_the_summary(logged: dict[str, Any]) -
 def test_verdict_version_and_conventions(logged: dict[str, Any]) -> None:
     found = run(logged, "report")
     assert found["summary"]["karat/verdict"] == "fail" and found["summary"]["karat/version"] == FORM["karat"]
-    assert flatten(FORM).params.items() <= found["config"].items()
+    assert flatten(GATED).params.items() <= found["config"].items()
     assert (found["name"], found["project"]) == ("nightly", "search")
 
 
 def test_tables_have_all_digits(logged: dict[str, Any]) -> None:
     found = run(logged, "report")["tables"]
-    wanted = tables_of(FORM)
+    wanted = tables_of(GATED)
     assert {f"karat/{name}" for name in wanted} == set(found) and len(found) == 3
     for name, (columns, rows) in wanted.items():
         assert found[f"karat/{name}"]["columns"] == columns
@@ -85,14 +86,14 @@ def test_the_artifact_is_the_whole_report(logged: dict[str, Any]) -> None:
 def test_a_form_gives_the_same_figures_and_no_files_where_none_are_wanted(logged: dict[str, Any]) -> None:
     one, other = run(logged, "report"), run(logged, "form")
     assert one["tables"] == other["tables"]
-    assert flatten(FORM).metrics.items() <= other["summary"].items()
+    assert flatten(GATED).metrics.items() <= other["summary"].items()
     assert not any(name.endswith("report") for name in other["artifacts"])
 
 
 def test_hostile_names(logged: dict[str, Any]) -> None:
     hostile = gated(small(tuple(HOSTILE[6:10]), tuple(HOSTILE), HOSTILE[7]))[1]
     found = run(logged, "hostile")
-    assert flatten(hostile).metrics.items() <= found["summary"].items()
+    assert flatten(Report.from_json(hostile)).metrics.items() <= found["summary"].items()
     assert {row[0] for row in found["tables"]["karat/headline"]["data"]} == set(HOSTILE[6:10])
 
 

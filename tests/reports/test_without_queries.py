@@ -63,7 +63,7 @@ def test_the_gate_holds_it_against_targets(reports: tuple[Report, Report]) -> No
 
 
 def test_what_is_logged_has_no_queries(reports: tuple[Report, Report]) -> None:
-    files = files_of(reports[1], reports[1].to_json())
+    files = files_of(reports[1], reports[1])
     assert '"queries": {' not in files["report.json"] and "does not hold the scores" in files["report.html"]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from os.path import isdir
@@ -125,29 +125,37 @@ class Archive:
         *,
         gate: "Gate | None" = None,
         files: Mapping[str, str | bytes] | None = None,
-        page: Callable[[Mapping[str, Any], Run], str] | None = None,
+        page: "Callable[[Report, Run], str] | None" = None,
         time: datetime | None = None,
     ) -> Run:
-        """Keep a report with all that belongs to it, whole or not at all; ``files`` are kept beside it.
+        """Store a report with all that belongs to it, whole or not at all.
 
-        ``page`` makes the report that people open, of the report's form and of the run as it is going to be.
+        Args:
+            report: The report, with the data of its queries.
+            origin: Where it comes from.
+            gate: Its verdicts.
+            files: Further files, by name.
+            page: Makes the HTML page, of the report as it is stored and of the run as it is going to be.
+            time: When it ended; None: now.
         """
         from karat.archive.manifest import about_file, manifest_of
         from karat.archive.tables import contents_of
 
         moment = time or datetime.now(UTC)
-        form = form_of(report, gate, origin)
-        held = dict(contents_of(report, form))
+        if gate is not None:
+            report = report.with_sections(replace(gate, source=origin.file or origin.name))
+        report = origin.shorten(report)
+        held = dict(contents_of(report))
         if origin.text is not None:
             held["plan.toml"] = origin.text.encode("utf-8", "surrogateescape")
         for name, content in (files or {}).items():
             _check_name(name)
             held[name] = content.encode() if isinstance(content, str) else content
         same = self.same_inputs(origin)
-        manifest = manifest_of(report, form, origin, moment, held, same.name if same else None)
+        manifest = manifest_of(report, origin, moment, held, same.name if same else None)
         if page is not None:
             made = Run(self.path / RUNS / run_name(moment, origin.name, origin.digest), manifest)
-            held[PAGE] = page(form, made).encode("utf-8", "replace")
+            held[PAGE] = page(report, made).encode("utf-8", "replace")
             manifest["files"][PAGE] = about_file(held[PAGE])
         try:
             path = write_run(self.path, (moment, origin.name, origin.digest), held, manifest)
@@ -243,14 +251,6 @@ class Archive:
         except OSError as error:
             raise write_error(error, self.path) from error
         return gone
-
-
-def form_of(report: "Report", gate: "Gate | None", origin: Origin) -> dict[str, Any]:
-    """The report's versioned form with its verdicts, and without a path of this machine."""
-    form = report.to_json()
-    if gate is not None:
-        form["gate"] = gate.to_json() | {"report": origin.file or origin.name}
-    return origin.shorten(form)
 
 
 def _check_name(name: str) -> None:

@@ -7,7 +7,7 @@ version. It gets a copy of its own. An older run then opens for ever, step by st
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
@@ -33,6 +33,7 @@ from karat.json_types import (
     record,
     table,
 )
+from karat.records import to_json
 
 if TYPE_CHECKING:
     from karat.answers import Answers, Listed
@@ -220,7 +221,6 @@ def _check_golds(answers: dict[str, Any]) -> dict[str, Any]:
 
 def manifest_of(
     report: "Report",
-    form: Mapping[str, Any],
     origin: "Origin",
     moment: datetime,
     files: Mapping[str, bytes],
@@ -228,8 +228,9 @@ def manifest_of(
 ) -> dict[str, Any]:
     """``files`` is what else is in the folder."""
     from karat.archive.surroundings import machine, packages
+    from karat.gates import Gate
 
-    gate = form.get("gate") or {}
+    gate = report.section(Gate)
     return {
         "schema": SCHEMA,
         "name": origin.name,
@@ -238,19 +239,19 @@ def manifest_of(
         "inputs": dict(origin.inputs),
         "digest": origin.digest,
         "same_inputs_as": same_inputs_as,
-        "versions": versions_of(report, form),
+        "versions": versions_of(report),
         "packages": packages(),
         "machine": machine(),
         "seed": None if report.resampling is None else report.resampling.seed,
         "git": None if origin.git is None else dict(origin.git),
         "seconds": origin.seconds,
-        "verdict": gate.get("verdict"),
+        "verdict": None if gate is None else gate.outcome,
         "baseline": report.baseline,
         "by_chance": sorted(report.random_systems),
         "queries": report.n_queries,
         "headline": list(report.headline or report.labels),
         "measures": _measures(report),
-        "summary": _summary(form),
+        "summary": _summary(report),
         "results": results_digest(report),
         "answers": _answers(report.answers),
         "files": {name: about_file(held) for name, held in files.items()},
@@ -286,14 +287,14 @@ def _measures(report: "Report") -> dict[str, Any]:
     return found
 
 
-def _summary(form: Mapping[str, Any]) -> dict[str, Any]:
+def _summary(report: "Report") -> dict[str, Any]:
     """By system and measure: mean, interval, standard error and n."""
     return {
         name: {
-            label: {key: entry.get(key) for key in ("mean", "ci", "se", "n")}
-            for label, entry in system["measures"].items()
+            label: {"mean": to_json(one.mean), "ci": to_json(one.ci), "se": to_json(one.se), "n": one.n}
+            for label, one in system.estimates.items()
         }
-        for name, system in form["systems"].items()
+        for name, system in report.systems.items()
     }
 
 
@@ -318,17 +319,17 @@ _OF_AN_INDEX = ("engine", "metric", "settings", "build", "search", "vectors")
 _OF_ITS_LIBRARY = ("library", "version", "postgresql", "pgvector")
 
 
-def versions_of(report: "Report", form: Mapping[str, Any]) -> dict[str, Any]:
-    """Whatever is known of each, under its name: what is ``declared``, and what was found by system."""
-    provenance = form.get("provenance") or {}
+def versions_of(report: "Report") -> dict[str, Any]:
+    """Return what is known of each version, under its name: what is ``declared``, and what was found by system."""
+    provenance = report.provenance
     meta = provenance.get("meta") or {}
     found: dict[str, dict[str, Any]] = {name: {} for name in (*_DECLARED, "golds")}
     for name, keys in _DECLARED.items():
         declared = next((meta[key] for key in keys if key in meta), None)
         if declared is not None:
             found[name]["declared"] = declared
-    for system, entry in form["systems"].items():
-        for name, what, value in _of_system(entry):
+    for system in report.systems:
+        for name, what, value in _system_versions(report, system):
             found[name].setdefault(what, {})[system] = value
     found["queries"] |= _queries(report) | ({"set": provenance["query_set"]} if provenance.get("query_set") else {})
     if report.answers is not None:
@@ -336,10 +337,13 @@ def versions_of(report: "Report", form: Mapping[str, Any]) -> dict[str, Any]:
     return {name: known for name, known in found.items() if known}
 
 
-def _of_system(entry: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
-    """Under which name, what, and its value."""
-    prints, facts, index = (entry.get(key) or {} for key in ("fingerprints", "facts", "index"))
-    held = [
+def _system_versions(report: "Report", system: str) -> list[tuple[str, str, Any]]:
+    """Return what is known of a system: under which name, what, and its value."""
+    from karat.common_sections import Facts, Fingerprints
+
+    prints = report.section(Fingerprints, system) or Fingerprints()
+    facts = report.section(Facts, system) or Facts()
+    found = [
         ("data", "items", prints.get("items")),
         ("model", "vectors", prints.get("vectors")),
         ("model", "query_vectors", prints.get("query_vectors")),
@@ -347,12 +351,15 @@ def _of_system(entry: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
         ("model", "params", facts.get("params")),
         ("chunking", "chunking", facts.get("chunking")),
     ]
-    if index:
-        library = {key: value for key, value in (index.get("facts") or {}).items() if key in _OF_ITS_LIBRARY}
-        settings = {key: value for key, value in (index.get("settings") or {}).items() if key != "folder"}
-        about = {key: index.get(key) for key in _OF_AN_INDEX} | {"settings": settings} | library
-        held.append(("index", "index", about))
-    return [one for one in held if one[2] is not None]
+    if "index" in report.systems[system].sections:
+        from karat.indexed import Indexed
+
+        index = report.needed_section(Indexed, system)
+        library = {key: value for key, value in index.facts.items() if key in _OF_ITS_LIBRARY}
+        about = {name: to_json(getattr(index, name)) for name in _OF_AN_INDEX}
+        about["settings"] = {key: value for key, value in about["settings"].items() if key != "folder"}
+        found.append(("index", "index", about | library))
+    return [one for one in found if one[2] is not None]
 
 
 def _queries(report: "Report") -> dict[str, Any]:
@@ -408,9 +415,15 @@ class Origin:
         form = {"name": self.name, "plan": asked, "inputs": dict(self.inputs)}
         return sha256(dumps(form, sort_keys=True, ensure_ascii=True, default=str).encode()).hexdigest()
 
-    def shorten(self, form: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a report's form without the folders of this machine in what it says; ids may be paths, and stay."""
-        return {key: self._shortened(value) if key in _OF_WORDS else value for key, value in form.items()}
+    def shorten(self, report: "Report") -> "Report":
+        """Return a report without the folders of this machine in its messages and settings; ids stay as they are."""
+        form = report.to_json()
+        shortened = {key: self._shortened(value) if key in _OF_WORDS else value for key, value in form.items()}
+        if shortened == form:
+            return report
+        found = type(report).from_json(shortened, report.source)
+        slices = (replace(one, rows=own.rows) for one, own in zip(found.slices, report.slices, strict=True))
+        return replace(found, slices=tuple(slices), queries=report.queries)
 
     def _shortened(self, value: Any) -> Any:
         if isinstance(value, str):

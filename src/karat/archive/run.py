@@ -21,6 +21,7 @@ __all__ = ["MANIFEST", "PAGE", "Run"]
 
 PAGE = "report.html"
 _REPORT = "report.json"
+_COMMIT_SHOWN = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,12 @@ class Run:
     @property
     def verdict(self) -> str | None:
         return self.manifest.get("verdict")
+
+    @property
+    def commit(self) -> str:
+        """The beginning of the commit, with a plus where the work tree differed from it; empty outside of one."""
+        git = self.manifest.get("git") or {}
+        return str(git.get("commit") or "")[:_COMMIT_SHOWN] + ("+" if git.get("dirty") else "")
 
     @property
     def systems(self) -> list[str]:

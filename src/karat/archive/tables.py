@@ -53,9 +53,9 @@ _ROWS_TOGETHER = 20_000
 """A row group: what is decoded to look at one query."""
 
 
-def contents_of(report: Report, form: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """Every file with its bytes, one after the other; ``form`` is the report's versioned form."""
-    yield REPORT, as_bytes(form)
+def contents_of(report: Report) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the bytes of every file of a report: its JSON, then its tables."""
+    yield REPORT, as_bytes(report.to_json())
     yield SCORES, _parquet(scores_of(report))
     yield QUERIES, _parquet(queries_of(report))
     held: list[pl.Series] = []
@@ -347,6 +347,9 @@ class _SliceRows(Sequence[int]):
 
     def __getitem__(self, place: Any) -> Any:
         return self._queries.slices.get(self._name, [])[place]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._queries.slices.get(self._name, ()))
 
 
 def report_of(run: Run) -> Report:

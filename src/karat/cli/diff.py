@@ -57,7 +57,7 @@ def diff_command(
         if as_json:
             print_json(compared.to_json())
         else:
-            from karat.cli.diff_tables import print_compared
+            from karat.cli.run_tables import print_compared
 
             print_compared(compared, known_baselines(kept, quiet=quiet))
     if second is None:

@@ -28,7 +28,6 @@ _CAUSES_SHOWN = 4
 _HEIGHT, _MARGIN = 7, 9
 _FEWEST_DRAWN = 3
 _NOTHING = "–"
-_COMMIT_SHOWN = 7
 
 
 @dataclass(frozen=True)
@@ -99,14 +98,8 @@ def _row(point: Point, run: Run, step: Stepped | None, baseline: str | None) -> 
         "change": change,
         "mark": ", ".join(marks),
         "verdict": run.verdict or "",
-        "commit": commit_shown(run),
+        "commit": run.commit,
     }
-
-
-def commit_shown(run: Run) -> str:
-    """The beginning of the commit, with a plus where the work tree differed from it."""
-    git = run.manifest.get("git") or {}
-    return str(git.get("commit") or "")[:_COMMIT_SHOWN] + ("+" if git.get("dirty") else "")
 
 
 def _lower_is_better(history: History, measure: str) -> bool:

@@ -1,11 +1,10 @@
 """How karat run keeps what it found: live while it works, and whole in the archive when it is done."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from karat.cli.common import say, warn
 from karat.errors import DataError
@@ -40,7 +39,7 @@ class Keeping:
     def store(self, report: "Report", gate: "Gate | None") -> "Run | DataError":
         """Store the run, or return why it could not be: a full disk takes nothing from the user who waited for it."""
         try:
-            return self.begun.keep(self.archive, report, gate, partial(self._page, report))
+            return self.begun.keep(self.archive, report, gate, self._page)
         except DataError as error:
             return error
 
@@ -61,14 +60,14 @@ class Keeping:
         self._tell_of_the_same(run, quiet=quiet)
         return 0
 
-    def _page(self, report: "Report", form: Mapping[str, Any], run: "Run") -> str:
+    def _page(self, report: "Report", run: "Run") -> str:
         """The page that people open, with where the run comes from and the runs of the plan before it."""
         from karat.reports.html import Details, page_of
         from karat.view.trends import charts_of
 
         runs = [*self.archive.recent(run.plan, _HISTORY), run]
         history = charts_of(runs, run.headline[0])
-        return page_of(form, Details.of(report), manifest=run.manifest, history=history)
+        return page_of(report.to_json(), Details.of(report), manifest=run.manifest, history=history)
 
     def _tell_of_the_same(self, run: "Run", *, quiet: bool) -> None:
         """Say whether a repetition came to the same."""

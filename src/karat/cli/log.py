@@ -75,9 +75,10 @@ def log_command(
 
 
 def _read(path: str) -> Any:
+    from karat.report import Report
     from karat.reports.saved import read_report
 
-    return read_report(path)
+    return Report.from_json(read_report(path).form, path)
 
 
 def _logged(found: Any, to: Tool, experiment: str | None, tracking: str | None, options: dict[str, Any]) -> str:

@@ -83,7 +83,7 @@ def _print_choice(
     archive: "Archive", chosen: "list[Run]", broken: "list[Damaged]", left: int, *, asked: bool
 ) -> None:  # fmt: skip
     """Print how many runs would be removed, then which."""
-    from karat.cli.show_tables import size_shown
+    from karat.cli.run_tables import size_shown
     from karat.wording import count
 
     total = len(archive.runs())

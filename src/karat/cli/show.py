@@ -65,14 +65,12 @@ def show_command(
         if html:
             print_line(str(page_path(found)))
         elif pr:
-            from karat.reports.pull_request import summary_of
-
-            print(summary_of(found.report), end="")
+            print(_content(found, ".md"), end="")
         elif as_json:
-            form = {"run": found.name, "manifest": dict(found.manifest), "report": found.form}
+            form = {"run": found.name, "manifest": dict(found.manifest), "report": found.report.to_json()}
             print_json(form)
         else:
-            from karat.cli.show_tables import print_run
+            from karat.cli.run_tables import print_run
 
             baselines = known_baselines(kept, quiet=quiet)
             print_run(found, is_baseline=baselines.get(found.plan) == found.name)
@@ -106,20 +104,20 @@ def _write(run: "Run", paths: list[Path], pictures: Path | None) -> list[Path]:
 
     with together():
         write_files({path: _content(run, path.suffix.lower()) for path in paths})
-        return [] if pictures is None else write_pictures(run.form, pictures)
+        return [] if pictures is None else write_pictures(run.report.to_json(), pictures)
 
 
 def _content(run: "Run", suffix: str) -> str | bytes:
     if suffix == ".json":
         from json import dumps
 
-        return dumps(run.form_with_queries(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return dumps(run.report.to_json(queries=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if suffix == ".md":
         from karat.reports.pull_request import summary_of
 
         return summary_of(run.report)
     if run.file(_PAGE) is not None:
         return run.read(_PAGE)
-    from karat.cli.show_page import page_from
+    from karat.reports.html import Details, page_of
 
-    return page_from(run)
+    return page_of(run.report.to_json(), Details.of(run.report))

@@ -1,7 +1,6 @@
 """karat inside other libraries, one file a library; here what needs none: texts and pairs held against a reference.
 
-Reports go to ``mlflow`` and ``wandb``, which share ``loggable`` (what can be logged, and its files), ``flat`` (names
-and values) and ``tables``.
+Reports go to ``mlflow`` and ``wandb``, which share ``loggable``: names and values, tables and files.
 """
 
 import logging

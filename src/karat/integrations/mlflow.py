@@ -14,8 +14,7 @@ from typing import Any
 
 from karat.errors import DataError, MissingExtra
 from karat.gates import Gate
-from karat.integrations.flat import Flat, flatten
-from karat.integrations.loggable import files_of, form_of
+from karat.integrations.loggable import Flat, files_of, flatten, loggable_report
 
 try:
     import mlflow
@@ -43,7 +42,7 @@ def log_report(
     experiment: str | None = None,
     tracking_uri: str | None = None,
 ) -> str:
-    """Log a report, its saved form or an archived run; returns the id of the run that it was logged into.
+    """Log a report, its JSON or an archived run; returns the id of the run that it was logged into.
 
     ``run`` is a run of MLflow, or its id. Without it, it is the active one; or a new one, as always where an
     ``experiment`` or a ``tracking_uri`` is named. ``prefix`` stands before the name of whatever is logged: so that one
@@ -54,9 +53,9 @@ def log_report(
     ``bm25/ndcg_10_ci_low``, ``_ci_high``, ``_n``, ``_difference``, ``_difference_ci_low``, ``_difference_ci_high`` and
     ``_p`` (corrected after Holm) behind it.
     """
-    form = form_of(report, gate)
-    flat = flatten(form, prefix=prefix, measures=measures)
-    files = files_of(report, form) if artifacts else {}
+    found = loggable_report(report, gate)
+    flat = flatten(found, prefix=prefix, measures=measures)
+    files = files_of(report, found) if artifacts else {}
     try:
         client = mlflow.MlflowClient(tracking_uri=tracking_uri)
         with _run_for(client, run, run_name, experiment, new=bool(experiment or tracking_uri)) as run_id:

@@ -14,9 +14,8 @@ from typing import Any
 
 from karat.errors import DataError, MissingExtra
 from karat.gates import Gate
-from karat.integrations.flat import clean, flatten
-from karat.integrations.loggable import files_of, form_of
-from karat.integrations.tables import tables_of
+from karat.integrations.loggable import clean, files_of, flatten, loggable_report, tables_of
+from karat.report import Report
 
 try:
     import wandb
@@ -38,7 +37,7 @@ def log_report(
     run_name: str | None = None,
     project: str | None = None,
 ) -> str:
-    """Log a report, its saved form or an archived run; returns the id of the run that it was logged into.
+    """Log a report, its JSON or an archived run; returns the id of the run that it was logged into.
 
     ``run`` is a run of Weights & Biases. Without it, it is the active one; or a new one, as always where a ``project``
     is named. ``prefix`` stands before the name of whatever is logged: so that one run takes several reports.
@@ -47,19 +46,19 @@ def log_report(
     Figures are called as in MLflow, ``system/measure``: ``bm25/ndcg_10``, ``bm25/ndcg_10_ci_low`` and so on. Tables are
     ``karat/headline``, ``karat/slices`` and ``karat/worst_queries``.
     """
-    form = form_of(report, gate)
-    flat = flatten(form, prefix=prefix, measures=measures)
-    files = files_of(report, form) if artifacts else {}
+    found = loggable_report(report, gate)
+    flat = flatten(found, prefix=prefix, measures=measures)
+    files = files_of(report, found) if artifacts else {}
     # A dot in a name of the summary would be taken for a step inwards.
     tags = {name.replace("karat.", "karat/"): tag for name, tag in flat.tags.items()}
-    tables = {f"{prefix}karat/{name}": values for name, values in tables_of(form).items()}
+    tables = {f"{prefix}karat/{name}": values for name, values in tables_of(found).items()}
     try:
         with _run_for(run, run_name, project) as into:
             into.config.update(flat.params, allow_val_change=True)
             into.log(flat.metrics | {name: _table(*values) for name, values in tables.items()}, step=step)
             into.summary.update(flat.metrics | tags)
             if files:
-                into.log_artifact(_artifact(form, prefix, files))
+                into.log_artifact(_artifact(found, prefix, files))
             return str(into.id)
     except wandb.Error as error:
         hint = (
@@ -72,11 +71,11 @@ def _table(columns: list[str], rows: list[list[Any]]) -> Any:
     return wandb.Table(columns=columns, data=rows, allow_mixed_types=True)
 
 
-def _artifact(form: Mapping[str, Any], prefix: str, files: Mapping[str, str]) -> Any:
+def _artifact(report: Report, prefix: str, files: Mapping[str, str]) -> Any:
     """One a plan, so that its reports are versions of each other."""
-    given = form.get("provenance") or {}
-    name = clean(f"{prefix}{given.get('name') or 'karat'}-report")
-    made = wandb.Artifact(name, type="karat-report", metadata={"karat": form.get("karat"), "made": given.get("made")})
+    name = clean(f"{prefix}{report.provenance.get('name') or 'karat'}-report")
+    metadata = {"karat": report.version, "made": report.provenance.get("made")}
+    made = wandb.Artifact(name, type="karat-report", metadata=metadata)
     for file, text in files.items():
         with made.new_file(file, encoding="utf-8") as opened:
             opened.write(text)

@@ -54,7 +54,7 @@ class Begun:
         archive: Archive,
         report: Report,
         gate: Gate | None,
-        page: Callable[[Mapping[str, Any], Run], str] | None = None,
+        page: Callable[[Report, Run], str] | None = None,
     ) -> Run:
         """Store what came of it; ``page`` makes the report that people open."""
         return archive.store(report, self.origin(), gate=gate, page=page)

@@ -149,11 +149,11 @@ def _moves(moves: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> Iter
 def names_kept(run: Any) -> Names:
     """Return the names of the queries and items among an archived run's changes; none of what keeps no names."""
     texts, names = getattr(run, "texts", None), getattr(run, "names", None)
-    changes = run.form.get("changes") or () if callable(texts) and callable(names) else ()
+    changes = run.report.changes if callable(texts) and callable(names) else ()
     if not changes or texts is None or names is None:
         return Names({}, {})
-    moved = {move["item_id"] for one in changes for move in one.get("moves") or ()}
-    return Names(texts({one["query_id"] for one in changes}), names(moved))
+    moved = {move.item for one in changes for move in one.moves}
+    return Names(texts({one.query for one in changes}), names(moved))
 
 
 def names_in(form: Form) -> Names:

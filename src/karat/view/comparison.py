@@ -19,15 +19,13 @@ from karat.archive.files import shown_time
 from karat.columns import QUERY
 from karat.errors import UnknownName
 from karat.reports import charts
-from karat.reports.charts.from_form.reading import less_is_better, relevant_from
+from karat.reports.charts.from_form.reading import relevant_from
 from karat.reports.html.figures import NOTHING, cell_of
 from karat.reports.html.page import Drawn
 from karat.reports.html.rendering import embedded
 from karat.reports.html.rounding import few_digits
-from karat.reports.html.sections import who_of
 from karat.statistics.differences import Comparison
 from karat.types import Floats, Ints
-from karat.view.listing import commit_of
 from karat.view.opened import Opened, Recent, Table
 from karat.wording import count, decimals_of, figure_shown, percent
 
@@ -115,7 +113,7 @@ class Beside:
         ours, theirs = self.after.asked, self.before.asked
         only = theirs.join(ours.select(QUERY), on=QUERY, how="anti", maintain_order="left")
         both = pl.concat([ours.select(QUERY, "text"), only.select(QUERY, "text")])
-        lower = {label: less_is_better(self.after.form, label) for label in self.labels}
+        lower = {label: self.after.report.lower_is_better(label) for label in self.labels}
         return Table(both[QUERY], both["text"], self.systems, self.bases, lower, self.rounded, self.after.members)
 
     @cached_property
@@ -230,7 +228,7 @@ def comparison_context(beside: Beside) -> dict[str, Any]:
     """For ``view_compare.html``."""
     compared = beside.compared
     runs = compared.before, compared.after
-    one, many = who_of(beside.after.form)
+    one, many = beside.after.report.unit
     plans = list(dict.fromkeys(run.plan for run in runs))
     asked = compared.asked
     return {
@@ -269,7 +267,7 @@ def _asked_told(asked: Any, one: str, many: str) -> str:
 
 
 def _side(letter: str, run: Run) -> Side:
-    return Side(letter, run.name, run.plan, shown_time(run.time), run.verdict, commit_of(run))
+    return Side(letter, run.name, run.plan, shown_time(run.time), run.verdict, run.commit)
 
 
 def _changed(found: Any) -> Iterator[tuple[str, list[str]]]:
@@ -288,9 +286,9 @@ def _row(one: Comparison, level: float) -> Row:
 
 
 def _chart(beside: Beside) -> Drawn | None:
-    comparisons = [one.to_json() for one in beside.compared.comparisons if one.system in beside.names]
-    form = beside.after.form | {"comparisons": comparisons, "baseline": "run a"}
-    chart = charts.differences_chart(form)
+    comparisons = tuple(one for one in beside.compared.comparisons if one.system in beside.names)
+    report = replace(beside.after.report, comparisons=comparisons, baseline="run a")
+    chart = charts.differences_chart(report.to_json())
     if chart is None:
         return None
     named = replace(chart, reference_label="as in run a")
@@ -312,7 +310,7 @@ def _about(beside: Beside, one: str, many: str) -> dict[str, Any]:
         "against": "run a",
         "compared": beside.table.compared,
         "idle": [],
-        "rel": relevant_from(beside.after.form, beside.labels[0]) if beside.labels else None,
+        "rel": relevant_from(beside.after.report.to_json(), beside.labels[0]) if beside.labels else None,
         "slices": beside.after.slices,
         "golds": [],
         "ranking": [],

@@ -16,7 +16,7 @@ from karat.view.opened import Opened, Recent
 from karat.view.server import Refused, Request
 from karat.wording import bounds_shown, count, decimals_of, figure_shown
 
-__all__ = ["Line", "Mean", "Shelf", "commit_of", "fingerprint_of", "list_context", "means_of", "running_form"]
+__all__ = ["Line", "Mean", "Shelf", "fingerprint_of", "list_context", "means_of", "running_form"]
 
 _KEPT_OPEN = 4
 
@@ -81,7 +81,6 @@ PAGE = 50
 _MOST_PAGES = 1_000_000
 _MOST_MEANS = 5
 _MOST_SEARCHED = 20_000
-_COMMIT_SHOWN = 7
 
 
 @dataclass(frozen=True)
@@ -172,7 +171,7 @@ def line_of(run: Run, baselines: Mapping[str, str]) -> Line:
         max(0, len(means) - _MOST_MEANS),
         baselines.get(run.plan) == run.name,
         str(same) if same else None,
-        commit_of(run),
+        run.commit,
         f"{queries:,}" if isinstance(queries, int) else "",
     )
 
@@ -190,12 +189,6 @@ def means_of(run: Run) -> list[Mean]:
             shown = figure_shown(entry["mean"], decimals_of(ci))
             found.append(Mean(name, shown, bounds_shown(ci) if ci else ""))
     return found
-
-
-def commit_of(run: Run) -> str:
-    """The beginning of the commit, with a plus where the work tree differed from it."""
-    git = run.manifest.get("git") or {}
-    return str(git.get("commit") or "")[:_COMMIT_SHOWN] + ("+" if git.get("dirty") else "")
 
 
 def fingerprint_of(runs: Sequence[Run], baselines: Mapping[str, str]) -> str:

@@ -15,11 +15,11 @@ from karat.archive import Run
 from karat.archive.tables import GOLDS, QUERIES, SCORES, answers_to, asked_of, is_empty, read_rows
 from karat.columns import QUERY
 from karat.errors import DamagedRun, UnknownName, UsageError
-from karat.reports.charts.from_form.reading import idle_systems, is_of_queries, labels_of, less_is_better
+from karat.partial import Partial
 from karat.reports.html.cases import cases_of
 from karat.reports.html.details import LONGEST_TEXT, Details, keywords_of
 from karat.reports.html.rounding import few_digits
-from karat.reports.html.sections import headline_labels
+from karat.reports.tables import headline_labels, idle_systems
 from karat.types import Floats, Ints
 
 __all__ = ["MOST_ROWS", "Asked", "Opened", "Recent", "Table"]
@@ -204,22 +204,22 @@ class Opened:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.form: dict[str, Any] = run.form
+        self.report = run.report
         self._columns: Recent[str, Floats] = Recent(_COLUMNS_KEPT)
 
     @property
     def systems(self) -> list[str]:
-        return list(self.form["systems"])
+        return list(self.report.systems)
 
     @cached_property
     def labels(self) -> list[str]:
         """The measures of single queries; coverage, for one, is a figure over all."""
-        return [label for label in labels_of(self.form) if is_of_queries(self.form, label)]
+        return [label for label in self.report.labels if not self.report.is_whole(label)]
 
     @cached_property
     def slices(self) -> list[str]:
         """The names of the slices of queries, in the report's order."""
-        return [part["slice"] for part in self.form.get("slices") or () if part.get("of", "queries") == "queries"]
+        return [part.name for part in self.report.slices if part.of == "queries"]
 
     @cached_property
     def asked(self) -> pl.DataFrame:
@@ -227,24 +227,19 @@ class Opened:
         return asked_of(self.run, "text")
 
     @cached_property
-    def _slices_of(self) -> pl.Series:
-        """Of every query the names of the slices that it is in."""
-        return read_rows(self.run, QUERIES, ("slices",))["slices"]
-
-    @cached_property
     def table(self) -> Table:
-        compared = {one["system"] for one in self.form.get("comparisons") or ()}
-        baseline = self.form.get("baseline")
+        compared = {one.system for one in self.report.comparisons}
+        baseline, idle = self.report.baseline, idle_systems(self.report)
         place = self.systems.index(baseline) if baseline in self.systems else -1
         return Table(
             self.asked[QUERY],
             self.asked["text"],
             self.systems,
             [place if name in compared else -1 for name in self.systems],
-            {label: less_is_better(self.form, label) for label in self.labels},
+            {label: self.report.lower_is_better(label) for label in self.labels},
             self.rounded,
             self.members,
-            [place for place, name in enumerate(self.systems) if name in idle_systems(self.form)],
+            [place for place, name in enumerate(self.systems) if name in idle],
         )
 
     @cached_property
@@ -279,22 +274,16 @@ class Opened:
         """The same as a page shows it."""
         return self._columns.get(label, lambda: few_digits(self.scores(label)))
 
-    @cached_property
-    def _members(self) -> dict[str, Ints]:
-        rows = self._slices_of.to_frame().with_row_index("row").explode("slices").drop_nulls("slices")
-        grouped = rows.group_by("slices", maintain_order=True).agg("row")
-        return {name: own.to_numpy() for name, own in zip(grouped["slices"], grouped["row"], strict=True)}
-
     def members(self, place: int) -> Ints:
         """The rows of the queries in a slice."""
         if place >= len(self.slices):
             raise UsageError(f"there is no slice {place:,}", expected=f"one of {len(self.slices):,}")
-        return self._members.get(self.slices[place], np.empty(0, dtype=np.int64))
+        rows = next(part.rows for part in self.report.slices if part.name == self.slices[place])
+        return np.fromiter(rows, dtype=np.int64, count=len(rows))
 
     @cached_property
     def keywords(self) -> dict[str, dict[str, Any]]:
-        held = {name: one.get("partial_matches") for name, one in self.form["systems"].items()}
-        return keywords_of({name: one for name, one in held.items() if one})
+        return keywords_of({name: one.to_json() for name, one in self.report.sections_of(Partial).items()})
 
     def query(self, id_: str) -> dict[str, Any] | None:
         """All that is known of one query; None where nobody asked it."""
@@ -302,12 +291,13 @@ class Opened:
         if row is None:
             return None
         answers = self.run.answer(id_)
+        slices = read_rows(self.run, QUERIES, ("slices",), pl.col(QUERY) == id_)["slices"][0]
         ids = () if answers is None else [item for one in _listed(answers) for item in one.items]
         details = Details(
             [id_],
             [self.table.texts[row]],
             self._scores_of(id_),
-            {name: [0] for name in self._slices_of[row]},
+            {name: [0] for name in slices},
             self.run.names(ids) if ids else {},
             answers,
             self.keywords,
@@ -319,17 +309,17 @@ class Opened:
         frame = read_rows(self.run, SCORES, where=pl.col(QUERY) == id_)
         held = {row["system"]: row for row in frame.iter_rows(named=True)}
         return {
-            name: {label: _one(held.get(name, {}).get(label)) for label in self.labels if label in system["measures"]}
-            for name, system in self.form["systems"].items()
+            name: {label: _one(held.get(name, {}).get(label)) for label in self.labels if label in system.estimates}
+            for name, system in self.report.systems.items()
         }
 
     def examples(self) -> Details:
         """Enough for a page's examples: their answers alone, and the scores of the first measure."""
-        shown = [label for label in headline_labels(self.form) if label in self.labels][:1]
+        shown = [label for label in headline_labels(self.report) if label in self.labels][:1]
         known: dict[str, dict[str, Floats]] = {name: {} for name in self.systems}
         for label in shown:
             for name, own in zip(self.systems, self.scores(label), strict=True):
-                if label in self.form["systems"][name]["measures"]:
+                if label in self.report.systems[name].estimates:
                     known[name][label] = own
         slices: dict[str, Sequence[int]] = dict.fromkeys(self.slices, ())
         ids, texts = cast("Sequence[str]", self.table.ids), cast("Sequence[str | None]", self.table.texts)
@@ -337,7 +327,7 @@ class Opened:
         chosen = {
             case.id
             for label in shown
-            for _, best, worst in cases_of(bare, label, lower=less_is_better(self.form, label))
+            for _, best, worst in cases_of(bare, label, lower=self.report.lower_is_better(label))
             for case in (*best, *worst)
         }
         answers = answers_to(self.run, self.asked[QUERY], sorted(chosen))

@@ -11,7 +11,7 @@ from karat.archive.files import shown_time
 from karat.archive.history import Point, Series, Stepped, series_of, steps_in
 from karat.reports import charts
 from karat.reports.html.page import Drawn
-from karat.view.listing import Shelf, commit_of
+from karat.view.listing import Shelf
 from karat.view.server import Refused, Request
 from karat.wording import bounds_shown, count, decimals_of, difference_shown, figure_shown
 
@@ -182,7 +182,7 @@ def _rows(
             ),
             run.name == baseline,
             run.verdict,
-            commit_of(run),
+            run.commit,
         )
         for run in list(reversed(runs))[:_MOST_ROWS]
     ]

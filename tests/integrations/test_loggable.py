@@ -10,19 +10,20 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from karat.archive import Archive
 from karat.errors import DamagedRun, DataError, MissingExtra, UnknownName, UsageError
-from karat.integrations.flat import clean, flatten
-from karat.integrations.loggable import files_of, form_of
-from karat.integrations.tables import tables_of
+from karat.indexed import AnnRecall, Indexed
+from karat.integrations.loggable import clean, files_of, flatten, loggable_report, tables_of
 from karat.report import Report
 from tests.archive.made import carried_out, put_small
 from tests.reports.small import HOSTILE, gated, small
 
+EMPTY: dict[str, Any] = {"items": [], "missed": []}
 ALLOWED = re.compile(r"[\w./ -]{1,250}")
 
 
@@ -39,6 +40,12 @@ def friendly() -> dict[str, Any]:
 @pytest.fixture
 def form() -> dict[str, Any]:
     return deepcopy(friendly())
+
+
+@pytest.fixture(scope="module")
+def whole(report: Report) -> Report:
+    """With its verdicts."""
+    return report.with_sections(gated(report)[0])
 
 
 class TestNames:
@@ -68,7 +75,7 @@ class TestNames:
         entry = form["systems"]["new"]["measures"]["ndcg@5"]
         form["systems"]["new"]["measures"] = {"Recall@5": {**entry, "mean": 0.1}, "recall_5": {**entry, "mean": 0.2}}
         form["systems"]["NEW"] = {"measures": {"Recall@5": {**entry, "mean": 0.3}}}
-        metrics = flatten({"schema": form["schema"], "systems": form["systems"]}).metrics
+        metrics = flatten(Report.from_json({"schema": form["schema"], "systems": form["systems"]})).metrics
         assert (metrics["new/Recall_5"], metrics["new/recall_5_2"], metrics["NEW_2/Recall_5"]) == (0.1, 0.2, 0.3)
 
     @settings(max_examples=80, deadline=None)
@@ -79,9 +86,10 @@ class TestNames:
         form["systems"] = dict(zip(names, form["systems"].values(), strict=True))
         for one in form["comparisons"]:
             one["system"] = names[old.index(one["system"])]
+        form["slices"], form["changes"] = [], []  # they name systems too
         for one in form["systems"].values():
             one["facts"] = {names[0]: {names[1]: names[2]}}
-        flat, plain = flatten(form, prefix="nightly/"), flatten(friendly())
+        flat, plain = flatten(Report.from_json(form), prefix="nightly/"), flatten(Report.from_json(friendly()))
         assert sorted(flat.metrics.values()) == sorted(plain.metrics.values())
         for name in (*flat.metrics, *flat.params, *flat.tags):
             assert ALLOWED.fullmatch(name) and not re.search(r"(^|/)(\.|/|$)", name), name
@@ -90,14 +98,14 @@ class TestNames:
         assert not any(re.search("[\x00-\x1f\ud800-\udfff]", text) for text in flat.params.values())
 
     @pytest.mark.parametrize("prefix", ["/a", "a//b", "../", "a:b", "x" * 101, "a\n"])
-    def test_a_prefix_that_makes_no_name(self, form: dict[str, Any], prefix: str) -> None:
+    def test_a_prefix_that_makes_no_name(self, report: Report, prefix: str) -> None:
         with pytest.raises(UsageError, match="prefix"):
-            flatten(form, prefix=prefix)
+            flatten(report, prefix=prefix)
 
 
 class TestValues:
     def test_every_figure_with_its_interval_and_difference(self, report: Report) -> None:
-        metrics = flatten(report.to_json()).metrics
+        metrics = flatten(report).metrics
         for system, estimates in report.estimates.items():
             for label, one in estimates.items():
                 name = f"{system}/{clean(label)}"
@@ -112,31 +120,32 @@ class TestValues:
             assert found == [comparison.difference, *comparison.ci, comparison.p_holm]
         assert metrics["new/num_rel_ret_sum"] == report.estimates["new"]["num_rel_ret"].total
 
-    def test_only_some_measures(self, form: dict[str, Any]) -> None:
-        names = {name.split("/")[1] for name in flatten(form, measures=["unjudged@5"]).metrics}
+    def test_only_some_measures(self, whole: Report) -> None:
+        names = {name.split("/")[1] for name in flatten(whole, measures=["unjudged@5"]).metrics}
         assert {"unjudged_5", "unjudged_5_difference", "fail"} <= names
         assert not any(name.startswith(("ndcg", "num")) for name in names)
         with pytest.raises(UnknownName, match="unjudged@5"):
-            flatten(form, measures=["unjudgd@5"])
+            flatten(whole, measures=["unjudgd@5"])
 
     def test_what_is_undefined_is_left_out(self, form: dict[str, Any]) -> None:
         form["systems"]["new"]["measures"]["ndcg@5"] |= {"mean": None, "ci": None, "n": 0}
-        metrics = flatten(form).metrics
+        metrics = flatten(Report.from_json(form)).metrics
         assert "new/ndcg_5" not in metrics and "new/ndcg_5_ci_low" not in metrics
         assert metrics["new/ndcg_5_n"] == 0
 
     def test_figures_beside_the_measures(self, form: dict[str, Any]) -> None:
         form["systems"]["new"]["figures"] = {"latency_ms": {"value": 2.5, "ci": [2.0, 3.0], "n": 9}, "index_mb": 4.0}
-        metrics = flatten(form).metrics
+        metrics = flatten(Report.from_json(form)).metrics
         assert [metrics[f"new/{name}"] for name in ("latency_ms", "latency_ms_ci_high", "index_mb")] == [2.5, 3.0, 4.0]
 
     def test_params_tags_and_verdict(self, form: dict[str, Any]) -> None:
         form["provenance"] = {"plan": "karat.toml", "made": "2026-01-02T03:04:05Z", "meta": {"model": {"name": "m"}}}
         form["systems"]["new"]["facts"] = {"params": {"factors": 32}, "layers": [1, 2], "text": "x" * 9_000}
-        form["systems"]["new"]["index"] = {"engine": "hnsw", "settings": {"dsn": "postgres://secret"}}
         for one in form["systems"].values():
             one["measures"]["ndcg@5"]["convention"] = "ndcg(gain=exp)@5"
-        flat = flatten(form)
+        recall = AnnRecall(10, np.array([1.0]), 1.0, None, 1.0)
+        index = Indexed("hnsw", "cosine", {}, {}, {"dsn": "postgres://secret"}, 9, 3, 0.1, None, recall, None, 0)
+        flat = flatten(Report.from_json(form).with_sections(index, system="new"))
         wanted = {"plan": "karat.toml", "seed": "0", "baseline": "old", "systems": "old, new, third"}
         wanted |= {"meta.model.name": "m", "new.params.factors": "32", "new.layers": "1, 2", "new.engine": "hnsw"}
         wanted["convention.ndcg_5"] = "ndcg(gain=exp)@5"
@@ -147,52 +156,50 @@ class TestValues:
         assert [flat.metrics[f"targets/{one}"] for one in ("pass", "fail", "unsure")] == [2, 2, 2]
 
 
-def test_the_page_says_what_is_called_how(form: dict[str, Any]) -> None:
+def test_the_page_says_what_is_called_how(whole: Report) -> None:
     page = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
-    flat = flatten(form)
+    flat = flatten(whole)
     endings = {name.removeprefix("new/ndcg_5") for name in flat.metrics if name.startswith("new/ndcg_5")} - {""}
     assert {"_ci_low", "_n", "_difference", "_p"} <= endings
     told = {*endings, *(name for name in flat.metrics if name.startswith("targets/")), *flat.tags, "karat.made"}
-    told |= {f"`karat/{name}`" for name in tables_of(form)} | set(files_of(form, form))
+    told |= {f"`karat/{name}`" for name in tables_of(whole)} | set(files_of(whole, whole))
     assert {one for one in told if one not in page} == set()
 
 
 class TestForms:
-    def test_a_report_its_form_and_a_run_are_the_same(self, report: Report) -> None:
+    def test_a_report_its_json_and_a_run_are_the_same(self, report: Report, whole: Report) -> None:
         gate, form = gated(report)
-        assert form_of(report, gate) == form_of(form) == form_of(SimpleNamespace(form=form)) == form
-        assert form_of(report.to_json(), gate.to_json()) == form
+        assert loggable_report(report, gate) == loggable_report(form) == loggable_report(SimpleNamespace(report=whole))
+        assert loggable_report(report.to_json(), gate.to_json()) == whole == loggable_report(whole)
 
     @pytest.mark.parametrize("given", [{}, {"schema": "karat.sweep/1"}, 7, {"schema": "karat.report/2", "systems": {}}])
     def test_what_is_no_report(self, given: Any) -> None:
-        with pytest.raises(DataError, match=r"expected a report, its form \(karat.report/2\)"):
-            form_of(given)
+        with pytest.raises(DataError, match=r"expected a report.*\(karat.report/2\)|the report has no system"):
+            loggable_report(given)
 
-    def test_files_hold_the_whole_report(self, report: Report) -> None:
-        gate, form = gated(report)
-        files = files_of(report, form)
-        saved = json.loads(files["report.json"])
-        assert saved == report.to_json(queries=True) | {"gate": gate.to_json()}
+    def test_files_hold_the_whole_report(self, report: Report, whole: Report) -> None:
+        files = files_of(report, whole)
+        assert json.loads(files["report.json"]) == whole.to_json(queries=True)
         assert files["report.md"].startswith("### ❌ FAIL")
         assert "<!doctype html>" in files["report.html"].lower()[:200]
 
     def test_files_of_a_form_alone(self, form: dict[str, Any]) -> None:
-        files = files_of(form, form)
+        files = files_of(form, loggable_report(form))
         assert json.loads(files["report.json"]) == form
         assert "<!doctype html>" in files["report.html"].lower()[:200]
 
     def test_an_archived_run_keeps_its_page(self, tmp_path: Path) -> None:
         outcome, origin = carried_out(put_small(tmp_path / "small"))
-        run = Archive(tmp_path / "archive").store(outcome.report, origin, page=lambda form, run: "as it was")
-        assert files_of(run, run.form)["report.html"] == "as it was"
+        run = Archive(tmp_path / "archive").store(outcome.report, origin, page=lambda report, run: "as it was")
+        assert files_of(run, run.report)["report.html"] == "as it was"
         (run.path / "report.html").write_text("as it is ", encoding="utf-8")
         with pytest.raises(DamagedRun, match=r"report\.html"):
-            files_of(run, run.form)
+            files_of(run, run.report)
 
 
 class TestTables:
     def test_headline_and_slices_have_all_digits(self, report: Report) -> None:
-        tables = tables_of(report.to_json())
+        tables = tables_of(report)
         columns, rows = tables["headline"]
         found = {(row[0], row[1]): dict(zip(columns, row, strict=True)) for row in rows}
         assert len(found) == 9
@@ -208,24 +215,24 @@ class TestTables:
         assert first["difference"] == report.slices[0].beside[0].difference
 
     def test_worst_queries_worst_first(self, report: Report) -> None:
-        columns, rows = tables_of(report.to_json())["worst_queries"]
+        columns, rows = tables_of(report)["worst_queries"]
         gains = {(one.system, one.measure, one.query): one.gain for one in report.changes}
         found = [gains[row[0], row[1], row[2]] for row in rows]
         assert found == sorted(found) and found[-1] < 0
         assert len(columns) == len(rows[0]) == 7
 
     def test_without_baseline_the_failures_kept_as_examples(self, form: dict[str, Any]) -> None:
-        kept = [{"kind": "failure", "query": f"q{n}", "text": "why?", "score": 0.1 * n} for n in (2, 1)]
-        form["systems"]["new"]["examples"] = [*kept, {"kind": "success", "query": "q9", "score": 1.0}]
+        kept = [{"kind": "failure", "query": f"q{n}", "text": "why?", "score": 0.1 * n} | EMPTY for n in (2, 1)]
+        form["systems"]["new"]["examples"] = [*kept, {"kind": "success", "query": "q9", "score": 1.0} | EMPTY]
         bare = {"schema": form["schema"], "systems": form["systems"], "headline": ["ndcg@5"]}
-        _, rows = tables_of(bare)["worst_queries"]
+        _, rows = tables_of(Report.from_json(bare))["worst_queries"]
         assert rows == [
             ["new", "ndcg@5", "q1", "why?", None, 0.1, None],
             ["new", "ndcg@5", "q2", "why?", None, 0.2, None],
         ]
 
     def test_a_bare_form_has_no_other_tables(self, form: dict[str, Any]) -> None:
-        assert list(tables_of({"schema": form["schema"], "systems": form["systems"]})) == ["headline"]
+        assert list(tables_of(Report.from_json({"schema": form["schema"], "systems": form["systems"]}))) == ["headline"]
 
 
 @pytest.mark.parametrize("library", ["mlflow", "wandb"])

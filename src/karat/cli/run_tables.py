@@ -1,0 +1,196 @@
+"""An archived run, or two that are compared, in a terminal."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from textwrap import wrap
+
+from karat.archive.comparing import Compared
+from karat.archive.files import HASH_SHOWN, shown_time
+from karat.archive.run import Run
+from karat.changes import Change
+from karat.cli.common import print_line
+from karat.gates import Gate
+from karat.report import QueryData, Report
+from karat.reports.cells import Cell, Column, Table, table
+from karat.reports.console import console, print_table
+from karat.reports.gate import verdict_counts, verdicts_table
+from karat.reports.tables import (
+    about_line,
+    changes_table,
+    first_labels,
+    mark_cell,
+    measure_table,
+    recorded_table,
+    slices_table,
+    tally,
+)
+from karat.statistics.differences import Comparison
+from karat.wording import NOTHING, count, decimals_of, difference_shown, figure_shown, p_shown, percent
+
+__all__ = ["print_compared", "print_run", "size_shown"]
+
+_SLICES_SHOWN = 8
+_INPUTS_SHOWN = 20
+_CAUSES_SHOWN = 25
+
+
+def print_run(run: Run, *, is_baseline: bool) -> None:
+    """Print a run: what was found first, what it was made of last."""
+    report = run.report
+    print_line(f"{run.name}{' (baseline)' if is_baseline else ''}")
+    _print_text(" · ".join(_about(run)))
+    gate = report.section(Gate)
+    if gate is not None:
+        print()
+        print_table(verdicts_table(gate))
+        print(verdict_counts(gate))
+    labels, others = first_labels(report)
+    for label in labels:
+        print()
+        print_table(measure_table(report, label))
+    if others:
+        _print_text(f"and {count(len(others), 'other measure', 'other measures')}: {', '.join(others)}")
+    recorded = recorded_table(report, everything=False)
+    if recorded:
+        print()
+        print_table(recorded)
+    slices = slices_table(report, labels[0], losing=True)
+    if slices:
+        print_line(f"\n{labels[0]} by slice, worst first")
+        print_table(slices.first(_SLICES_SHOWN).dropping("p", "mean", ""))
+        if len(slices.rows) > _SLICES_SHOWN:
+            print(f"… {len(slices.rows) - _SLICES_SHOWN:,} more: karat show -o report.html has them")
+    for title, lines in (("Warnings", report.warning_lines), ("Made of", list(_made_of(run)))):
+        if lines:
+            print(f"\n{title}")
+            for line in lines:
+                _print_text(line, indent="  ")
+
+
+def _about(run: Run) -> Iterator[str]:
+    manifest = run.manifest
+    yield f"{shown_time(run.time)} UTC"
+    yield about_line(run.report)
+    if manifest.get("seconds") is not None:
+        yield f"{manifest['seconds']:.1f}\u00a0s"
+    if run.commit:
+        yield f"commit {run.commit}"
+    if manifest.get("same_inputs_as"):
+        yield f"the same plan and inputs as {manifest['same_inputs_as']}"
+
+
+def _print_text(text: str, indent: str = "") -> None:
+    screen = console()
+    for line in wrap(text, screen.width, initial_indent=indent, subsequent_indent=f"{indent}  "):
+        screen.print(line)
+
+
+def _made_of(run: Run) -> Iterator[str]:
+    """Return plan, inputs, versions, packages, machine and files, one line each."""
+    manifest = run.manifest
+    plan = manifest.get("plan") or {}
+    yield f"plan {plan.get('file') or run.plan}, digest {run.digest[:HASH_SHOWN]}, seed {manifest.get('seed')}"
+    inputs = list((manifest.get("inputs") or {}).items())
+    shown = [f"{name} {digest[:HASH_SHOWN] if digest else 'unknown'}" for name, digest in inputs[:_INPUTS_SHOWN]]
+    if shown:
+        more = f", {len(inputs) - _INPUTS_SHOWN:,} more" if len(inputs) > _INPUTS_SHOWN else ""
+        yield f"inputs: {', '.join(shown)}{more}"
+    declared = {
+        name: known["declared"]
+        for name, known in (manifest.get("versions") or {}).items()
+        if isinstance(known, Mapping) and "declared" in known
+    }
+    if declared:
+        yield f"declared: {', '.join(f'{name} {value}' for name, value in declared.items())}"
+    yield f"packages: {', '.join(f'{name} {version}' for name, version in (manifest.get('packages') or {}).items())}"
+    machine = manifest.get("machine") or {}
+    about_it = [machine.get("platform"), machine.get("processor"), f"{machine.get('cores')} cores"]
+    yield f"machine: {', '.join(str(one) for one in about_it if one)}, Python {machine.get('python')}"
+    yield f"files in {run.path}: {', '.join(f'{name} {size_shown(size)}' for name, size in run.files.items())}"
+
+
+def size_shown(octets: int) -> str:
+    """``164 kB``, ``1.3 MB``."""
+    size = float(octets)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if size >= 10 or unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def print_compared(compared: Compared, baselines: Mapping[str, str]) -> None:
+    """Print two runs: what changed, every system beside itself, the queries that lost most, verdicts."""
+    for word, run in (("before", compared.before), ("after", compared.after)):
+        mark = " (baseline)" if baselines.get(run.plan) == run.name else ""
+        console().print(f"{word:<6}  {shown_time(run.time)}  {run.name}{mark}")
+    print("\nWhat changed")
+    causes = [str(one) for one in compared.changed]
+    more = [f"… {len(causes) - _CAUSES_SHOWN} more: --json has them"] if len(causes) > _CAUSES_SHOWN else []
+    for line in [*causes[:_CAUSES_SHOWN], *more] or ["nothing that is known of"]:
+        _print_text(line, indent="  ")
+    _print_comparisons(compared)
+    _print_losses(compared)
+    if compared.verdicts:
+        print("\nVerdicts")
+        for one in compared.verdicts:
+            was, now = (str(one[side] or "none") for side in ("before", "after"))
+            part = f", {one['slice']}" if one["slice"] else ""
+            _print_text(f"{was} → {now}: {one['target']} {one['wanted']} ({one['system']}{part})", indent="  ")
+
+
+def _print_comparisons(compared: Compared) -> None:
+    for label in dict.fromkeys(one.measure for one in compared.comparisons):
+        print()
+        print_table(_before_after_table(compared, label))
+    asked = compared.asked
+    only = [f"{asked[side]:,} only {side}" for side in ("before", "after") if asked[side]]
+    over = f"{count(asked['common'], 'query', 'queries')} that both asked" + (f" ({', '.join(only)})" if only else "")
+    if compared.comparisons:
+        _print_text(f"paired over {over} · p: sign-flip test, Holm's correction")
+    for line in compared.not_compared:
+        _print_text(line, indent="  ")
+
+
+def _before_after_table(compared: Compared, label: str) -> Table:
+    """Return one row per system: a measure before and after, and the difference."""
+    level = compared.how.level
+
+    def mean_shown(mean: float, one: Comparison) -> str:
+        return figure_shown(mean, decimals_of(one.ci)) if one.n else NOTHING
+
+    rows: list[list[str | Cell]] = [
+        [
+            one.system,
+            mean_shown(one.baseline_mean, one),
+            mean_shown(one.mean, one),
+            difference_shown(one.difference, one.ci),
+            mark_cell(one, level),
+            p_shown(one.p_holm, at_floor=one.at_floor),
+            "" if one.whole else f"{one.better}/{one.equal}/{one.worse}",
+            f"{one.n:,}",
+        ]
+        for one in compared.comparisons
+        if one.measure == label
+    ]
+    system, mark = Column(label, "text", wraps=True), Column("", "text")
+    header: list[str | Column] = [system, "before", "after", f"difference [{percent(level)}]", mark, "p", "+/=/−", "n"]
+    return table(header, rows).dropping("n", "+/=/−", "p", "")
+
+
+def _print_losses(compared: Compared) -> None:
+    first = next((one.measure for one in compared.comparisons), None)
+    for one in compared.comparisons:
+        losses = [loss for loss in compared.losses if loss.system == one.system]
+        if one.measure != first or one.whole or not (one.better or one.worse):
+            continue
+        console().print(f"\n{tally(one)}" + ("; largest losses:" if losses else ""))
+        if losses:
+            print_table(changes_table(_naming(compared.after, losses), losses, texts=True))
+
+
+def _naming(run: Run, changes: Sequence[Change]) -> Report:
+    """Return a run's report with the names of the queries and items among some changes; no others are read."""
+    texts = run.texts(one.query for one in changes)
+    names = run.names(move.item for one in changes for move in one.moves)
+    return replace(run.report, queries=QueryData({}, query_texts=texts, names=names))
