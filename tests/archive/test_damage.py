@@ -36,7 +36,7 @@ def replace(run: Run, name: str, octets: bytes) -> Run:
 
 def read_all(run: Run) -> None:
     """Read the report and every table."""
-    run.form_with_queries()
+    run.report.to_json(queries=True)
     run.names()
     run.texts(["q01"])
     run.answer("q01")
@@ -65,7 +65,7 @@ def test_a_table_of_another_run_is_found_by_every_reader(run: Run, tmp_path: Pat
     copytree(run.path, other)
     (other / "scores.parquet").write_bytes((run.path / "golds.parquet").read_bytes())
     damaged = Run.open(other)
-    for read in (lambda: compare_runs(run, damaged), damaged.form_with_queries, damaged.scores):
+    for read in (lambda: compare_runs(run, damaged), lambda: damaged.report.to_json(queries=True), damaged.scores):
         with pytest.raises(DamagedRun, match="scores"):
             read()
 
@@ -176,7 +176,7 @@ def test_sizes_that_cannot_be_are_found_though_hashes_fit(run: Run) -> None:
 )
 def test_other_reports_are_found_though_hashes_fit(run: Run, report: bytes) -> None:
     with pytest.raises(DamagedRun, match=r"report\.json"):
-        _ = replace(run, "report.json", report).form
+        _ = replace(run, "report.json", report).report
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ class TestDamage:
         path = run.path / "scores.parquet"
         path.write_bytes(path.read_bytes()[:-20])
         with pytest.raises(DataError, match="bytes") as told:
-            run.form_with_queries()
+            run.report.to_json(queries=True)
         assert "scores.parquet" in str(told.value)
 
     def test_a_baseline_is_one_of_its_own_runs(

@@ -38,7 +38,7 @@ def test_all_of_it_is_read(old: Run) -> None:
     assert old.verdict == "pass" and old.systems == ["old", "new"] and old.headline == ["rr", "ndcg@3"]
     expected = [1 / (1 + (query + 1) % 3) for query in range(QUERIES)]
     assert old.report.scores["new"]["rr"].tolist() == pytest.approx(expected)
-    assert old.form["systems"]["new"]["measures"]["rr"]["mean"] == pytest.approx(sum(expected) / QUERIES)
+    assert old.report.estimates["new"]["rr"].mean == pytest.approx(sum(expected) / QUERIES)
     one = old.answer("q01")
     assert one is not None and one.systems["new"].items.to_list() == ["b", "c", "a"]
     assert one.golds[one.gold_of["new"]].items.to_list()[0] == "a"

@@ -80,13 +80,13 @@ def test_hashes_are_those_of_the_files(run: Run) -> None:
 def test_the_form_is_the_reports(run: Run, made: Made) -> None:
     report, gate = made[0].report, made[0].gate
     assert gate is not None
-    form = Run.open(run.path).form
+    form = Run.open(run.path).report.to_json()
     assert form.pop("gate") == json.loads(json.dumps(gate.to_json() | {"report": "plan.toml"}))
     assert form == json.loads(json.dumps(report.to_json()))
 
 
 def test_the_form_with_its_queries_is_a_report(run: Run, made: Made, tmp_path: Path) -> None:
-    form = run.form_with_queries()
+    form = run.report.to_json(queries=True)
     expected = json.loads(json.dumps(made[0].report.to_json(queries=True)))
     assert form["queries"] == expected["queries"]
     (tmp_path / "report.json").write_text(json.dumps(form))
@@ -128,7 +128,7 @@ def test_queries_with_their_slices(run: Run) -> None:
 
 
 def test_answers_of_all_and_of_one(run: Run, made: Made) -> None:
-    given, found = made[0].report.answers, run.answers()
+    given, found = made[0].report.answers, run.report.answers
     assert given is not None and found is not None
     assert found.rankings_frame().equals(given.rankings_frame())
     assert found.golds_frame().equals(given.golds_frame())
@@ -163,11 +163,11 @@ def test_without_names_slices_gate_plan_or_answers(archive: Archive, made: Made)
     bare = replace(made[0].report, queries=data, slices=(), headline=(), baseline=None, comparisons=())
     run = archive.store(bare, Origin("bare"))
     assert set(run.files) == {"report.json", "scores.parquet", "queries.parquet"}
-    assert run.answers() is None and run.answer("q01") is None and run.names() == {}
+    assert run.report.answers is None and run.answer("q01") is None and run.names() == {}
     assert (
         run.verdict is None
         and run.headline == ["rr", "ndcg@3", "precision@3"]
-        and "top" not in run.form_with_queries()["queries"]
+        and "top" not in run.report.to_json(queries=True)["queries"]
     )
 
 
@@ -253,7 +253,7 @@ def test_hostile_names(archive: Archive, tmp_path: Path) -> None:
     (folder / "queries.csv").write_text("query_id,type\n" + "".join(f'q{n:02},"<b>{n % 2}"\n' for n in range(QUERIES)))
     run = kept(archive, file)
     assert run.path.parent == archive.path / "runs" and run.plan == odd
-    assert odd in run.systems and odd in run.form_with_queries()["queries"]["scores"] and run.faults() == []
+    assert odd in run.systems and odd in run.report.to_json(queries=True)["queries"]["scores"] and run.faults() == []
     assert archive.runs(odd)[0].name == run.name and run.queries().collect()["slices"][0].to_list() == ["type=<b>0"]
 
 

@@ -29,7 +29,7 @@ def test_what_changed_and_what_came_of_it(karat: Karat, folder: Path) -> None:
     ]
     assert lines[3:5] == ["What changed", "  input new.trec has other contents"]
     row = next(line for line in lines if line.startswith("new "))
-    means = [run.form["systems"]["new"]["measures"]["rr"]["mean"] for run in (first, last)]
+    means = [run.report.estimates["new"]["rr"].mean for run in (first, last)]
     assert f"{means[0]:.3f}" in row and f"{means[1]:.3f}" in row
     assert any(line.startswith("old ") and "= same" in line for line in lines)
     assert "new, rr: 4 better · 8 worse · 0 equal; largest losses:" in lines

@@ -35,11 +35,12 @@ def test_kept_with_its_page_and_said(karat: Karat, small: Path) -> None:
     assert run.faults() == [] and "report.html" in run.files and run.manifest["seconds"] > 0
     page = (run.path / "report.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html") and str(small) not in page
-    assert run.form == json.loads(karat("run", "plan.toml", "--json", "--no-archive").out) | {
-        "gate": run.form["gate"],
-        "provenance": run.form["provenance"],
+    form = run.report.to_json()
+    assert form == json.loads(karat("run", "plan.toml", "--json", "--no-archive").out) | {
+        "gate": form["gate"],
+        "provenance": form["provenance"],
     }
-    assert run.form["gate"]["report"] == "plan.toml" and not archive.running() and len(archive.runs()) == 1
+    assert form["gate"]["report"] == "plan.toml" and not archive.running() and len(archive.runs()) == 1
 
 
 def test_the_next_step_works(karat: Karat, small: Path) -> None:

@@ -31,7 +31,7 @@ def test_all_that_is_to_be_known(karat: Karat, folder: Path) -> None:
     assert any(line.startswith("PASS") and "at least 0.3" in line for line in lines)
     heads = [line.split()[0] for line, below in pairwise(lines) if below.startswith("──")]
     assert heads[1:3] == ["rr", "ndcg@3"] and "and 1 other measure: precision@3" in lines
-    shown = first.form["systems"]["new"]["measures"]["rr"]
+    shown = first.report.to_json()["systems"]["new"]["measures"]["rr"]
     assert any(line.startswith("new ") and f"{shown['mean']:.3f} [" in line for line in lines)
     for name, digest in first.manifest["inputs"].items():
         assert f"{name} {digest[:8]}" in outcome.out.replace("\n    ", " ")
@@ -44,7 +44,7 @@ def test_all_that_is_to_be_known(karat: Karat, folder: Path) -> None:
 def test_json_is_manifest_and_report(karat: Karat, folder: Path) -> None:
     _, last = two_runs(folder)
     form = json.loads(karat("show", "latest", "--json").out)
-    assert form == {"run": last.name, "manifest": dict(last.manifest), "report": last.form}
+    assert form == {"run": last.name, "manifest": dict(last.manifest), "report": last.report.to_json()}
 
 
 def test_files(karat: Karat, folder: Path) -> None:

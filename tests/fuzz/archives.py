@@ -75,7 +75,7 @@ def _rows(frame: Any) -> str:
 
 
 def _answers(run: Any) -> str:
-    answers = run.answers()
+    answers = run.report.answers
     if answers is None:
         return "none"
     return str({name: one.tuples(answers.depth) for name, one in answers.systems.items()})
@@ -114,7 +114,7 @@ def _about(run: Any) -> str:
 CALLS: Mapping[str, Callable[[], str]] = {
     "runs": _each(_about),
     "find": lambda: f"{_archive().find('latest').name} {_archive().find('baseline:small').name}",
-    "form": _each(lambda run: json.dumps(run.form)),
+    "report": _each(lambda run: json.dumps(run.report.to_json())),
     "scores": _each(lambda run: _rows(run.scores())),
     "queries": _each(lambda run: _rows(run.queries())),
     "answers": _each(_answers),
@@ -122,7 +122,7 @@ CALLS: Mapping[str, Callable[[], str]] = {
     "names": _each(lambda run: run.names()),
     "texts": _each(lambda run: run.texts(["q01", "q02"])),
     "faults": _each(lambda run: run.faults()),
-    "saved": _each(lambda run: json.dumps(run.form_with_queries())),
+    "whole report": _each(lambda run: json.dumps(run.report.to_json(queries=True))),
     "running": lambda: str(_archive().running()),
     "leftovers": lambda: str(_archive().leftovers()),
     "recent": lambda: str([_about(run) for run in _archive().recent("small", 2)]),

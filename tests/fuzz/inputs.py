@@ -122,9 +122,11 @@ def files() -> Mapping[str, bytes]:
         "report.json": report,
         "older.json": older,
         "moved.json": json.dumps(
-            drifting.report(hnsw=drifting.entry(drifting.stability(drifting.scores_of(1))), tops=_TOPS).form
+            drifting.report(hnsw=drifting.entry(drifting.stability(drifting.scores_of(1))), tops=_TOPS).to_json(
+                queries=True
+            )
         ).encode(),
-        "still.json": json.dumps(drifting.report(tops=_TOPS).form).encode(),
+        "still.json": json.dumps(drifting.report(tops=_TOPS).to_json(queries=True)).encode(),
         "ref.npz": _npz(1, 4),
         "base.npz": _npz(2, 3),
         "bare.npy": _npy(),

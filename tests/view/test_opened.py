@@ -28,7 +28,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     outcome, origin = carried_out(plan)
     archive = Archive(folder / ".karat")
     run = archive.store(outcome.report, origin, gate=outcome.gate, time=START)
-    return Details.of(outcome.report), run.form, Shelf(archive), run.name
+    return Details.of(outcome.report), run.report.to_json(), Shelf(archive), run.name
 
 
 def plan_of(name: str, folder: Path) -> Path:

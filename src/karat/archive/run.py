@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from karat.archive.files import check_file, read_file
 from karat.archive.manifest import MANIFEST, read_manifest
-from karat.errors import DamagedRun, DataError
-from karat.json_types import parse_json
+from karat.errors import DamagedRun
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["MANIFEST", "PAGE", "Run"]
 
 PAGE = "report.html"
-_REPORT = "report.json"
 _COMMIT_SHOWN = 7
 
 
@@ -93,25 +91,6 @@ class Run:
         return report_of(self)
 
     @cached_property
-    def form(self) -> dict[str, Any]:
-        """The report's versioned form, with the verdicts where there are any."""
-        from karat.report import Report
-        from karat.report_upgrade import upgrade_report
-
-        path = self.path / _REPORT
-        try:
-            form: dict[str, Any] = upgrade_report(parse_json(self.read(_REPORT), str(path)), str(path))
-            Report.from_json(form, str(path))
-        except DamagedRun:
-            raise
-        except DataError as error:
-            raise DamagedRun(path, error.found, expected=error.expected) from error
-        summary = self.manifest["summary"]
-        if {name: [*one["measures"]] for name, one in form["systems"].items()} != {n: [*m] for n, m in summary.items()}:
-            raise DamagedRun(path, "it has other systems or measures than the manifest")
-        return form
-
-    @cached_property
     def checked_tables(self) -> set[str]:
         """The tables whose columns were checked."""
         return set()
@@ -162,12 +141,6 @@ class Run:
         """query_id, text (null where none is known) and slices (a list of names); in the order of the scores."""
         return self.table("queries.parquet")
 
-    def answers(self) -> "Answers | None":
-        """Golds and rankings of all queries; None where they were not kept."""
-        from karat.archive.tables import answers_of
-
-        return answers_of(self, None)
-
     def answer(self, query: str) -> "Answers | None":
         """Golds and rankings of one query: only the part of the files that holds it is decoded."""
         from karat.archive.tables import answers_of
@@ -185,12 +158,6 @@ class Run:
         from karat.archive.tables import texts_of
 
         return texts_of(self, ids)
-
-    def form_with_queries(self) -> dict[str, Any]:
-        """Return the report's JSON with every query's scores and first items."""
-        from karat.archive.tables import form_with_queries
-
-        return form_with_queries(self)
 
     def table(self, name: str) -> "pl.LazyFrame":
         """One of its Parquet files, checked against hash and schema; rows are read when it is collected."""

@@ -38,7 +38,6 @@ __all__ = [
     "answers_to",
     "asked_of",
     "contents_of",
-    "form_with_queries",
     "is_empty",
     "names_of",
     "read_rows",
@@ -256,35 +255,6 @@ def texts_of(run: Run, ids: Iterable[str]) -> dict[str, str]:
     wanted = pl.col(QUERY).is_in(list(dict.fromkeys(ids))) & pl.col("text").is_not_null()
     frame = read_rows(run, QUERIES, (QUERY, "text"), wanted)
     return dict(zip(frame[QUERY].to_list(), frame["text"].to_list(), strict=True))
-
-
-def form_with_queries(run: Run) -> dict[str, Any]:
-    """Return the JSON of the report with ``queries`` as a report that was written with them has it."""
-    asked = asked_of(run, "slices")
-    scores = read_rows(run, SCORES)
-    ids = asked.select(QUERY)
-    by_system: dict[str, dict[str, list[float | None]]] = {}
-    for name, system in run.form["systems"].items():
-        rows = ids.join(scores.filter(pl.col(SYSTEM) == name), on=QUERY, how="left", maintain_order="left")
-        if len(rows) != len(ids):
-            raise DamagedRun(run.path / SCORES, f"a query of {name} occurs twice")
-        by_system[name] = {label: rows[label].to_list() for label in system["measures"]}
-    queries: dict[str, Any] = {"ids": ids[QUERY].to_list(), "scores": by_system, "slices": _slices(run, asked)}
-    answers = run.answers()
-    if answers is not None and answers.systems:
-        queries["top"] = {
-            name: [list(items) for items in one.tuples(answers.depth)] for name, one in answers.systems.items()
-        }
-    return run.form | {"queries": queries}
-
-
-def _slices(run: Run, asked: pl.DataFrame) -> dict[str, list[int]]:
-    """By name, the places of the queries in it; in the report's order."""
-    rows = asked.with_row_index("row").select("row", "slices").explode("slices").drop_nulls("slices")
-    grouped = rows.group_by("slices", maintain_order=True).agg("row")
-    found = dict(zip(grouped["slices"].to_list(), grouped["row"].to_list(), strict=True))
-    order = [part["slice"] for part in run.form.get("slices") or () if part["slice"] in found]
-    return {name: found[name] for name in dict.fromkeys((*order, *found))}
 
 
 class ArchivedQueries(QueryData):

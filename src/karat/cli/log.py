@@ -62,7 +62,12 @@ def log_command(
     if tracking is not None and to is not Tool.mlflow:
         raise UsageError("--tracking is MLflow's", hint="WANDB_BASE_URL names another server of Weights & Biases.")
     is_file = report == "-" or (exists(report) and not isdir(report))
-    found: Any = _read(report) if is_file else find_run(report, archive)
+    if is_file:
+        from karat.reports.saved import read_report
+
+        found: Any = read_report(report)
+    else:
+        found = find_run(report, archive)
     told = report if is_file else found.name
     options = {
         "prefix": prefix,
@@ -72,13 +77,6 @@ def log_command(
     }
     print_line(_logged(found, to, experiment, tracking, options))
     say(f"Logged {told} to {_CALLED[to]}: the id of the run there is above", quiet=quiet)
-
-
-def _read(path: str) -> Any:
-    from karat.report import Report
-    from karat.reports.saved import read_report
-
-    return Report.from_json(read_report(path).form, path)
 
 
 def _logged(found: Any, to: Tool, experiment: str | None, tracking: str | None, options: dict[str, Any]) -> str:
