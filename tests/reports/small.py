@@ -46,3 +46,8 @@ def gated(report: Report) -> tuple[Gate, dict[str, Any]]:
     """The gate of the targets, and the form that holds it."""
     gate = karat.gate(report, *TARGETS)
     return gate, report.to_json() | {"gate": gate.to_json()}
+
+
+def with_verdicts(report: Report) -> Report:
+    """The report with the gate of the targets."""
+    return report.with_sections(karat.gate(report, *TARGETS))

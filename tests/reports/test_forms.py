@@ -11,7 +11,20 @@ from typing import Any
 
 import polars as pl
 import pytest
-from karat.reports.comparison import (
+
+import karat
+from karat.archive.tables import queries_of
+from karat.breakdown import Gap, break_down
+from karat.changes import Change, Move
+from karat.errors import UsageError
+from karat.report import QueryData, Report, SystemResult
+from karat.report_warnings import ReportWarning, as_warnings
+from karat.reports import cells as model
+from karat.reports.gate import gate_to_markdown
+from karat.reports.html import Details
+from karat.reports.markdown import markdown_table, to_markdown
+from karat.reports.saved import looks_like_report, read_report
+from karat.reports.tables import (
     changes_table,
     comparison_table,
     power_lines,
@@ -19,17 +32,6 @@ from karat.reports.comparison import (
     tally,
     verdict_of,
 )
-
-import karat
-from karat.archive.tables import queries_of
-from karat.breakdown import Gap, break_down
-from karat.changes import Change, Move
-from karat.errors import UsageError
-from karat.report import Report
-from karat.reports.gate import gate_to_markdown
-from karat.reports.html import Details
-from karat.reports.markdown import markdown_table, to_markdown
-from karat.reports.saved import looks_like_report, read_report
 from karat.reports.writers import Request, write_reports
 from karat.reports.writers.json import to_json
 from karat.reports.writers.tables import to_csv
@@ -137,7 +139,7 @@ class TestJson:
         assert gains == sorted(gains) and gains and max(gains) < 0
 
     def test_figures_stand_with_their_system(self, report: Report) -> None:
-        form = json.loads(to_json(replace(report, figures={"new": {"ms": 5.0}})))
+        form = json.loads(to_json(report.with_recorded({"new": {"ms": 5.0}})))
         assert form["systems"]["new"]["figures"] == {"ms": 5.0} and "figures" not in form["systems"]["old"]
 
     @pytest.mark.parametrize("name", ["r", "r.txt", "r.jsn"])
@@ -171,7 +173,7 @@ class TestMarkdown:
             assert set(table[1]) <= set("|:-"), table[1]
 
     def test_its_parts(self, report: Report) -> None:
-        text = to_markdown(replace(report, warnings=("look < out | there",)))
+        text = to_markdown(replace(report, warnings=(ReportWarning("look < out | there"),)))
         titles = [line for line in text.splitlines() if line.startswith("### ")]
         assert titles == [
             "### Compared with old",
@@ -192,7 +194,7 @@ class TestMarkdown:
     def test_hostile_names_are_but_text(self, start: int) -> None:
         report = small(tuple(HOSTILE[start : start + 3]), tuple(HOSTILE), HOSTILE[start])
         gate, _ = gated(report)
-        for text in (to_markdown(replace(report, warnings=tuple(HOSTILE))), gate_to_markdown(gate)):
+        for text in (to_markdown(replace(report, warnings=tuple(as_warnings(HOSTILE)))), gate_to_markdown(gate)):
             check_tame(text, longest=1_000_000)
             page = READER.render(text)
             allowed = {"p", "h3", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "strong"}
@@ -202,13 +204,14 @@ class TestMarkdown:
         self.check(to_markdown(example("a\nb", "c", ("x\ny", "z"))))
 
     def test_cells(self) -> None:
-        assert markdown_table(["a", "b"], [["x|", "1"]]) == ["| a | b |", "|:--|--:|", "| x&#124; | 1 |"]
+        assert markdown_table(model.table(["a", "b"], [["x|", "1"]])) == ["| a | b |", "|:--|--:|", "| x&#124; | 1 |"]
 
 
 class TestTables:
     def test_comparisons(self, report: Report) -> None:
-        header, rows = comparison_table(report)
-        assert header == ["measure", "system", "mean", "difference [95 %]", "p", "n", "+/=/−"]
+        found = comparison_table(report)
+        rows = found.texts
+        assert found.header == ["measure", "system", "mean", "difference [95 %]", "p", "n", "+/=/−"]
         assert [row[:2] for row in rows[:4]] == [["ndcg@5", "old"], ["", "new"], ["", "third"], ["unjudged@5", "old"]]
         one = report.comparisons[0]
         assert (
@@ -229,20 +232,22 @@ class TestTables:
 
     def test_slices_lose_most_first(self, report: Report) -> None:
         for measure, sign in (("ndcg@5", 1), ("unjudged@5", -1)):
-            header, rows = slices_table(report, measure)
-            assert header == ["slice", "system", "n", "mean", "to baseline [95 %]", "p", ""]
+            shown = slices_table(report, measure)
+            rows = shown.texts
+            assert shown.header == ["slice", "system", "n", "mean", "difference [95 %]", "", "p"]
             found = {(p.label, one.system): one for p in report.slices for one in p.beside if one.measure == measure}
             gains = [sign * found[row[0], row[1]].difference for row in rows]
             assert gains == sorted(gains) and len(rows) == 4
 
     def test_beside_the_rest_for_one_system(self, report: Report) -> None:
-        system = report.systems["new"]
-        table = pl.DataFrame({"query_id": system.queries, "type": ["a", "b"] * 12})
-        groups = Cuts(table, "query_id", "queries", None, "t").groups(system.queries, [])
+        system = report.scores["new"]
+        frame = pl.DataFrame({"query_id": system.queries, "type": ["a", "b"] * 12})
+        groups = Cuts(frame, "query_id", "queries", None, "t").groups(system.queries, [])
         slices = tuple(break_down({"new": system}, groups, QUICK, None))
-        alone = Report({"new": system}, {"new": system.estimates(QUICK)}, QUICK, slices=slices)
-        header, rows = slices_table(alone, "ndcg@5")
-        assert header == ["slice", "n", "mean", "to the rest [95 %]", "p", ""]
+        alone = Report({"new": SystemResult.of(system, system.estimates(QUICK))}, QUICK, slices=slices)
+        found = slices_table(alone, "ndcg@5")
+        rows = found.texts
+        assert found.header == ["slice", "n", "mean", "to the rest [95 %]", "", "p"]
         assert [row[1] for row in rows] == ["12", "12"] and rows[0][3].startswith("−") and rows[1][3].startswith("+")
 
     @pytest.mark.parametrize(
@@ -264,9 +269,9 @@ class TestTables:
         moves = (Move("a", 1.0, 5, 2), Move("b", 2.0, 2, None), Move("c", 3.0, None, None), Move("d", 1.0, 4, 4))
         more = (*moves, Move("e", 0.5, None, 1), Move("f", 1.0, 9, 8))
         changes = [Change("new", "ap", "q1", 0.25, 0.75, moves), Change("new", "ap", "q2", 0.5, 1 / 3, more)]
-        header, rows = changes_table(changes, Report({}, {}, names={"e": "The E"}))
-        assert header == ["query", "before → after", "change", "relevant items (grade): rank before → after"]
-        assert rows == [
+        found = changes_table(Report({}, queries=QueryData({}, names={"e": "The E"})), changes)
+        assert found.header == ["query", "before → after", "change", "relevant items (grade): rank before → after"]
+        assert found.texts == [
             ["q1", "0.250 → 0.750", "+0.500", "b (2): 2 → –, a (1): 5 → 2"],
             ["q2", "0.500 → 0.333", "−0.167", "The E (0.5): – → 1, b (2): 2 → –, a (1): 5 → 2, 1 more"],
         ]
@@ -274,14 +279,15 @@ class TestTables:
     def test_a_query_has_the_name_of_an_item_only_where_it_is_one(self) -> None:
         """A query had the title of the document with its id, in tables, pages, notebooks and archived runs."""
         scores = karat.evaluate({"1": ["1", "2"]}, {"1": ["2", "1"]}, "ap")
-        report = Report({"s": scores}, {"s": scores.estimates(None)}, names={"1": "A document", "2": "Another"})
+        data = QueryData({"s": scores}, names={"1": "A document", "2": "Another"})
+        report = Report({"s": SystemResult.of(scores, scores.estimates(None))})
         change = Change("s", "ap", "1", 0.75, 0.25, (Move("1", 1.0, 1, 2),))
         for are_items, name, text in ((False, "1", None), (True, "A document", "A document")):
-            made = replace(report, queries_are_items=are_items)
-            _, ((query, *_, moves),) = changes_table([change], made)
+            made = replace(report, queries=replace(data, queries_are_items=are_items))
+            ((query, *_, moves),) = changes_table(made, [change]).texts
             assert query == name and moves.startswith("A document")
             details = Details.of(made)
             assert details is not None and details.query(0)["text"] == text
             assert queries_of(made)["text"].to_list() == [text]
-        asked = replace(report, query_names={"1": "what is it?"}, queries_are_items=True)
+        asked = replace(report, queries=replace(data, query_texts={"1": "what is it?"}, queries_are_items=True))
         assert asked.texts["1"] == "what is it?" and asked.name_of("1") == "A document"

@@ -1,10 +1,8 @@
 """What notebooks show: the report's figures, as HTML that brings nothing of its own and escapes what others named."""
 
-from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,10 +12,10 @@ import karat
 from karat.errors import UnknownName
 from karat.gates import Gate
 from karat.markup import snippet_of
-from karat.report import Report
-from karat.reports.notebook import form_snippet
+from karat.report import Report, SystemResult
+from karat.report_warnings import as_warnings
 from karat.wording import difference_shown, estimate_shown, p_shown
-from tests.reports.small import HOSTILE, gated, small
+from tests.reports.small import HOSTILE, gated, small, with_verdicts
 
 TAGS = {
     *("div", "p", "strong", "bdi", "ul", "li", "details", "summary"),
@@ -71,8 +69,8 @@ def report() -> Report:
 
 
 @cache
-def friendly() -> dict[str, Any]:
-    return gated(small())[1]
+def friendly() -> Report:
+    return with_verdicts(small())
 
 
 class TestReport:
@@ -107,7 +105,9 @@ class TestReport:
         assert set(report.warning_lines) <= set(Reader(snippet).texts)
 
     def test_queries_are_called_by_their_texts(self, report: Report) -> None:
-        named = replace(report, query_names={"q20": "what is it?"}, names={"d0": "a dog"})
+        data = report.queries
+        assert data is not None
+        named = replace(report, queries=replace(data, query_texts={"q20": "what is it?"}, names={"d0": "a dog"}))
         losses = Reader(named._repr_html_()).tables[2]
         assert losses[1][0] == "what is it?" and "a dog (2)" in losses[1][4]
 
@@ -120,20 +120,19 @@ class TestReport:
 
     def test_one_system_without_baseline(self) -> None:
         scores = karat.evaluate({"q": {"a": 1}, "r": {"a": 1}}, {"q": {"a": 1.0}, "r": {"b": 1.0}}, ["rr"])
-        alone = Report({"only": scores}, {"only": scores.estimates(None)})
+        alone = Report({"only": SystemResult.of(scores, scores.estimates(None))})
         assert Reader(alone._repr_html_()).tables == [
             [["measure", "system", "mean [95 %]", "n"], ["rr", "only", "0.5000", "2"]]
         ]
 
-    def test_a_saved_form_shows_its_verdicts(self) -> None:
-        snippet = form_snippet(friendly())
+    def test_verdicts_are_shown_of_a_report_that_was_read_back(self) -> None:
+        snippet = Report.from_json(friendly().to_json())._repr_html_()
         assert "✗ FAIL: 2 fail · 2 unsure · 2 pass" in snippet
         assert [row[0] for row in Reader(snippet).tables[0]] == ["verdict", "FAIL", "FAIL", "UNSURE", "UNSURE"]
 
     def test_many_rows_are_cut_and_counted(self) -> None:
-        many = deepcopy(friendly())
-        many["slices"] = [part | {"slice": f"{part['slice']}{n}"} for n in range(50) for part in many["slices"]]
-        snippet = form_snippet(many)
+        parts = [replace(part, name=f"{part.name}{n}") for n in range(50) for part in friendly().slices]
+        snippet = replace(friendly(), slices=tuple(parts))._repr_html_()
         assert "ndcg@5 by slice, worst first (60 of 200 rows)" in snippet
         assert len(Reader(snippet).tables[2]) == 61
 
@@ -163,7 +162,7 @@ class TestOthers:
         assert "better / equal / worse" not in snippet
 
     def test_scores(self, report: Report) -> None:
-        scores = report.systems["new"]
+        scores = report.scores["new"]
         reader = Reader(scores._repr_html_())
         assert reader.tables[0][0] == ["measure", "mean", "n", "undefined"]
         assert [row[:2] for row in reader.tables[0][1:]] == [
@@ -187,11 +186,12 @@ class TestNames:
     @pytest.mark.parametrize("start", range(0, len(HOSTILE), 3))
     def test_hostile_names_of_everything(self, start: int) -> None:
         hostile = small(tuple(HOSTILE[start : start + 3]), tuple(HOSTILE), HOSTILE[start])
-        hostile = replace(hostile, warnings=(*hostile.warnings, *HOSTILE), names=dict.fromkeys("ab", HOSTILE[start]))
-        gate, form = gated(hostile)
-        scores = replace(hostile.systems[HOSTILE[start]], source=HOSTILE[start], warnings=tuple(HOSTILE))
-        shown = [one._repr_html_() for one in (hostile, gate, scores, *hostile.comparisons)]
-        for snippet in (*shown, form_snippet(form)):
+        data = replace(hostile.queries, names=dict.fromkeys("ab", HOSTILE[start]))  # type: ignore[type-var]
+        hostile = replace(hostile, warnings=(*hostile.warnings, *as_warnings(HOSTILE)), queries=data)
+        held = with_verdicts(hostile)
+        gate = held.needed_section(Gate)
+        scores = replace(hostile.scores[HOSTILE[start]], source=HOSTILE[start], warnings=tuple(HOSTILE))
+        for snippet in (one._repr_html_() for one in (hostile, gate, scores, *hostile.comparisons, held)):
             reader = Reader(snippet)
             assert not any(ord(character) < 32 and character != "\n" for character in snippet)
             assert max(len(cell) for table in reader.tables for row in table for cell in row) <= 200
@@ -200,11 +200,9 @@ class TestNames:
     @settings(max_examples=60, deadline=None)
     @given(name=st.text(max_size=300) | st.sampled_from(HOSTILE))
     def test_any_name_is_read_as_it_is(self, name: str) -> None:
-        changed = deepcopy(friendly())
-        for part in changed["slices"]:
-            part["slice"] = name
-        Reader(form_snippet(changed | {"warnings": [name]}))
+        slices = tuple(replace(part, name=name) for part in friendly().slices)
+        Reader(replace(friendly(), slices=slices, warnings=tuple(as_warnings([name])))._repr_html_())
 
     def test_text_from_the_right_turns_only_itself(self) -> None:
-        changed = deepcopy(friendly()) | {"warnings": ["\u202eright to left"]}
-        assert "<li><bdi>\u202eright to left</bdi></li>" in form_snippet(changed)
+        changed = replace(friendly(), warnings=tuple(as_warnings(["\u202eright to left"])))
+        assert "<li><bdi>\u202eright to left</bdi></li>" in changed._repr_html_()

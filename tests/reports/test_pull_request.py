@@ -1,7 +1,7 @@
 """The summary for a pull request: what it says first, that names are but names in it, and that it is never too long."""
 
 import re
-from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 from html import unescape
 from itertools import pairwise
@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+import karat
+from karat.gates import Gate
 from karat.report import Report
-from karat.reports.digest import Names, headline_table, losses_table, slices_table
+from karat.report_warnings import as_warnings
 from karat.reports.pull_request import LONGEST, plain, summary_of
-from tests.reports.small import HOSTILE, gated, small
+from karat.reports.tables import changes_table, largest_losses, slices_table, summary_table
+from tests.reports.small import HOSTILE, small, with_verdicts
 from tests.reports.test_gate_forms import cells
 from tests.test_markup import REFERENCES
 
@@ -31,13 +34,13 @@ def report() -> Report:
 
 
 @pytest.fixture(scope="module")
-def form() -> dict[str, Any]:
+def gated_report() -> Report:
     return friendly()
 
 
 @cache
-def friendly() -> dict[str, Any]:
-    return gated(small())[1]
+def friendly() -> Report:
+    return with_verdicts(small())
 
 
 def tables(summary: str) -> list[list[list[str]]]:
@@ -57,24 +60,27 @@ def tokens(summary: str) -> list[Token]:
 
 
 class TestWhatIsSaid:
-    def test_the_verdict_is_the_first_line_and_targets_that_fail_the_first_table(self, form: dict[str, Any]) -> None:
-        lines = summary_of(form).splitlines()
+    def test_the_verdict_is_the_first_line_and_targets_that_fail_the_first_table(self, gated_report: Report) -> None:
+        lines = summary_of(gated_report).splitlines()
         assert lines[0] == "### ❌ FAIL · report"
         assert lines[2] == "targets: 2 fail · 2 unsure · 2 pass · 24 queries · 3 systems · compared with old"
-        assert [row[0] for row in tables(summary_of(form))[0]] == ["verdict", "FAIL", "FAIL", "UNSURE", "UNSURE"]
+        shown = tables(summary_of(gated_report))[0]
+        assert [row[0] for row in shown] == ["verdict", "FAIL", "FAIL", "UNSURE", "UNSURE"]
 
     @pytest.mark.parametrize(("verdict", "mark"), [("pass", "✅ PASS"), ("unsure", "⚠️ UNSURE"), ("fail", "❌ FAIL")])
-    def test_every_verdict_has_its_mark_and_word(self, form: dict[str, Any], verdict: str, mark: str) -> None:
-        changed = form | {"gate": form["gate"] | {"verdict": verdict}, "provenance": {"name": "nightly"}}
+    def test_every_verdict_has_its_mark_and_word(self, gated_report: Report, verdict: str, mark: str) -> None:
+        gate = gated_report.needed_section(Gate)
+        alone = replace(gate, verdicts=tuple(one for one in gate.verdicts if one.outcome == verdict))
+        changed = replace(gated_report, provenance={"name": "nightly"}).with_sections(alone)
         assert summary_of(changed).splitlines()[0] == f"### {mark} · nightly"
 
     def test_without_targets_it_is_a_report(self, report: Report) -> None:
-        summary = summary_of(report.to_json())
+        summary = summary_of(report)
         assert summary.startswith("### karat · report\n\n24 queries · 3 systems · compared with old\n")
         assert not re.search("PASS|FAIL|target", summary)
 
-    def test_means_and_differences_are_those_of_the_report(self, report: Report, form: dict[str, Any]) -> None:
-        headline = tables(summary_of(form))[1]
+    def test_means_and_differences_are_those_of_the_report(self, report: Report, gated_report: Report) -> None:
+        headline = tables(summary_of(gated_report))[1]
         assert headline[0] == ["measure", "system", "mean [95 %]", "difference [95 %]", "", "p", "+/=/−", "n"]
         assert len(headline) == 1 + 3 * 3
         one = next(one for one in report.comparisons if (one.system, one.measure) == ("new", "ndcg@5"))
@@ -83,68 +89,73 @@ class TestWhatIsSaid:
         assert row[2].startswith(f"{one.mean:.3f} [") and row[3].startswith(f"−{-one.difference:.3f} [")
         assert row[6:] == [f"{one.better}/{one.equal}/{one.worse}", str(one.n)]
 
-    def test_headline_measures_come_first_and_others_are_folded_away(self, form: dict[str, Any]) -> None:
-        summary = summary_of(form | {"headline": ["num_rel_ret"]})
+    def test_headline_measures_come_first_and_others_are_folded_away(self, gated_report: Report) -> None:
+        summary = summary_of(replace(gated_report, headline=("num_rel_ret",)))
         shown, folded = summary.split("<details>", 1)
         assert "`num_rel_ret`" in shown and "`ndcg@5`" in folded
         assert "`ndcg@5` |" not in shown.partition("| measure")[2]
         assert "2 further measures" in folded
 
-    def test_slices_that_lose_worst_first_and_no_more_than_five(self, form: dict[str, Any]) -> None:
-        _, rows = slices_table(form, "ndcg@5", losing=True)
+    def test_slices_that_lose_worst_first_and_no_more_than_five(self, report: Report) -> None:
+        rows = slices_table(report, "ndcg@5", losing=True).texts
         assert [row[:2] for row in rows] == [["type=b", "new"], ["type=b", "third"], ["type=a", "new"]]
-        many = deepcopy(form)
-        many["slices"] = [part | {"slice": f"{part['slice']}{n}"} for n in range(9) for part in form["slices"]]
+        parts = [replace(part, name=f"{part.name}{n}") for n in range(9) for part in report.slices]
+        many = replace(report, slices=tuple(parts))
         worst = next(table for table in tables(summary_of(many)) if table[0][0] == "slice")
         assert len(worst) == 1 + 5
-        assert all(row[1] == "new" and row[0].startswith("type=b") for row in worst[1:])
+        assert all(row[0].startswith("type=b") for row in worst[1:])
+        assert "system" not in worst[0] or {row[1] for row in worst[1:]} == {"new"}
 
-    def test_slices_in_which_nothing_differs_are_left_out(self, form: dict[str, Any]) -> None:
-        same = deepcopy(form)
-        for part in same["slices"]:
-            for one in part["comparisons"]:
-                one |= {"better": 0, "worse": 0, "equal": one["n"]} if one["system"] == "third" else {}
-        _, rows = slices_table(same, "ndcg@5")
+    def test_slices_in_which_nothing_differs_are_left_out(self, report: Report) -> None:
+        def same(one: Any) -> Any:
+            return replace(one, better=0, worse=0, equal=one.n) if one.system == "third" else one
+
+        parts = [replace(part, beside=tuple(map(same, part.beside))) for part in report.slices]
+        rows = slices_table(replace(report, slices=tuple(parts)), "ndcg@5", changed=True).texts
         assert len(rows) == 2 and "third" not in {cell for row in rows for cell in row}
 
-    def test_the_largest_losses_are_those_of_the_report(self, report: Report, form: dict[str, Any]) -> None:
-        _, rows = losses_table(form, "ndcg@5", 5, Names({"q20": "what is it?"}, {}))
+    def losses(self, report: Report, label: str, most: int, **names: dict[str, str]) -> list[list[str]]:
+        assert report.queries is not None
+        named = replace(report, queries=replace(report.queries, **names))
+        return changes_table(named, largest_losses(named, label, most=most), texts=True).texts
+
+    def test_the_largest_losses_are_those_of_the_report(self, report: Report) -> None:
+        rows = self.losses(report, "ndcg@5", 5, query_texts={"q20": "what is it?"})
         lost = sorted((one for one in report.changes if one.measure == "ndcg@5"), key=lambda one: one.difference)
         assert [row[1] for row in rows] == [one.system for one in lost[:5]]
         assert rows[0][0] == "what is it?" and rows[2][0] == lost[2].query
         assert rows[0][2] == f"{lost[0].before:.3f} → {lost[0].after:.3f}"
 
-    def test_where_less_is_better_a_rise_is_a_loss(self, report: Report, form: dict[str, Any]) -> None:
-        _, rows = losses_table(form, "unjudged@5", 3, Names({}, {}))
-        assert rows and all(row[3].startswith("+") for row in rows)
+    def test_where_less_is_better_a_rise_is_a_loss(self, report: Report) -> None:
+        rows = self.losses(report, "unjudged@5", 3)
+        assert rows and all(row[-2].startswith("+") for row in rows)
 
-    def test_a_query_and_an_item_of_one_id_have_names_of_their_own(self, form: dict[str, Any]) -> None:
+    def test_a_query_and_an_item_of_one_id_have_names_of_their_own(self, report: Report) -> None:
         """A query was called by the title of the document with its id, and a document by the query's text."""
-        _, rows = losses_table(form, "ndcg@5", 1, Names({}, {"q20": "a film"}))
-        assert rows[0][0] == "q20"
-        moved = next(move["item_id"] for one in form["changes"] if one["query_id"] == "q20" for move in one["moves"])
-        _, rows = losses_table(form, "ndcg@5", 1, Names({moved: "what is it?"}, {}))
+        assert self.losses(report, "ndcg@5", 1, names={"q20": "a film"})[0][0] == "q20"
+        moved = next(move.item for one in report.changes if one.query == "q20" for move in one.moves)
+        rows = self.losses(report, "ndcg@5", 1, query_texts={moved: "what is it?"})
         assert moved in rows[0][-1] and "what is it?" not in rows[0][-1]
 
-    def test_warnings_conventions_and_provenance_are_there(self, report: Report, form: dict[str, Any]) -> None:
+    def test_warnings_conventions_and_provenance_are_there(self, report: Report) -> None:
         given = {"plan": "karat.toml", "dialect": "trec_eval", "made": "2026-01-02T03:04:05Z"}
-        summary = summary_of(form | {"provenance": given})
+        summary = summary_of(replace(report, provenance=given))
         for warning in report.warning_lines:
             assert plain(warning, 500) in summary
         assert "`ndcg@5`: `ndcg(gain=linear," in summary
         assert summary.splitlines()[-1] == (
-            f"<sub>karat {form['karat']} · plan karat.toml · dialect trec_eval · made 2026-01-02T03:04:05Z "
+            f"<sub>karat {karat.__version__} · plan karat.toml · dialect trec_eval · made 2026-01-02T03:04:05Z "
             "· 200 resamples, seed 0</sub>"
         )
 
-    def test_an_older_form_needs_nothing_but_systems(self, form: dict[str, Any]) -> None:
-        bare = {"schema": form["schema"], "systems": form["systems"]}
+    def test_a_report_needs_nothing_but_systems(self, report: Report) -> None:
+        form = report.to_json()
+        bare = Report.from_json({"schema": form["schema"], "systems": form["systems"]})
         assert tables(summary_of(bare))[0][0] == ["measure", "system", "mean [95 %]", "n"]
 
-    def test_a_system_without_a_measure_has_no_row_of_it(self, form: dict[str, Any]) -> None:
-        less = deepcopy(form)
-        del less["systems"]["third"]["measures"]["ndcg@5"]
-        _, rows = headline_table(less, ["ndcg@5"])
+    def test_a_system_without_a_measure_has_no_row_of_it(self, report: Report) -> None:
+        less = replace(report, systems={**report.systems, "third": report.systems["third"].only(["unjudged@5"])})
+        rows = summary_table(less, ["ndcg@5"]).texts
         assert [row[1] for row in rows] == ["old (baseline)", "new"]
 
 
@@ -167,12 +178,15 @@ class TestNames:
     @pytest.mark.parametrize("start", range(0, len(HOSTILE), 3))
     def test_hostile_names_of_everything(self, start: int) -> None:
         report = small(tuple(HOSTILE[start : start + 3]), tuple(HOSTILE), HOSTILE[start])
-        _, form = gated(report)
-        form |= {"provenance": {"name": HOSTILE[start], "plan": HOSTILE[start + 1], "made": HOSTILE[start + 2]}}
-        form["warnings"] = [*form["warnings"], *HOSTILE]
-        summary = summary_of(
-            form, names=Names(dict.fromkeys(report.systems[HOSTILE[start]].queries, HOSTILE[start + 1]), {})
+        held = with_verdicts(report)
+        assert held.queries is not None
+        changed = replace(
+            held,
+            provenance={"name": HOSTILE[start], "plan": HOSTILE[start + 1], "made": HOSTILE[start + 2]},
+            warnings=(*held.warnings, *as_warnings(HOSTILE)),
+            queries=replace(held.queries, query_texts=dict.fromkeys(held.queries.ids, HOSTILE[start + 1])),
         )
+        summary = summary_of(changed)
         check_tame(summary)
         rendered = READER.render(summary)
         assert rendered.count("<table>") == len(tables(summary))
@@ -201,23 +215,29 @@ class TestNames:
     @settings(max_examples=60, deadline=None)
     @given(name=st.text(max_size=400) | st.sampled_from(HOSTILE), other=st.text(max_size=60))
     def test_any_name(self, name: str, other: str) -> None:
-        changed = deepcopy(friendly())
-        for part in changed["slices"]:
-            part["slice"] = name
-        for one in changed["changes"]:
-            one["query_id"] = other
-        check_tame(summary_of(changed | {"warnings": [name, other], "provenance": {"name": name, "plan": other}}))
+        changed = replace(
+            friendly(),
+            slices=tuple(replace(part, name=name) for part in friendly().slices),
+            changes=tuple(replace(one, query=other) for one in friendly().changes),
+            warnings=tuple(as_warnings([name, other])),
+            provenance={"name": name, "plan": other},
+        )
+        check_tame(summary_of(changed))
 
 
 class TestLength:
-    def test_many_systems_measures_and_slices_are_cut_with_a_note(self, form: dict[str, Any]) -> None:
-        many = deepcopy(form)
-        system = form["systems"]["new"]
-        entry = system["measures"]["ndcg@5"]
-        many["systems"] = {
-            f"{'x' * 150}{n}": {"measures": {f"ndcg@{k}": entry for k in range(1, 40)}} for n in range(30)
-        }
-        many["slices"] = [part | {"slice": f"{'[' * 200}{n}"} for n in range(200) for part in form["slices"]]
+    def test_many_systems_measures_and_slices_are_cut_with_a_note(self, gated_report: Report) -> None:
+        system = gated_report.systems["new"]
+        labels = [f"ndcg@{k}" for k in range(1, 40)]
+        entry = replace(
+            system,
+            estimates=dict.fromkeys(labels, system.estimates["ndcg@5"]),
+            conventions={label: label for label in labels},
+        )
+        parts = [replace(part, name=f"{'[' * 200}{n}") for n in range(200) for part in gated_report.slices]
+        many = replace(
+            gated_report, systems={f"{'x' * 150}{n}": entry for n in range(30)}, slices=tuple(parts), changes=()
+        )
         summary = summary_of(many)
         assert LONGEST * 0.9 < len(summary) <= LONGEST
         assert "Something was left out" in summary
@@ -225,11 +245,13 @@ class TestLength:
         assert summary.count("<details>") == summary.count("</details>")
         check_tame(summary)
 
-    def test_ten_thousand_targets(self, form: dict[str, Any]) -> None:
-        verdicts = [{**form["gate"]["targets"][0], "target": "&" * 500} for _ in range(10_000)]
-        summary = summary_of(form | {"gate": form["gate"] | {"targets": verdicts}})
+    def test_ten_thousand_targets(self, gated_report: Report) -> None:
+        gate = gated_report.needed_section(Gate)
+        failed = next(one for one in gate.verdicts if one.outcome == "fail")
+        one = replace(failed, target=replace(failed.target, name="&" * 500))
+        summary = summary_of(gated_report.with_sections(replace(gate, verdicts=(one,) * 10_000)))
         assert len(summary) <= LONGEST
         assert "10,000 fail" in summary and "Something was left out" in summary
 
-    def test_what_fits_is_not_cut(self, form: dict[str, Any]) -> None:
-        assert "Something was left out" not in summary_of(form)
+    def test_what_fits_is_not_cut(self, gated_report: Report) -> None:
+        assert "Something was left out" not in summary_of(gated_report)
