@@ -45,6 +45,7 @@ LAYERS = [
     {"pairing", "coded", "slicing"},
     {"system_results"},
     {"report", "chance"},
+    {"circumstances"},
     {"assessment", "gates", "explain", "catalogue", "drift"},
     {"hints"},
     {"engines", "interactions"},

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from karat.archive import Archive, Origin, Run
-from karat.archive.differences import differences_between
 from karat.archive.files import to_text
 from karat.archive.history import series_of, steps_in
+from karat.circumstances import differences_between
 from karat.errors import UnknownName
 from karat.plan.execution import Outcome
 
@@ -71,7 +71,9 @@ def test_other_conventions_begin_anew(run: Run) -> None:
     (series,) = series_of(runs, ["rr"], ["new"])
     assert series.points[6].difference is None and series.points[7].difference is not None
     assert steps_in(series, {one.name: one for one in runs}) == [], "no step where nothing can be compared"
-    assert "convention rr: rr → rr(rel=2)" in [str(one) for one in differences_between(runs[5], runs[6])]
+    assert "convention rr: rr → rr(rel=2)" in [
+        str(one) for one in differences_between(runs[5].manifest, runs[6].manifest)
+    ]
 
 
 def test_names_that_no_run_has(run: Run) -> None:
@@ -96,12 +98,12 @@ def test_everything_that_may_differ_is_told(run: Run) -> None:
         machine={**old["machine"], "cores": 1000},
         inputs={"gold.qrels": old["inputs"]["gold.qrels"]},
     )
-    told = [str(one) for one in differences_between(run, new)]
+    told = [str(one) for one in differences_between(run.manifest, new.manifest)]
     assert 'plan targets: ["rr >= 0.3"] → ["rr >= 0.5"]' in told and not [one for one in told if "plan name" in one]
     assert "input new.trec is gone" in told and "version model.declared is new: v2" in told
     assert f"package numpy: {old['packages']['numpy']} → 99.0" in told
     assert "git is new" in told and f"machine cores: {old['machine']['cores']} → 1000" in told
-    assert differences_between(run, run) == []
+    assert differences_between(run.manifest, run.manifest) == []
 
 
 def test_commits(run: Run) -> None:
@@ -109,9 +111,11 @@ def test_commits(run: Run) -> None:
         after(run, 0, 0.5, git=git)
         for git in ({"commit": "a" * 40, "dirty": False}, {"commit": "b" * 40, "dirty": True})
     ]
-    assert [str(one) for one in differences_between(*sides)] == ["git: aaaaaaaa → bbbbbbbb"]
+    assert [str(one) for one in differences_between(*(one.manifest for one in sides))] == ["git: aaaaaaaa → bbbbbbbb"]
     dirty = after(run, 0, 0.5, git={"commit": "a" * 40, "dirty": True})
-    assert [str(one) for one in differences_between(sides[0], dirty)] == ["git work tree: as committed → with changes"]
+    assert [str(one) for one in differences_between(sides[0].manifest, dirty.manifest)] == [
+        "git work tree: as committed → with changes"
+    ]
 
 
 def test_real_runs(archive: Archive, made: tuple[Outcome, Origin], tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from karat.answers import Answers
-from karat.archive.differences import Difference, differences_between
 from karat.archive.run import Run
 from karat.changes import Change, Move
+from karat.circumstances import Difference, differences_between
 from karat.comparisons import compare_scores, pair_scores
 from karat.errors import DataError, UnknownName
 from karat.gates import Gate
@@ -113,7 +113,7 @@ def compare_runs(
         before,
         after,
         resampling,
-        tuple(differences_between(before, after)),
+        tuple(differences_between(before.manifest, after.manifest)),
         {"common": len(common), "before": only_before, "after": only_after},
         tuple(comparisons),
         tuple(not_compared),

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from karat.archive.differences import Difference, differences_between
 from karat.archive.run import Run
+from karat.circumstances import Difference, differences_between
 from karat.errors import UnknownName
 from karat.statistics.steps import Step, steps_of
 
@@ -112,7 +112,7 @@ def steps_in(series: Series, runs: Mapping[str, Run]) -> list[Stepped]:
             earlier = next(place for place in range(step.index - 1, -1, -1) if points[place].mean is not None)
             before, after = runs[points[earlier].run], runs[points[step.index].run]
             placed = Step(step.index + offset, step.before, step.after, step.z)
-            found.append(Stepped(placed, before, after, tuple(differences_between(before, after))))
+            found.append(Stepped(placed, before, after, tuple(differences_between(before.manifest, after.manifest))))
         offset += len(points)
     return found
 
