@@ -54,10 +54,10 @@ def print_run(run: Run, *, is_baseline: bool) -> None:
     if recorded:
         print()
         print_table(recorded)
-    slices = slices_table(report, labels[0], losing=True)
+    slices = slices_table(report, labels[0], losing=report.baseline is not None)
     if slices:
         print_line(f"\n{labels[0]} by slice, worst first")
-        print_table(slices.first(_SLICES_SHOWN).dropping("p", "mean", ""))
+        print_table(slices.first(_SLICES_SHOWN).dropping("p", ""))
         if len(slices.rows) > _SLICES_SHOWN:
             print(f"… {len(slices.rows) - _SLICES_SHOWN:,} more: karat show -o report.html has them")
     for title, lines in (("Warnings", report.warning_lines), ("Made of", list(_made_of(run)))):
