@@ -11,7 +11,7 @@ import pytest
 import karat
 from karat.agreement import Agreement
 from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.hygiene import Hygiene
+from karat.hygiene import GoldSpaces, Hygiene
 from karat.plan.execution import run_plan
 from karat.plan.reading import check_plan
 
@@ -51,9 +51,10 @@ class TestFigures:
         report = agreed(k_values=(1, 5), n_samples=40)
         assert report.estimates == planned.estimates
         assert {n: a.to_json() for n, a in report.sections_of(Agreement).items()} == {
-            n: a.to_json() for n, a in planned.agreements.items()
+            n: a.to_json() for n, a in planned.sections_of(Agreement).items()
         }
-        assert list(report.sections_of(Hygiene)) == ["reference", "near", "far"]
+        assert list(report.needed_section(GoldSpaces).spaces) == ["reference"]
+        assert list(report.sections_of(Hygiene)) == ["near", "far"]
 
     def test_the_nearer_agrees_more(self) -> None:
         report = agreed()

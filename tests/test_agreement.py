@@ -206,7 +206,7 @@ class TestFigures:
         assert found.resamples == 128
         form = json.loads(json.dumps(found.to_json(), allow_nan=False))
         assert form["figures"]["kendall"] == {"value": None, "ci": None}
-        assert form["mae"]["ci"] == list(found.figures["mae"].ci or ())
+        assert form["figures"]["mae"]["ci"] == list(found.figures["mae"].ci or ())
 
     def test_both_sides_alike(self) -> None:
         pairs = made(6, 3)

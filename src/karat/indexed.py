@@ -125,8 +125,12 @@ def drifting(k: int) -> list[str]:
 class Mean(Record):
     """A mean and its interval; NaN where no query is defined."""
 
+    omitted = ("n",)
+
     mean: float
     ci: Bounds | None = None
+    n: int | None = None
+    """Over how many queries it is, where that is known."""
 
 
 @dataclass(frozen=True)

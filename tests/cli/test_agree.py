@@ -155,7 +155,7 @@ def test_it_finds_what_it_is(karat: Karat) -> None:
         assert list(measured(form, name).values()) == pytest.approx([1.0] * 10, abs=1e-12)
         agreement = form["systems"][name]["agreement"]
         for figure, value in {"spearman": 1, "kendall": 1, "pearson": 1, "mae": 0, "rmse": 0}.items():
-            assert agreement[figure]["value"] == pytest.approx(value, abs=1e-9), figure
+            assert agreement["figures"][figure]["value"] == pytest.approx(value, abs=1e-9), figure
 
 
 # --- files --------------------------------------------------------------------------------------------------------
@@ -342,8 +342,8 @@ def test_the_first_candidate_is_the_baseline(karat: Karat) -> None:
     assert form["baseline"] == "base"
     other = agreed(karat, "ref.npz", "base.npz", "tuned.npz", "--baseline", "tuned")
     assert other["baseline"] == "tuned"
-    ours = form["systems"]["tuned"]["agreement"]["spearman"]["difference"]
-    theirs = other["systems"]["base"]["agreement"]["spearman"]["difference"]
+    ours = form["systems"]["tuned"]["agreement"]["figures"]["spearman"]["difference"]
+    theirs = other["systems"]["base"]["agreement"]["figures"]["spearman"]["difference"]
     assert ours == -theirs != 0
     screen = karat("agree", "ref.npz", "base.npz", "tuned.npz", "--baseline", "tuned", "--pairs", "0").out
     assert re.search(r"^base over tuned: NDCG@10 −", screen, re.MULTILINE)
@@ -374,8 +374,8 @@ def test_variants(karat: Karat) -> None:
     made = agreed(karat, "ref.npz", "first.npz", "half.npz", "signs.npz", "--k-values", "1,5")
     for variant, file in (("base-3", "first"), ("base-float16", "half"), ("base-binary", "signs")):
         assert measured(form, variant) == measured(made, file)
-        assert form["systems"][variant]["agreement"]["mae"]["value"] == pytest.approx(
-            made["systems"][file]["agreement"]["mae"]["value"], abs=1e-12
+        assert form["systems"][variant]["agreement"]["figures"]["mae"]["value"] == pytest.approx(
+            made["systems"][file]["agreement"]["figures"]["mae"]["value"], abs=1e-12
         )
 
 
@@ -431,9 +431,9 @@ def test_pairs_of_the_top(karat: Karat) -> None:
         pairs += [(ours[row, place], theirs[row, place]) for place in best]
     x, y = np.array(pairs).T
     assert (agreement["pairs"], agreement["queries"], agreement["left_out"]) == (len(pairs), COUNT, 0)
-    assert agreement["spearman"]["value"] == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-9)
-    assert agreement["kendall"]["value"] == pytest.approx(stats.kendalltau(x, y).statistic, abs=1e-9)
-    assert agreement["mae"]["value"] == pytest.approx(np.abs(x - y).mean(), abs=1e-9)
+    assert agreement["figures"]["spearman"]["value"] == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-9)
+    assert agreement["figures"]["kendall"]["value"] == pytest.approx(stats.kendalltau(x, y).statistic, abs=1e-9)
+    assert agreement["figures"]["mae"]["value"] == pytest.approx(np.abs(x - y).mean(), abs=1e-9)
 
 
 def test_all_pairs_where_more_are_asked_for(karat: Karat) -> None:
@@ -441,15 +441,15 @@ def test_all_pairs_where_more_are_asked_for(karat: Karat) -> None:
     others = ~np.eye(COUNT, dtype=bool)
     x, y = cosines("ref")[others], cosines("base")[others]
     assert agreement["pairs"] == COUNT * (COUNT - 1)
-    assert agreement["pearson"]["value"] == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-9)
-    assert agreement["rmse"]["value"] == pytest.approx(np.sqrt(np.square(x - y).mean()), abs=1e-9)
+    assert agreement["figures"]["pearson"]["value"] == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-9)
+    assert agreement["figures"]["rmse"]["value"] == pytest.approx(np.sqrt(np.square(x - y).mean()), abs=1e-9)
 
 
 def test_fewer_pairs(karat: Karat) -> None:
     agreement = agreed(karat, "ref.npz", "base.npz", "--pairs", "100")["systems"]["base"]["agreement"]
     assert agreement["pairs"] == 3 * COUNT, "as many of each query, and at least as many as asked for"
     other = agreed(karat, "ref.npz", "base.npz", "--pairs", "100", "--seed", "7")["systems"]["base"]["agreement"]
-    assert other["spearman"] != agreement["spearman"] and "seed 7" in other["about"]
+    assert other["figures"]["spearman"] != agreement["figures"]["spearman"] and "seed 7" in other["about"]
 
 
 def test_no_pairs(karat: Karat) -> None:
@@ -523,8 +523,10 @@ def test_another_candidate_changes_nothing(karat: Karat) -> None:
         beside = form["systems"]["tuned"]
         assert beside["measures"] == alone["measures"] and beside["space"] == alone["space"]
         for name in ("spearman", "kendall", "pearson", "mae", "rmse"):
-            ours = {key: value for key, value in beside["agreement"][name].items() if "difference" not in key}
-            assert ours == alone["agreement"][name]
+            ours = {
+                key: value for key, value in beside["agreement"]["figures"][name].items() if "difference" not in key
+            }
+            assert ours == alone["agreement"]["figures"][name]
 
 
 def test_threads_change_nothing(folder: Path) -> None:

@@ -221,7 +221,7 @@ class TestRecall:
             len(set(by_numpy(query, K)) & set(row)) / K for query, row in zip(QUERIES.values, rows, strict=True)
         ]
         assert recall.values.tolist() == expected and 0 < recall.mean < 1
-        assert recall.mean == pytest.approx(np.mean(expected)) and recall.low == np.percentile(expected, 5)
+        assert recall.mean == pytest.approx(np.mean(expected)) and recall.p5 == np.percentile(expected, 5)
         assert recall.ci is not None and recall.ci[0] < recall.mean < recall.ci[1]
         assert exact.values.tolist() == [1.0] * len(QUERIES) and (exact.k, recall.k) == (K, K)
 
@@ -290,7 +290,7 @@ class TestFailures:
             with pytest.raises(DataError, match="nobody there"):
                 built.recall()
             latency = built.latency(rounds=2, warm_up=1)
-        assert (latency.n, latency.failed) == (0, 20) and np.isnan(latency.p95)
+        assert (latency.n, latency.failed) == (0, 20) and np.isnan(latency.p95.ms)
 
     def test_all_but_one_fail(self) -> None:
         with bench_of("endpoint", call="lucky_service").build() as built:
@@ -308,8 +308,8 @@ class TestFailures:
         with bench_of("endpoint", call="unlucky_service").build() as built:
             latency = built.latency(rounds=3, warm_up=0)
         assert (latency.n, latency.failed) == (27, 3)
-        ((message, times),) = latency.messages
-        assert "no answer" in message and times == 3
+        (found,) = latency.messages
+        assert "no answer" in found.message and found.count == 3
 
     def test_an_engine_that_is_no_service_fails_as_a_whole(self) -> None:
         with bench_of("faiss-hnsw").build() as built, pytest.raises(UnknownName, match="ef_serach"):

@@ -65,7 +65,7 @@ class TestByHand:
         assert (form["measure"], form["ideal"]) == ("ndcg(gain=exp)@5", 1.0)
         assert form["exact"]["mean"] == pytest.approx(exact) and form["index"]["mean"] == pytest.approx(index)
         assert form["embedding_loss"] == pytest.approx(1 - exact)
-        assert form["index_loss"]["mean"] == pytest.approx(exact - index) and found.difference < 0
+        assert form["index_loss"]["mean"] == pytest.approx(exact - index) and found.index_loss.mean > 0
         assert found.exact.n == found.index.n == 2
 
     def test_an_index_that_finds_what_exact_search_finds_loses_nothing(self) -> None:
@@ -80,8 +80,8 @@ class TestByHand:
     def test_nothing_is_relevant(self) -> None:
         found = runs({"q1": {"a": 0}}, {"q1": ["a"]}, {"q1": ["b"]})
         form = found.to_json()
-        assert isnan(found.difference)
-        assert form["exact"] == form["index"] == {"mean": None, "ci": None}
+        assert isnan(found.index_loss.mean)
+        assert form["exact"] == form["index"] == {"mean": None, "ci": None, "n": 0}
         assert form["embedding_loss"] is None and form["index_loss"] == {"mean": None, "ci": None}
         json.dumps(form, allow_nan=False)
 
@@ -131,20 +131,20 @@ class TestOfAnIndex:
         form = lost(gold, found.exact, found.ranking, ("ndcg(gain=exp)@5", "recall@5")).to_json()
         for side, ranking in (("exact", found.exact), ("index", found.ranking)):
             estimate = evaluate(gold, ranking, [NDCG]).estimates(HOW)[NDCG.label]
-            assert form[side] == {"mean": estimate.mean, "ci": list(estimate.ci or ())}
+            assert form[side] == {"mean": estimate.mean, "ci": list(estimate.ci or ()), "n": estimate.n}
 
     def test_the_interval_is_paired_and_the_right_way_round(self, gold: Gold) -> None:
         found = self.tried("faiss-ivf", build={"nlist": 6}, search={"nprobe": 1})
         loss = lost(gold, found.exact, found.ranking)
-        assert loss.difference_ci is not None
         low, high = loss.to_json()["index_loss"]["ci"]
-        assert (low, high) == (-loss.difference_ci[1], -loss.difference_ci[0])
-        assert low < -loss.difference < high and low >= 0
+        assert low < loss.index_loss.mean < high and low >= 0
+        assert loss.index_loss.mean == pytest.approx(loss.exact.mean - loss.index.mean)
+        assert Loss.from_json(json.loads(json.dumps(loss.to_json()))) == loss
 
     def test_a_query_that_fails_is_the_index_s_loss(self, gold: Gold) -> None:
         found = measure(bench_of("endpoint", call="unlucky_service"))
         loss = lost(gold, found.exact, found.ranking)
-        assert loss.index.n == loss.exact.n == len(QUERIES) and loss.difference < 0
+        assert loss.index.n == loss.exact.n == len(QUERIES) and loss.index_loss.mean > 0
         form = loss.to_json()
         assert form["embedding_loss"] + form["index_loss"]["mean"] == pytest.approx(
             1 - form["index"]["mean"], abs=1e-12

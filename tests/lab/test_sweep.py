@@ -59,7 +59,7 @@ class TestMeasuring:
         (one,) = found.points
         with bench().build() as built:
             recall = built.recall({"reach": 100})
-        assert (one.recall, one.recall_ci, one.recall_p5, one.n) == (recall.mean, recall.ci, recall.low, recall.n)
+        assert (one.recall, one.recall_ci, one.recall_p5, one.n) == (recall.mean, recall.ci, recall.p5, recall.n)
         assert one.p50 and one.p95 and one.p99 and one.p50.ms <= one.p95.ms <= one.p99.ms
         assert one.build_seconds is not None and one.size_bytes == ITEMS * 8 * 4
         assert (found.k, found.items, found.dimensions, found.queries, found.level) == (5, 200, 8, 12, 0.95)

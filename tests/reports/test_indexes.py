@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.examples import Example
-from karat.indexed import AnnRecall, Equivalence, Filtered, Indexed, Loss, Timings
-from karat.report import Report
+from karat.examples import Example, ExampleItem, Examples
+from karat.indexed import AnnRecall, Equivalence, Filtered, Indexed, Loss, Mean, Timings
+from karat.report import QueryData, Report, SystemResult
 from karat.reports.indexes import (
     filters_table,
     index_lines,
@@ -32,18 +32,18 @@ NDCG = "ndcg(gain=exp)@10"
 
 
 def recall(mean: float = 0.975, low: float = 0.6, n: int = 80, ci: Any = (0.95, 0.99)) -> AnnRecall:
-    return AnnRecall(10, np.full(n, mean), mean, ci, low)
+    return AnnRecall(10, mean, ci, low, n)
 
 
 def latency(p50: float = 0.0005, *, n: int = 1_000, **more: Any) -> Latency:
     """P95 is four times P50, P99 thirty times, the longest a thousand times."""
     shares = {"p50": p50, "p95": 4 * p50, "p99": 30 * p50}
-    ends = {name: Percentile(one, one / 2, one * 2, name != "p99") for name, one in shares.items()}
+    ends = {name: Percentile(one * 1e3, (one * 5e2, one * 2e3), name != "p99") for name, one in shares.items()}
     given: dict[str, Any] = {
-        "kind": "closed", "concurrency": 1, "rate": None, "failed": 0, "longest": 1_000 * p50, "mean": p50,
-        "qps": 1 / p50, "gc_seconds": 0.002, "overhead_seconds": 2e-6, "level": 0.95,
+        "kind": "closed", "concurrency": 1, "rate": None, "failed": 0, "max_ms": 1e6 * p50,
+        "mean_ms": 1e3 * p50, "qps": 1 / p50, "gc_ms": 2.0, "overhead_us": 2.0,
     }  # fmt: skip
-    return Latency(n=n, percentiles=ends, **given | more)
+    return Latency(n=n, **ends | given | more)
 
 
 def timings(**more: Any) -> Timings:
@@ -53,7 +53,8 @@ def timings(**more: Any) -> Timings:
 
 
 def loss(exact: float = 0.88, difference: float = -0.003, ci: Any = (-0.007, -0.001)) -> Loss:
-    return Loss(NDCG, Estimate(exact, 80, 0), Estimate(exact + difference, 80, 0), difference, ci)
+    lost = Mean(0.0 - difference, ci and (0.0 - ci[1], 0.0 - ci[0]))
+    return Loss(NDCG, Mean(exact), Mean(exact + difference), lost)
 
 
 def indexed(**more: Any) -> Indexed:
@@ -75,8 +76,13 @@ def report_of(**indexes: Indexed) -> Report:
     names = list(indexes) or ["x"]
     values = np.array([[0.5], [0.25]])
     scores = {name: Scores(pl.Series(["q1", "q2"]), (NDCG,), (NDCG,), ("mean",), values.copy()) for name in names}
-    estimates = {name: {NDCG: Estimate(0.375, 2, 0)} for name in names}
-    return Report(scores, estimates, indexes=indexes, stabilities={name: stable() for name in names})
+    systems = {name: SystemResult.of(scores[name], {NDCG: Estimate(0.375, 2, 0)}) for name in names}
+    report = Report(systems, queries=QueryData(scores))
+    for name in names:
+        report = report.with_sections(stable(), system=name)
+    for name, index in indexes.items():
+        report = report.with_sections(index, system=name)
+    return report
 
 
 def row_of(**more: Any) -> dict[str, str]:
@@ -129,8 +135,8 @@ class TestIndexes:
         assert row_of(latency=timings(index_only=None))["p95 ms"] == "16"
 
     def test_every_query_failed(self) -> None:
-        lost = {name: Percentile(nan, nan, nan, False) for name in ("p50", "p95", "p99")}
-        gone = replace(latency(n=0, failed=80), percentiles=lost, longest=nan, mean=nan, qps=0.0)
+        lost = {name: Percentile(nan) for name in ("p50", "p95", "p99")}
+        gone = replace(latency(n=0, failed=80), **lost, max_ms=nan, mean_ms=nan, qps=0.0)  # type: ignore[arg-type]
         assert row_of(latency=timings(index_only=gone))["p95 ms"] == "–"
         _, rows = latency_table(report_of(x=indexed(latency=timings(index_only=gone))))
         assert rows[0] == ["x", "search alone", "–", "–", "–", "–", "0", "80"]
@@ -185,7 +191,7 @@ class TestStability:
         assert (name, top1, topk, norm) == ("x", "0.8000 ± 0.1414", "0.6500 ± 0.3109", "1.0000 ± 0.0000")
 
     def test_distances_are_below_zero_by_a_minus_sign(self) -> None:
-        report = replace(report_of(), stabilities={"x": stable(top1=Spread(-1.25, 0.5))})
+        report = report_of().with_sections(stable(top1=Spread(-1.25, 0.5)), system="x")
         assert stability_table(report)[1][0][1] == "−1.2500 ± 0.5000"
 
     @pytest.mark.parametrize(
@@ -193,7 +199,7 @@ class TestStability:
         [(Spread(nan, nan), "–"), (Spread(0.5, nan), "0.5000"), (Spread(0.5, 0.25), "0.5000 ± 0.2500")],
     )
     def test_what_is_not_known_is_a_dash(self, spread: Spread, shown: str) -> None:
-        report = replace(report_of(), stabilities={"x": stable(norm=spread)})
+        report = report_of().with_sections(stable(norm=spread), system="x")
         assert stability_table(report)[1][0][3] == shown
 
 
@@ -220,7 +226,7 @@ class TestLines:
         assert line.endswith(f"the index {shown}")
 
     def test_no_loss_is_told_where_none_is_known(self) -> None:
-        nothing = Loss(NDCG, Estimate(nan, 0, 80), Estimate(nan, 0, 80), nan, None)
+        nothing = Loss(NDCG, Mean(nan), Mean(nan), Mean(nan))
         assert self.told(loss=None) == [] and self.told(loss=nothing) == []
 
     def test_similarities_that_rank_alike_are_told_once(self) -> None:
@@ -243,17 +249,20 @@ class TestLines:
         assert self.told(loss=None, facts={"notes": ["the index was not used"]}) == ["x: the index was not used"]
 
 
+def items(*given: Any) -> tuple[ExampleItem, ...]:
+    return tuple(ExampleItem(*one) for one in given)
+
+
 class TestExamples:
-    ONE = Example("success", "q1", 0.98765, (("a", 3.0), ("b", 0.0), ("c", 1.5), ("d", 1.0)), ())
-    OTHER = Example("failure", "q2", 0.0, (("b", 0.0),), (("a", 3.0), ("c", 1.0)))
+    REST = items(("b", 0.0), ("c", 1.5), ("d", 1.0))
+    ONE = Example("success", "q1", 0.98765, (ExampleItem("a", 3.0), *REST), (), "red dress")
+    OTHER = Example("failure", "q2", 0.0, items(("b", 0.0)), items(("a", 3.0), ("c", 1.0)))
 
     def test_best_and_worst_of_the_last_system(self) -> None:
-        report = replace(
-            report_of(x=indexed(), y=indexed()),
-            examples={"x": (self.OTHER,), "y": (self.ONE, self.OTHER)},
-            query_names={"q1": "red dress"},
-            names={"a": "A very long name of an item that goes on and on"},
-        )
+        named = ExampleItem("a", 3.0, "A very long name of an item that goes on and on")
+        one, other = replace(self.ONE, found=(named, *self.REST)), replace(self.OTHER, missed=(named,))
+        report = report_of(x=indexed(), y=indexed()).with_sections(Examples((other,)), system="x")
+        report = report.with_sections(Examples((one, other)), system="y")
         assert list(example_lines(report)) == [
             "\nBest queries of y:",
             "  0.988  q1 “red dress”: A very long name of an item that goes o… (3), b (0), c (1.5)",
@@ -262,7 +271,7 @@ class TestExamples:
         ]
 
     def test_five_of_each(self) -> None:
-        report = replace(report_of(), examples={"x": (self.ONE,) * 7})
+        report = report_of().with_sections(Examples((self.ONE,) * 7), system="x")
         assert len(list(example_lines(report))) == 1 + 5
         assert list(example_lines(report_of())) == []
 
@@ -294,9 +303,7 @@ class TestScreens:
             hnsw=indexed(latency=timed, filters=parts),
             pgvector=indexed(engine="pgvector", latency=timed, given={"index": "hnsw", "m": 8, "ef_search": 40}),
         )
-        return replace(
-            report, examples={"hnsw": (TestExamples.ONE, TestExamples.OTHER)}, query_names={"q1": "red dress"}
-        )
+        return report.with_sections(Examples((TestExamples.ONE, TestExamples.OTHER)), system="hnsw")
 
     def heads(self, lines: list[str]) -> list[str]:
         """The heads of tables stand above a rule."""
@@ -337,9 +344,9 @@ class TestScreens:
 
     def test_only_vectors(self, screen: Any) -> None:
         """Without an index there is only how stable the similarities are."""
-        lines = screen(replace(report_of(), indexes={}), 80)
+        lines = screen(report_of(), 80)
         assert [head.split()[0] for head in self.heads(lines)] == ["system"]
 
     def test_brackets_are_no_markup(self, screen: Any) -> None:
-        report = replace(report_of(), examples={"x": (TestExamples.ONE,)}, query_names={"q1": "[red] dress"})
+        report = report_of().with_sections(Examples((replace(TestExamples.ONE, text="[red] dress"),)), system="x")
         assert any("“[red] dress”" in line for line in screen(report, 80))

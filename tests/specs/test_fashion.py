@@ -98,7 +98,7 @@ def test_recall_against_exact_search(report: Report, exact: dict[str, list[tuple
     expected = [slow.overlap(found[query], [item for item, _ in exact[query]]) for query in queries]
     assert indexed.recall.values == pytest.approx(expected, abs=1e-12)
     assert 0.3 < indexed.recall.mean < 1.0  # two cells of sixteen do miss some
-    assert indexed.recall.low == pytest.approx(np.percentile(expected, 5))
+    assert indexed.recall.p5 == pytest.approx(np.percentile(expected, 5))
     assert report.sections_of(Indexed)["exact"].recall.mean == 1.0
 
 

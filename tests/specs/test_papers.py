@@ -173,9 +173,9 @@ def check_similarities(
     agreement = found.report["systems"][system]["agreement"]
     assert agreement["pairs"] == len(rows) and agreement["queries"] == len(asked) and agreement["left_out"] == 0
     for name, value in expected.items():
-        assert agreement[name]["value"] == pytest.approx(float(value), rel=0, abs=1e-9), name
-        low, high = agreement[name]["ci"]
-        assert low <= agreement[name]["value"] <= high
+        assert agreement["figures"][name]["value"] == pytest.approx(float(value), rel=0, abs=1e-9), name
+        low, high = agreement["figures"][name]["ci"]
+        assert low <= agreement["figures"][name]["value"] <= high
 
 
 class TestWorkedExamples:

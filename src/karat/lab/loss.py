@@ -30,6 +30,6 @@ def loss_of(gold: Gold, exact: Ranking, scores: Scores, asked: Asked, how: Resam
         "index", "exact", asked.label, ours[asked.label], theirs[asked.label], asked.measure.metric.aggregate, False
     )
     (apart,) = compare_pairs([pair], keys_of(ours.queries, how.seed), how)
-    exactly, found = (Mean(one.mean if one.n else nan, one.ci) for one in estimates)
+    exactly, found = (Mean(one.mean if one.n else nan, one.ci, one.n) for one in estimates)
     lost = Mean(0.0 - apart.difference if apart.n else nan, apart.ci and (0.0 - apart.ci[1], 0.0 - apart.ci[0]))
     return Loss(asked.label, exactly, found, lost)
