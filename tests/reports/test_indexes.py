@@ -8,10 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-
-from karat.examples import Example, ExampleItem, Examples
-from karat.indexed import AnnRecall, Equivalence, Filtered, Indexed, Loss, Mean, Timings
-from karat.report import QueryData, Report, SystemResult
 from karat.reports.indexes import (
     filters_table,
     index_lines,
@@ -21,6 +17,10 @@ from karat.reports.indexes import (
     without,
 )
 from karat.reports.lab import example_lines, print_lab
+
+from karat.examples import Example, ExampleItem, Examples
+from karat.indexed import AnnRecall, Equivalence, Filtered, Indexed, Loss, Mean, Timings
+from karat.report import QueryData, Report, SystemResult
 from karat.results import Scores
 from karat.stability import Spread, Stability, stability_of
 from karat.statistics.estimates import Estimate
