@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,28 +25,25 @@ def smallest() -> Any:
 def measure(plan: Path, page: Path, rounds: int) -> Results:
     from karat.plan.execution import run_plan
     from karat.plan.reading import read_plan
-    from karat.reports.html import Details, page_of
+    from karat.reports.html import to_html
 
     start = time.perf_counter()
     outcome = run_plan(read_plan(plan))
     ran = time.perf_counter() - start
-    gate = None if outcome.gate is None else outcome.gate.to_json()
     seconds, text = [], ""
     for _ in range(rounds):
         start = time.perf_counter()
-        form = outcome.report.to_json() | {"gate": gate}
-        text = page_of(form, Details.of(outcome.report))
+        text = to_html(outcome.report, outcome.gate)
         page.write_text(text, encoding="utf-8")
         seconds.append(time.perf_counter() - start)
-    form = outcome.report.to_json() | {"gate": gate}
     return {
-        "queries": len(next(iter(outcome.report.systems.values())).queries),
+        "queries": outcome.report.n_queries,
         "systems": len(outcome.report.systems),
         "plan_seconds": ran,
         "seconds": seconds,
         "bytes": len(text.encode()),
-        "bytes_of_form": len(page_of(form, None).encode()),
-        "bytes_empty": len(page_of(smallest().to_json(), None).encode()),
+        "bytes_of_form": len(to_html(replace(outcome.report, queries=None), outcome.gate).encode()),
+        "bytes_empty": len(to_html(replace(smallest(), queries=None)).encode()),
     }
 
 

@@ -177,6 +177,12 @@ class Report:
         measure = self.measure(label)
         return measure is not None and measure.metric.whole
 
+    def relevant_from(self, label: str) -> float | None:
+        """Return the grade from which a measure counts an item as relevant; None: any above 0."""
+        measure = self.measure(label)
+        found = None if measure is None else measure["rel"]
+        return float(found) if isinstance(found, int | float) else None
+
     def lower_is_better(self, label: str) -> bool:
         """Whether less of a measure is better."""
         measure = self.measure(label)

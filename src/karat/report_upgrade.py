@@ -52,7 +52,7 @@ def _from_version_1(form: Mapping[str, Any]) -> dict[str, Any]:
             {**part, **{key: _directed(part.get(key) or (), lower) for key in ("comparisons", "gaps")}}
             for part in form.get("slices") or ()
         ],
-        "gate": _gate_from_1(form),
+        "gate": _gate_from_1(form["gate"]) if form.get("gate") else None,
         "warnings": [_warning_from_1(one, systems) for one in form.get("warnings") or ()],
     }
     # What is empty was not written.
@@ -129,11 +129,9 @@ def _drift_from_1(one: dict[str, Any], level: float) -> dict[str, Any]:
     return {**one, "figures": figures, **tested}
 
 
-def _gate_from_1(form: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A verdict had its target only in words; the file of one index had its verdicts, but no gate."""
-    gate = form.get("gate") or {"report": "report", "baseline": None, "targets": form.get("targets") or ()}
-    verdicts = [{**one, "requirement": _target_of(one)} for one in gate["targets"]]
-    return {**gate, "targets": verdicts} if verdicts else None
+def _gate_from_1(gate: Mapping[str, Any]) -> dict[str, Any]:
+    """A verdict had its target only in words."""
+    return {**gate, "targets": [{**one, "requirement": _target_of(one)} for one in gate["targets"]]}
 
 
 def _target_of(verdict: Mapping[str, Any]) -> dict[str, Any]:

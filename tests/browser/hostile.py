@@ -5,14 +5,16 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from karat.report import Report
+
 __all__ = [
     "HOSTILE",
     "LONE_SURROGATE",
     "MARK",
     "PLAN_NAME",
     "SYSTEMS",
-    "hostile_form",
     "hostile_plan",
+    "hostile_report",
     "item_of",
     "slices_of",
     "title_of",
@@ -129,12 +131,12 @@ def hostile_plan(folder: Path, *, systems: Sequence[str] = SYSTEMS) -> Path:
     return plan
 
 
-def hostile_form() -> dict[str, object]:
+def hostile_report() -> Report:
     """A report as a file may hold it, with what no table of karat's can: half of a surrogate pair in a name."""
     entry = {"mean": 0.5, "n": 2, "undefined": 0, "std": 0.1, "se": 0.1, "ci": [0.4, 0.6], "convention": "ndcg@10"}
     spelled = json.dumps({"systems": {LONE_SURROGATE: {"measures": {"ndcg@10": entry}}}})
-    form: dict[str, object] = json.loads(spelled)
-    return {"schema": "karat.report/1", "karat": "0.1.0", **form, "warnings": [LONE_SURROGATE], "provenance": {}}
+    form = {"schema": "karat.report/1", "karat": "0.1.0", **json.loads(spelled)}
+    return Report.from_json(form | {"warnings": [LONE_SURROGATE], "provenance": {}})
 
 
 def _gold(texts: Sequence[str]) -> list[dict[str, object]]:

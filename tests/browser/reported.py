@@ -10,7 +10,7 @@ from karat.answers import Answers, Listed
 from karat.gates import Gate
 from karat.plan.api import run_plan
 from karat.report import Report
-from karat.reports.html import Details, page_of
+from karat.reports.html import to_html
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -61,8 +61,7 @@ def reported(plan: Path, folder: Path) -> Reported:
     """Carry a plan out and write its page."""
     outcome = run_plan(plan)
     file = folder / "report.html"
-    form = outcome.report.to_json() | ({} if outcome.gate is None else {"gate": outcome.gate.to_json()})
-    file.write_text(page_of(form, Details.of(outcome.report)), encoding="utf-8")
+    file.write_text(to_html(outcome.report, outcome.gate), encoding="utf-8")
     return Reported(file, outcome.report, outcome.gate)
 
 

@@ -9,7 +9,6 @@ import pytest
 
 import karat
 from karat.errors import DataError
-from karat.gates import Gate
 from karat.reports.saved import looks_like_report, read_report
 from karat.reports.writers import Request, write_reports
 
@@ -95,15 +94,3 @@ def test_a_slice_may_lack_a_measure_that_is_one_figure_over_all(tmp_path: Path, 
         DataError, match=r"whole\.json, target 'rr, kind=x': rr was not worked out for the slice kind=x"
     ):
         karat.gate(report, karat.Target("rr", ">=", 0, slice="kind=x"))
-
-
-def test_verdicts_of_an_evaluation_file_of_form_1_are_a_gate(tmp_path: Path) -> None:
-    """Such a file had them as ``targets`` alone; the choice of an earlier report needs to know whether drift failed."""
-    verdict = {"target": "drift", "measure": "drift", "slice": None, "system": "new", "verdict": "fail", "value": 0.2}
-    verdict |= {"ci": None, "n": None, "relative": False, "wanted": "at most 0.05", "note": ""}
-    measures = {"rr": {"mean": 0.5, "n": 6, "undefined": 0, "convention": "rr"}}
-    form = {"schema": "karat.report/1", "targets": [verdict], "systems": {"new": {"measures": measures}}}
-    path = tmp_path / "eval.json"
-    path.write_text(json.dumps(form))
-    gate = read_report(str(path)).needed_section(Gate)
-    assert (gate.outcome, [one.target for one in gate.verdicts]) == ("fail", [karat.Target("drift", "<=", 0.05)])

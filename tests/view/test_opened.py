@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from karat.archive import Archive
+from karat.report import Report
 from karat.reports.html import Details, context_of
 from karat.reports.html.rounding import few_digits
 from karat.view import Server, Shelf
@@ -17,18 +18,19 @@ from tests.browser.reported import SAMPLES, movies_plan
 
 from .asking import get, served
 
+Made = tuple[Details, Report, Shelf, str]
 PLANS = ["movies", "driving", "hostile"]
 
 
 @pytest.fixture(scope="module", params=PLANS)
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Details, dict, Shelf, str]:
-    """What the file shows of a report, its form, and a shelf with the run."""
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """What the file shows of a report, the report read back, and a shelf with the run."""
     folder = tmp_path_factory.mktemp(request.param)
     plan = plan_of(request.param, folder)
     outcome, origin = carried_out(plan)
     archive = Archive(folder / ".karat")
     run = archive.store(outcome.report, origin, gate=outcome.gate, time=START)
-    return Details.of(outcome.report), run.report.to_json(), Shelf(archive), run.name
+    return Details.of(outcome.report), run.report, Shelf(archive), run.name
 
 
 def plan_of(name: str, folder: Path) -> Path:
@@ -42,7 +44,7 @@ def plan_of(name: str, folder: Path) -> Path:
     return folder / "plan" / "karat.toml"
 
 
-def test_every_query_is_told_as_the_file_tells_it(made: tuple[Details, dict, Shelf, str]) -> None:
+def test_every_query_is_told_as_the_file_tells_it(made: Made) -> None:
     details, _, shelf, name = made
     opened = shelf.open(name)
     for row, id_ in enumerate(details.ids):
@@ -60,7 +62,7 @@ def rounded(value: float | None) -> float | None:
     return None if value is None else float(few_digits(np.array([value]))[0])
 
 
-def test_ids_texts_slices_and_scores_are_those_of_the_report(made: tuple[Details, dict, Shelf, str]) -> None:
+def test_ids_texts_slices_and_scores_are_those_of_the_report(made: Made) -> None:
     details, _, shelf, name = made
     opened = shelf.open(name)
     assert opened.table.ids.to_list() == list(details.ids) and opened.table.texts.to_list() == list(details.texts)
@@ -74,17 +76,17 @@ def test_ids_texts_slices_and_scores_are_those_of_the_report(made: tuple[Details
         np.testing.assert_array_equal(opened.rounded(label), few_digits(expected))
 
 
-def test_the_page_says_what_the_file_says(made: tuple[Details, dict, Shelf, str]) -> None:
-    details, form, shelf, name = made
+def test_the_page_says_what_the_file_says(made: Made) -> None:
+    details, report, shelf, name = made
     opened = shelf.open(name)
-    expected, found = context_of(form, details), context_of(form, opened.examples())
+    expected, found = context_of(report, details), context_of(report, opened.examples())
     for key in set(expected) - {"about"}:
         assert found[key] == expected[key], key
     assert found["about"] | {"large": False} == expected["about"] | {"large": False}
     assert opened.lists_no_gold == expected["about"]["large"]
 
 
-def test_questions_over_the_wire(made: tuple[Details, dict, Shelf, str]) -> None:
+def test_questions_over_the_wire(made: Made) -> None:
     details, _, shelf, name = made
     opened = shelf.open(name)
     label = opened.labels[0]

@@ -62,12 +62,12 @@ class Keeping:
 
     def _page(self, report: "Report", run: "Run") -> str:
         """The page that people open, with where the run comes from and the runs of the plan before it."""
-        from karat.reports.html import Details, page_of
+        from karat.reports.html import page_of
         from karat.view.trends import charts_of
 
         runs = [*self.archive.recent(run.plan, _HISTORY), run]
         history = charts_of(runs, run.headline[0])
-        return page_of(report.to_json(), Details.of(report), manifest=run.manifest, history=history)
+        return page_of(report, manifest=run.manifest, history=history)
 
     def _tell_of_the_same(self, run: "Run", *, quiet: bool) -> None:
         """Say whether a repetition came to the same."""

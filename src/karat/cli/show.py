@@ -104,7 +104,7 @@ def _write(run: "Run", paths: list[Path], pictures: Path | None) -> list[Path]:
 
     with together():
         write_files({path: _content(run, path.suffix.lower()) for path in paths})
-        return [] if pictures is None else write_pictures(run.report.to_json(), pictures)
+        return [] if pictures is None else write_pictures(run.report, pictures)
 
 
 def _content(run: "Run", suffix: str) -> str | bytes:
@@ -118,6 +118,6 @@ def _content(run: "Run", suffix: str) -> str | bytes:
         return summary_of(run.report)
     if run.file(_PAGE) is not None:
         return run.read(_PAGE)
-    from karat.reports.html import Details, page_of
+    from karat.reports.html import page_of
 
-    return page_of(run.report.to_json(), Details.of(run.report))
+    return page_of(run.report)

@@ -16,7 +16,7 @@ from karat.examples import Examples
 from karat.gates import Gate
 from karat.indexed import Indexed
 from karat.report import SCHEMA, Report
-from karat.reports.html import Details, page_of
+from karat.reports.html import page_of
 from karat.reports.pull_request import summary_of
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate
@@ -60,11 +60,10 @@ def files_of(given: Any, report: Report) -> dict[str, str]:
 
     An archived run is logged with the page that it was stored with.
     """
-    form = report.to_json()
     if isinstance(given, Run) and given.file(PAGE) is not None:
         page = given.read(PAGE).decode("utf-8", "replace")
     else:
-        page = page_of(form, Details.of(report))
+        page = page_of(report)
     return {
         "report.json": dumps(report.to_json(queries=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
         "report.md": summary_of(report),

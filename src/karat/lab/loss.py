@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from math import nan
 
-from karat.comparisons import compare_scores, pair_scores
 from karat.dialects import Asked
 from karat.evaluation import evaluate
 from karat.indexed import Loss, Mean
 from karat.results import Scores
+from karat.statistics.comparison import Paired, compare_pairs
 from karat.statistics.intervals import Resampling
+from karat.statistics.streams import keys_of
 from karat.types import Gold, Ranking
 
 __all__ = ["loss_of", "measure_of_loss"]
@@ -25,7 +26,10 @@ def loss_of(gold: Gold, exact: Ranking, scores: Scores, asked: Asked, how: Resam
     ours = scores.only([asked.label])
     theirs = evaluate(gold, exact, [asked])
     estimates = theirs.estimates(how)[asked.label], ours.estimates(how)[asked.label]
-    ((apart,),) = compare_scores([pair_scores("index", ours, "exact", theirs)], how)
+    pair = Paired(
+        "index", "exact", asked.label, ours[asked.label], theirs[asked.label], asked.measure.metric.aggregate, False
+    )
+    (apart,) = compare_pairs([pair], keys_of(ours.queries, how.seed), how)
     exactly, found = (Mean(one.mean if one.n else nan, one.ci, one.n) for one in estimates)
     lost = Mean(0.0 - apart.difference if apart.n else nan, apart.ci and (0.0 - apart.ci[1], 0.0 - apart.ci[0]))
     return Loss(asked.label, exactly, found, lost)

@@ -1,19 +1,22 @@
 """Reference of the drift check: the choice among the reports that ``lab.earlier`` names."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from glob import escape, glob
+from json import loads
 from os.path import exists
 from pathlib import Path
+from typing import Any
 
-from karat.drift import Drift
 from karat.errors import DataError
-from karat.gates import Gate
+from karat.formats.source import Source
 from karat.report import Report
+from karat.report_upgrade import upgrade_report
 from karat.reports.saved import read_report
 from karat.reports.writers import as_file_name
+from karat.targets import ABOUT_DRIFT
 from karat.wording import count
 
 __all__ = ["Reference", "References"]
@@ -30,6 +33,22 @@ class Reference:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Candidate:
+    """A report that fits the pattern: when it was made, and which of its systems failed their drift targets."""
+
+    path: str
+    made: str
+    plan: str | None
+    """The name of the plan that made it."""
+    failed: Mapping[str, bool]
+
+    @property
+    def order(self) -> tuple[str, int, str]:
+        """By the time recorded inside; reports of the same second by name, the second one (``_2``) after the first."""
+        return self.made, len(self.path), self.path
+
+
 class References:
     """The earlier reports by system; each file is read once.
 
@@ -43,7 +62,7 @@ class References:
         self.plan = plan
         self._resolve = resolve
         self._found: dict[str, Reference] = {}
-        self._candidates: dict[str, Report | None] = {}
+        self._candidates: dict[str, _Candidate | None] = {}
         self._reports: dict[str, Report] = {}
 
     @property
@@ -83,39 +102,37 @@ class References:
         files = {path: self._candidate(path) for path in _files(pattern)}
         unread = [path for path, one in files.items() if one is None]
         notes = [f"skipped, as they are not reports of karat: {_listed(unread)}"] if unread else []
-        known = sorted((one for one in files.values() if one is not None and system in one.systems), key=_order)
+        known = sorted((one for one in files.values() if one and system in one.failed), key=lambda one: one.order)
         if not known:
             missing = _none(system, f"no report of this system matches {pattern}")
             return Reference(None, (*notes, *missing.notes))
-        accepted = [place for place, one in enumerate(known) if not _failed(one, system)]
-        later = [one.source for one in known[accepted[-1] + 1 if accepted else 0 :]]
+        accepted = [one for one in known if not one.failed[system]]
+        failed = known[known.index(accepted[-1]) + 1 :] if accepted else known
         accept = "To accept one as the reference, name it in lab.earlier, without *."
         if not accepted:
             raise DataError(
-                f"all earlier reports of {system} failed their drift targets: {_listed(later)}",
+                f"all earlier reports of {system} failed their drift targets: {_listed([one.path for one in failed])}",
                 where=pattern,
                 expected="one that did not fail",
                 hint=accept,
             )
-        chosen = known[accepted[-1]]
-        if later:
-            failed = f"{count(len(later), 'later report', 'later reports')} failed the drift targets: {_listed(later)}"
-            notes.append(f"{system}: drift is compared with {chosen.source}, as {failed}. {accept}")
-        plan = chosen.provenance.get("name")
-        if None not in (self.plan, plan) and plan != self.plan:
+        if failed:
+            later = count(len(failed), "later report", "later reports")
             notes.append(
-                f"{system}: drift is compared with {chosen.source}, which is a report of another plan ({plan}, "
+                f"{system}: drift is compared with {accepted[-1].path}, as {later} failed the drift targets: "
+                f"{_listed([one.path for one in failed])}. {accept}"
+            )
+        chosen = accepted[-1]
+        if None not in (self.plan, chosen.plan) and chosen.plan != self.plan:
+            notes.append(
+                f"{system}: drift is compared with {chosen.path}, which is a report of another plan ({chosen.plan}, "
                 f"not {self.plan}). Where that is not meant, give each plan a folder of its own for its reports."
             )
-        return Reference(self._read(chosen.source), tuple(notes))
+        return Reference(self._read(chosen.path), tuple(notes))
 
-    def _candidate(self, path: str) -> Report | None:
-        """Read a report without its queries; None for a file that is not a report of karat."""
+    def _candidate(self, path: str) -> _Candidate | None:
         if path not in self._candidates:
-            try:
-                self._candidates[path] = replace(read_report(path), queries=None)
-            except DataError:
-                self._candidates[path] = None
+            self._candidates[path] = _candidate_at(path)
         return self._candidates[path]
 
     def _read(self, path: str) -> Report:
@@ -140,18 +157,24 @@ def _glob(pattern: str) -> list[str]:
     return glob(escape(pattern).replace("[*]", "*"))  # noqa: PTH207 - Path.glob takes no absolute pattern
 
 
-def _order(report: Report) -> tuple[str, int, str]:
-    """By the time recorded inside; reports of the same second by name, the second one (``_2``) after the first."""
-    return str(report.provenance.get("made") or ""), len(report.source), report.source
+def _candidate_at(path: str) -> _Candidate | None:
+    """Read what the choice needs; None for a file that is not a report of karat."""
+    try:
+        form = upgrade_report(loads(Source.open(path).text()), path)
+        origin = form.get("provenance") or {}
+        failed = {name: _failed(form, name) for name in form["systems"]}
+        return _Candidate(path, str(origin.get("made") or ""), origin.get("name"), failed)
+    except (DataError, ValueError, LookupError, TypeError, AttributeError):
+        return None
 
 
-def _failed(report: Report, system: str) -> bool:
+def _failed(form: Mapping[str, Any], system: str) -> bool:
     """Whether a target on drift failed; where the report records no such target, whether the ±5 % rule did."""
-    gate, drift = report.section(Gate), report.section(Drift, system)
-    verdicts = [] if gate is None else [one for one in gate.verdicts if one.system == system and one.target.about_drift]
+    targets = [*(form.get("targets") or ()), *((form.get("gate") or {}).get("targets") or ())]
+    verdicts = [one["verdict"] for one in targets if one["system"] == system and one["measure"].startswith(ABOUT_DRIFT)]
     if verdicts:
-        return any(one.failed for one in verdicts)
-    return drift is not None and drift.failed
+        return "fail" in verdicts
+    return bool((form["systems"][system].get("drift") or {}).get("verdict") == "fail")
 
 
 def _listed(paths: list[str]) -> str:

@@ -16,6 +16,7 @@ from karat.reports.cells import Cell, Column, Table, table
 from karat.reports.console import print_table
 from karat.reports.markdown import markdown_table
 from karat.reports.tables import rounded
+from karat.targets import Target
 from karat.wording import NOTHING, bounds_shown, decimals_of, difference_shown, figure_shown
 
 __all__ = [
@@ -34,14 +35,20 @@ _NOT_IN_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ORDER = {"fail": 0, "unsure": 1, "pass": 2}
 
 
-def verdicts_table(gate: Gate, *outcomes: str) -> Table:
-    """Return one row per verdict, failures first: of all outcomes, or of some."""
-    several = len({one.system for one in gate.verdicts}) > 1
+def verdicts_table(gate: Gate, *outcomes: str, full: bool = False) -> Table:
+    """Return one row per verdict, failures first: of all outcomes, or of some.
+
+    Args:
+        gate: The verdicts.
+        outcomes: Outcomes to show; none: all.
+        full: Name the system also where there is one, and the slice of a target that has a name of its own.
+    """
+    several = full or len({one.system for one in gate.verdicts}) > 1
     shown = [one for one in gate.verdicts if not outcomes or one.outcome in outcomes]
     rows = [
         [
             Cell(one.outcome.upper(), one.outcome),
-            one.target.title,
+            _title(one.target) if full else one.target.title,
             *([one.system] if several else ()),
             value_shown(one),
             "" if one.n is None else f"{one.n:,}",
@@ -53,6 +60,11 @@ def verdicts_table(gate: Gate, *outcomes: str) -> Table:
     wanted = Column("wanted", "text", wraps=True)
     found = table([Column("verdict", "text"), *words, Column("found"), Column("n"), wanted], rows)
     return replace(found, narrower=(found.without("n"),))
+
+
+def _title(target: Target) -> str:
+    inner = f" in {target.slice}" if target.slice and target.slice not in target.title else ""
+    return f"{target.title}{inner}"
 
 
 def verdict_counts(gate: Gate) -> str:

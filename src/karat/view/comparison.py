@@ -5,29 +5,27 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
+from math import isnan
 from threading import Thread
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import numpy as np
 import polars as pl
-from markupsafe import Markup
 
 from karat.archive import Run
 from karat.archive.comparing import Compared, compare_runs
 from karat.archive.files import shown_time
 from karat.columns import QUERY
 from karat.errors import UnknownName
-from karat.reports import charts
-from karat.reports.charts.from_form.reading import relevant_from
-from karat.reports.html.figures import NOTHING, cell_of
+from karat.reports import cells, charts
 from karat.reports.html.page import Drawn
 from karat.reports.html.rendering import embedded
 from karat.reports.html.rounding import few_digits
-from karat.statistics.differences import Comparison
+from karat.reports.tables import verdict_of
 from karat.types import Floats, Ints
 from karat.view.opened import Opened, Recent, Table
-from karat.wording import count, decimals_of, figure_shown, percent
+from karat.wording import NOTHING, count, decimals_of, difference_shown, figure_shown, p_shown, percent
 
 __all__ = ["ALL", "CHANGED", "SIDES", "Beside", "Pair", "comparison_context"]
 
@@ -212,18 +210,6 @@ class Side:
     commit: str
 
 
-@dataclass(frozen=True)
-class Row:
-    """A system beside itself under one measure."""
-
-    measure: str
-    system: str
-    before: str
-    after: str
-    cell: Any
-    n: str
-
-
 def comparison_context(beside: Beside) -> dict[str, Any]:
     """For ``view_compare.html``."""
     compared = beside.compared
@@ -240,7 +226,7 @@ def comparison_context(beside: Beside) -> dict[str, Any]:
         "swapped": f"/compare?{urlencode({'a': runs[1].name, 'b': runs[0].name})}",
         "changed": list(_changed(compared.changed)),
         "verdicts": compared.verdicts,
-        "rows": [_row(one, compared.how.level) for one in compared.comparisons if one.system in beside.names],
+        "measures": _measures_table(beside, many),
         "a": runs[0].name,
         "b": runs[1].name,
         "which": beside.which,
@@ -275,24 +261,35 @@ def _changed(found: Any) -> Iterator[tuple[str, list[str]]]:
         yield _KINDS.get(kind, kind), [str(one).removeprefix(f"{kind} ") for one in held]
 
 
-def _row(one: Comparison, level: float) -> Row:
-    decimals = decimals_of(one.ci)
-    before, after = (
-        figure_shown(mean, decimals) if mean == mean else NOTHING for mean in (one.baseline_mean, one.mean)
-    )
-    form = one.to_json()
-    cell = cell_of({"mean": form["mean"], "n": one.n}, form, lower=one.lower_is_better, level=level)
-    return Row(one.measure, one.system, before, after, cell, f"{one.n:,}")
+def _measures_table(beside: Beside, many: str) -> cells.Table:
+    """Return every system in both runs, with the difference between them."""
+    rows: list[list[str | cells.Cell]] = []
+    for one in beside.compared.comparisons:
+        if one.system not in beside.names:
+            continue
+        means = [
+            NOTHING if isnan(mean) else figure_shown(mean, decimals_of(one.ci))
+            for mean in (one.baseline_mean, one.mean)
+        ]
+        style = verdict_of(one, beside.compared.how.level) if not isnan(one.difference) else ""
+        tally = f"{one.better:,} better · {one.worse:,} worse · {one.equal:,} equal"
+        rows.append(
+            [
+                one.measure,
+                one.system,
+                *means,
+                cells.Cell(difference_shown(one.difference, one.ci), style),
+                p_shown(one.p_holm, at_floor=one.at_floor),
+                f"{one.n:,}" if one.whole else tally,
+            ]
+        )
+    return cells.table(["measure", "system", "a", "b", "difference", "p", many], rows, text=(0, 1, 6))
 
 
 def _chart(beside: Beside) -> Drawn | None:
     comparisons = tuple(one for one in beside.compared.comparisons if one.system in beside.names)
-    report = replace(beside.after.report, comparisons=comparisons, baseline="run a")
-    chart = charts.differences_chart(report.to_json())
-    if chart is None:
-        return None
-    named = replace(chart, reference_label="as in run a")
-    return Drawn(Markup(charts.to_svg(named, "differences")), chart.title, chart.footnote)
+    chart = charts.differences_chart(replace(beside.after.report, comparisons=comparisons, baseline="run a"))
+    return None if chart is None else Drawn.of(replace(chart, reference_label="as in run a"), "differences")
 
 
 def _about(beside: Beside, one: str, many: str) -> dict[str, Any]:
@@ -310,7 +307,7 @@ def _about(beside: Beside, one: str, many: str) -> dict[str, Any]:
         "against": "run a",
         "compared": beside.table.compared,
         "idle": [],
-        "rel": relevant_from(beside.after.report.to_json(), beside.labels[0]) if beside.labels else None,
+        "rel": beside.after.report.relevant_from(beside.labels[0]) if beside.labels else None,
         "slices": beside.after.slices,
         "golds": [],
         "ranking": [],

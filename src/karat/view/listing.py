@@ -11,7 +11,6 @@ from karat.archive import Archive, Run
 from karat.archive.files import order_of, shown_time
 from karat.archive.storing import RUNS
 from karat.errors import DataError, UnknownName
-from karat.reports.html.figures import bounds_of
 from karat.view.opened import Opened, Recent
 from karat.view.server import Refused, Request
 from karat.wording import bounds_shown, count, decimals_of, figure_shown
@@ -185,7 +184,7 @@ def means_of(run: Run) -> list[Mean]:
     for name in systems:
         entry = run.manifest["summary"][name].get(label)
         if entry is not None and entry.get("mean") is not None:
-            ci = bounds_of(entry)
+            ci = (entry["ci"][0], entry["ci"][1]) if entry.get("ci") else None
             shown = figure_shown(entry["mean"], decimals_of(ci))
             found.append(Mean(name, shown, bounds_shown(ci) if ci else ""))
     return found

@@ -15,7 +15,6 @@ from karat.archive import Run
 from karat.archive.tables import GOLDS, QUERIES, SCORES, answers_to, asked_of, is_empty, read_rows
 from karat.columns import QUERY
 from karat.errors import DamagedRun, UnknownName, UsageError
-from karat.partial import Partial
 from karat.reports.html.cases import cases_of
 from karat.reports.html.details import LONGEST_TEXT, Details, keywords_of
 from karat.reports.html.rounding import few_digits
@@ -283,7 +282,7 @@ class Opened:
 
     @cached_property
     def keywords(self) -> dict[str, dict[str, Any]]:
-        return keywords_of({name: one.to_json() for name, one in self.report.sections_of(Partial).items()})
+        return keywords_of(self.report)
 
     def query(self, id_: str) -> dict[str, Any] | None:
         """All that is known of one query; None where nobody asked it."""

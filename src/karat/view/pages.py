@@ -100,7 +100,7 @@ def _run_page(opened: Opened, plan: Sequence[Run], other: tuple[str, ...]) -> Re
     """The same page as the file, but that its script asks the server."""
     run = opened.run
     history = charts_of(plan, run.headline[0]) if run.headline else []
-    context = context_of(opened.report.to_json(), opened.examples(), manifest=run.manifest, history=history)
+    context = context_of(opened.report, opened.examples(), manifest=run.manifest, history=history)
     about = context["about"] | {"api": f"/api/run/{quote(run.name)}", "large": opened.lists_no_gold}
     ways = [("Runs", "/"), (run.plan, f"/?plan={quote(run.plan)}"), ("History", f"/history?plan={quote(run.plan)}")]
     if other:

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup
-
 from karat.archive import Run
 from karat.archive.files import shown_time
 from karat.archive.history import Point, Series, Stepped, series_of, steps_in
@@ -162,8 +160,7 @@ class _Named:
 def _drawn(found: Sequence[tuple[Series, Sequence[Stepped]]], plan: str, measure: str) -> Drawn | None:
     if not found:
         return None
-    chart = _chart(found, f"{plan}: {measure}", measure)
-    return Drawn(Markup(charts.to_svg(chart, "history", width=832.0)), measure, chart.footnote)
+    return Drawn.of(_chart(found, f"{plan}: {measure}", measure), "history", measure, 832.0)
 
 
 def _rows(

@@ -1,4 +1,4 @@
-"""Forms of real reports: the bundled plans, carried out with few resamples."""
+"""Real reports: the bundled plans, carried out with few resamples, written and read back."""
 
 import json
 import re
@@ -6,21 +6,21 @@ import shutil
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from karat.plan.api import run_plan
+from karat.report import Report
 
 SAMPLES = ("movies", "fashion", "driving", "movielens")
 
 
 @pytest.fixture(scope="session")
-def form_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
+def report_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Report]:
     """Made when first asked for. Without what takes long and no chart shows: a server, other mappers, more models."""
-    made: dict[str, dict[str, Any]] = {}
+    made: dict[str, Report] = {}
 
-    def find(name: str) -> dict[str, Any]:
+    def find(name: str) -> Report:
         if name not in made:
             folder = tmp_path_factory.mktemp("samples") / name
             shutil.copytree(Path(str(files("karat") / "samples" / name)), folder)
@@ -32,14 +32,12 @@ def form_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[st
             plan.write_text(
                 "statistics.resamples = 200\n" + re.sub(r"^\[tune.*\n(?:[^\[\n].*\n?|\n)*", "", text, flags=re.M)
             )
-            outcome = run_plan(plan)
-            form = outcome.report.to_json() | ({"gate": outcome.gate.to_json()} if outcome.gate else {})
-            made[name] = json.loads(json.dumps(form))
+            made[name] = Report.from_json(json.loads(json.dumps(run_plan(plan).report.to_json())))
         return made[name]
 
     return find
 
 
 @pytest.fixture(params=SAMPLES)
-def form(request: pytest.FixtureRequest, form_of: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
-    return form_of(request.param)
+def report(request: pytest.FixtureRequest, report_of: Callable[[str], Report]) -> Report:
+    return report_of(request.param)

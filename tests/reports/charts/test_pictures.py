@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from karat.errors import UsageError
+from karat.report import Report
 from karat.reports.charts import Chart, DotPlot, Histogram, LineChart, Scatter, all_charts, to_figure, to_picture
 from karat.reports.charts.model import Bars, Dot, Grid, Row
 from karat.reports.charts.pictures import write_pictures
@@ -170,19 +171,19 @@ class TestBytes:
 
 
 class TestFiles:
-    def test_a_file_each(self, form_of: Callable[[str], dict[str, Any]], tmp_path: Path) -> None:
-        form = form_of("fashion")
-        written = write_pictures(form, tmp_path / "new", ".svg")
-        assert [path.name for path in written] == [f"{name}.svg" for name in all_charts(form)]
+    def test_a_file_each(self, report_of: Callable[[str], Report], tmp_path: Path) -> None:
+        report = report_of("fashion")
+        written = write_pictures(report, tmp_path / "new", ".svg")
+        assert [path.name for path in written] == [f"{name}.svg" for name in all_charts(report)]
         assert sorted(written) == sorted((tmp_path / "new").iterdir())
         assert all(path.read_bytes().startswith(b"<?xml") for path in written)
 
     def test_a_suffix_that_is_no_picture(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"\.png or \.svg"):
-            write_pictures({}, tmp_path, ".pdf")
+            write_pictures(Report({}), tmp_path, ".pdf")
 
     def test_nothing_to_write(self, tmp_path: Path) -> None:
-        assert write_pictures({"systems": {}}, tmp_path) == []
+        assert write_pictures(Report({}), tmp_path) == []
 
 
 def test_pages_need_no_matplotlib() -> None:

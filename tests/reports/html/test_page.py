@@ -9,7 +9,6 @@ from math import nan
 import numpy as np
 import polars as pl
 import pytest
-from karat.reports.recommendations import windows_table
 
 import karat
 from karat.interactions.summary import Interactions
@@ -19,11 +18,12 @@ from karat.plan.execution import Outcome, run_plan
 from karat.plan.reading import read_plan
 from karat.report import Report
 from karat.report_warnings import as_warnings
+from karat.reports.cells import Cell
 from karat.reports.html import Details, page_of, to_html
 from karat.reports.html.cases import cases_of
-from karat.reports.html.rendering import embedded, script, shown, style
-from karat.reports.html.sections import headline_of, verdicts_of
-from karat.reports.html.slices import slice_tables, slices_of
+from karat.reports.html.rendering import cell_html, embedded, script, shown, style
+from karat.reports.html.tables import measures_matrix, slice_tables
+from karat.reports.sections.interactions import windows_table
 from tests.reports.html.unpacking import pieces
 from tests.reports.small import HOSTILE, small
 from tests.reports.test_recommendations import recommended
@@ -75,12 +75,12 @@ def numbers_in(text: str) -> Iterator[float]:
 class TestPage:
     def test_sections_stand_in_the_order_of_the_questions(self, movies: Outcome) -> None:
         found = Elements(to_html(movies.report, movies.gate)).sections()
-        wanted = ["verdicts", "headline", "slices", "queries", "examples", "curves", "distributions"]
+        wanted = ["verdicts", "headline", "slices", "queries", "examples", "curves", "first_scores", "space"]
         assert found == [*wanted, "provenance", "warnings", "query"]
 
     def test_it_is_small_without_queries(self, movies: Outcome, driving: Outcome) -> None:
         for outcome in (movies, driving):
-            assert len(page_of(outcome.report.to_json(), None).encode()) < 150_000
+            assert len(page_of(replace(outcome.report, queries=None)).encode()) < 150_000
 
     def test_it_asks_nothing_of_the_network(self, driving: Outcome) -> None:
         page = to_html(driving.report, driving.gate)
@@ -106,18 +106,18 @@ class TestPage:
     def test_a_log_is_shown_with_its_windows_cutoff_times_and_candidates(self) -> None:
         report = recommended()
         page = Elements(to_html(report))
-        assert page.sections()[:4] == ["verdicts", "headline", "log", "slices"]
+        assert page.sections()[:4] == ["verdicts", "headline", "interactions", "slices"]
         text = " ".join(" ".join(page.texts).split())
         about = report.needed_section(Interactions)
         assert all(time and time in text for time in about.cutoff_times.values())
         assert set(about.cutoff_times) == {"validation", "test"}
         assert "candidates: 40 items of the items file, less what a user took in training" in text
-        for row in windows_table(about)[1]:
+        for row in windows_table(about).texts:
             assert " ".join(row) in text
 
     def test_a_log_without_times_has_no_cutoffs(self) -> None:
         text = to_html(recommended("popularity", baseline=None, titles=False, dates=False))
-        assert "Random split, " in text and "Cut-off times" not in text
+        assert "random split, " in text and "cut-off times" not in text
 
     def test_every_form_of_report_has_a_page(self) -> None:
         plain = karat.compare({"q": {"a": 1}}, {"one": {"q": ["a"]}, "two": {"q": ["b"]}}, ["rr"])
@@ -149,84 +149,97 @@ class TestPage:
 
 class TestTables:
     def test_the_headline_is_what_the_report_found(self, movies: Outcome) -> None:
-        form = movies.report.to_json()
-        table = headline_of(form, list(movies.report.headline))
-        for row in table.rows:
-            for label, cell in zip(table.labels, row.cells, strict=True):
-                estimate = movies.report.estimates[row.system][label]
-                assert next(numbers_in(cell.mean)) == pytest.approx(estimate.mean, abs=6e-4)
-                if estimate.ci is not None:
-                    assert list(numbers_in(cell.ci)) == pytest.approx(list(estimate.ci), abs=6e-4)
-        differences = {
-            (row.system, label): cell
-            for row in table.rows
-            for label, cell in zip(table.labels, row.cells, strict=True)
-            if cell.difference
-        }
-        assert set(differences) == {(one.system, one.measure) for one in movies.report.comparisons}
-        for one in movies.report.comparisons:
-            cell = differences[one.system, one.measure]
-            assert next(numbers_in(cell.difference)) == pytest.approx(one.difference, abs=6e-4)
-            assert cell.tally == f"{one.better} better · {one.worse} worse · {one.equal} equal"
-            assert (cell.sign == "same") == (not one.is_shown(movies.report.level))
+        report = movies.report
+        for across in (True, False):
+            table = measures_matrix(report, report.headline, across=across)
+            rows = [row[1:] for row in table.rows]
+            cells = rows if across else list(zip(*rows, strict=True))
+            compared = {(one.system, one.measure): one for one in report.comparisons}
+            for name, of_system in zip(report.systems, cells, strict=True):
+                for label, cell in zip(report.headline, of_system, strict=True):
+                    estimate, one = report.estimates[name][label], compared.get((name, label))
+                    mean, *more = cell.text.split("\n")
+                    assert list(numbers_in(mean)) == pytest.approx([estimate.mean, *(estimate.ci or ())], abs=6e-4)
+                    assert bool(more) == (one is not None)
+                    if one is not None:
+                        assert next(numbers_in(more[0])) == pytest.approx(one.difference, abs=6e-4)
+                        assert more[1].endswith(f" · {one.better}/{one.equal}/{one.worse}")
+                        assert (cell.style == "noise") == (not one.is_shown(report.level))
+
+    def test_names_and_golds_stand_in_the_first_column(self, movies: Outcome) -> None:
+        names = [row[0].text for row in measures_matrix(movies.report, movies.report.headline).rows]
+        assert names[0] == "denseanchor (baseline)\nagainst overall" and names[2] == "densevibe\nagainst vibes"
+
+    def test_cells_are_escaped_and_marked(self) -> None:
+        assert cell_html(Cell("<b> [1, 2]")) == '&lt;b&gt; <span class="small">[1, 2]</span>'
+        assert cell_html(Cell("<b> [1, 2]"), "text") == '<bdi class="name">&lt;b&gt; [1, 2]</bdi>'
+        assert cell_html(Cell("FAIL", "fail")) == '<span class="badge fail">FAIL</span>'
+        assert cell_html(Cell("0.5 ▲", "better")) == '<b class="better">0.5 ▲</b>'
+        assert 'class="difference worse">−1 <span class="small">[−2, &lt;]</span>' in cell_html(
+            Cell("1\n−1 [−2, <]\np 1", "worse")
+        )
 
     def test_slices_come_worst_first(self, movies: Outcome) -> None:
-        rows = slices_of(movies.report.to_json(), movies.report.headline[0])
-        gains = [row.gain for row in rows]
-        assert gains == sorted(gains)
-        assert len(rows) == 8
+        report, label = movies.report, movies.report.headline[0]
+        tables, _, _ = slice_tables(report, [label], 10**6)
+        gains = {part.name: min(one.gain for one in part.beside if one.measure == label) for part in report.slices}
+        assert [row[0].text for row in tables[label].rows] == sorted(gains, key=lambda name: (gains[name], name))
+        assert len(gains) == 8
 
     def test_every_measure_that_slices_have_has_a_table_of_them(self) -> None:
         """The page showed the first measure alone."""
         report = recommended()
-        tables, cut = slice_tables(report.to_json(), list(report.headline), (), 10**6)
+        tables, cut, omitted = slice_tables(report, list(report.headline), 10**6)
         known = {label for part in report.slices for of in part.estimates.values() for label in of}
-        assert {table.label for table in tables} == known and cut == 0
-        assert [table.full for table in tables] == [True, *[False] * (len(tables) - 1)]
-        for table in tables:
+        assert set(tables) == known and (cut, omitted) == (0, 0)
+        for number, (label, table) in enumerate(tables.items()):
             means = {part.name: part.estimates for part in report.slices}
-            assert {name for name, _, _ in table.rows} == set(means)
-            for name, n, cells in table.rows:
-                over = sorted({means[name][system][table.label].n for system in table.systems})
-                assert n == "–".join(f"{one:,}" for one in dict.fromkeys([over[0], over[-1]]))
-                for system, cell in zip(table.systems, cells, strict=True):
-                    estimate = means[name][system][table.label]
+            assert {row[0].text for row in table.rows} == set(means)
+            assert any("[" in cell.text for row in table.rows for cell in row) == (number == 0)
+            systems = table.header[2:]
+            for name, n, *cells in table.rows:
+                over = sorted({means[name.text][system][label].n for system in systems})
+                assert n.text == "–".join(f"{one:,}" for one in dict.fromkeys([over[0], over[-1]]))
+                for system, cell in zip(systems, cells, strict=True):
+                    estimate = means[name.text][system][label]
                     if estimate.n:
-                        assert next(numbers_in(cell.mean)) == pytest.approx(estimate.mean, abs=6e-4)
+                        assert next(numbers_in(cell.text)) == pytest.approx(estimate.mean, abs=6e-4)
         page = to_html(report)
         for label in known:
             assert f'aria-label="Slices: {label}"' in page
 
     def test_slices_that_do_not_fit_are_counted_and_where_they_are_is_said(self) -> None:
         """They were dropped by a budget of bytes without a word."""
-        form = recommended().to_json()
-        assert form["slices"]
-        form["slices"] = [
-            {**part, "slice": f"{part['slice']} {number}"} for part in form["slices"] for number in range(90)
-        ]
-        every = len({row.slice for row in slices_of(form, form["headline"][0])})
-        page = page_of(form, None)
+        report = recommended()
+        slices = tuple(replace(part, name=f"{part.name} {n}") for part in report.slices for n in range(90))
+        page = page_of(replace(report, slices=slices, queries=None))
         found = re.search(r"The tables have the (\d+) worst of ([\d,]+) slices of each measure\. ([^<]*)<", page)
         assert found is not None
-        assert int(found[1]) < every and found[2] == f"{every:,}" and "JSON" in found[3] and "CSV" in found[3]
+        assert int(found[1]) < len(slices) and found[2] == f"{len(slices):,}"
+        assert "JSON" in found[3] and "CSV" in found[3]
         assert len(page.encode()) < 400_000
 
-    def test_failures_come_first(self) -> None:
-        order = ["pass", "fail", "unsure"]
-        targets = [
-            {"verdict": one, "target": one, "system": "s", "value": 1.0, "wanted": "at least 2"} for one in order
-        ]
-        assert [row.outcome for row in verdicts_of({"gate": {"targets": targets}})] == ["fail", "unsure", "pass"]
+    def test_failures_come_first(self, movies: Outcome) -> None:
+        label = movies.report.headline[0]
+        mean = movies.report.estimates["combined"][label].mean
+        gate = karat.gate(movies.report, f"{label} >= 0", f"{label} >= {mean:.3f}", f"{label} >= 0.9")
+        page = Elements(to_html(movies.report, gate))
+        outcomes = [classes.split()[1] for tag, found in page.found if tag == "span"
+                    if (classes := found.get("class") or "").startswith("badge ")]  # fmt: skip
+        assert outcomes[0] == gate.outcome  # in the title
+        assert {one.outcome for one in gate.verdicts} == {"pass", "fail", "unsure"}
+        assert outcomes[1:] == sorted((one.outcome for one in gate.verdicts), key=("fail", "unsure", "pass").index)
 
     def test_a_difference_beyond_chance_is_good_or_bad_by_the_measure(self) -> None:
         queries = [f"q{number}" for number in range(40)]
         gold = {query: {"a": 1} for query in queries}
         runs = {"old": {query: ["b", "a"] for query in queries}, "new": {query: ["a", "b"] for query in queries}}
-        form = karat.compare(gold, runs, ["rr", "unjudged@2", "unjudged@1"]).to_json()
-        cells = {label: row.cells[place] for row in headline_of(form, ["rr", "unjudged@1"]).rows if row.system == "new"
-                 for place, label in enumerate(["rr", "unjudged@1"])}  # fmt: skip
-        assert cells["rr"].sign == "better"
-        assert cells["unjudged@1"].difference.startswith("−")
+        report = karat.compare(gold, runs, ["rr", "unjudged@2", "unjudged@1"])
+        _, rr, unjudged = next(
+            row for row in measures_matrix(report, ["rr", "unjudged@1"]).rows if row[0].text == "new"
+        )
+        assert rr.style == "better"
+        assert unjudged.text.split("\n")[1].startswith("−")
 
 
 class TestExamples:

@@ -1,7 +1,6 @@
 """Charts of reports: one neutral description, drawn as inline SVG for pages and as pictures by matplotlib."""
 
-from karat.reports.charts.css import CHART_CSS
-from karat.reports.charts.from_form import (
+from karat.reports.charts.builders import (
     HistoryPoint,
     HistorySeries,
     all_charts,
@@ -15,6 +14,7 @@ from karat.reports.charts.from_form import (
     slices_chart,
     sweeps_chart,
 )
+from karat.reports.charts.css import CHART_CSS
 from karat.reports.charts.grids import curves_grid, recommenders_grid
 from karat.reports.charts.model import Chart, DotPlot, Grid, Histogram, LineChart, Scatter
 from karat.reports.charts.pictures import to_figure, to_picture, write_pictures

@@ -1,4 +1,4 @@
-"""What a page can show of single queries: scores, texts, slices, and gold and rankings side by side."""
+"""Queries of a page: scores, texts, slices, and gold and rankings side by side."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from karat.partial import Partial
 from karat.report import Report
 from karat.types import Floats
 
-__all__ = ["LONGEST_TEXT", "Details"]
+__all__ = ["LONGEST_TEXT", "Details", "keywords_of", "shortened"]
 
 LONGEST_TEXT = 300
 """Of a query's text or an item's name on a page; what is longer is cut."""
@@ -36,7 +36,7 @@ class Details:
 
     @classmethod
     def of(cls, report: Report) -> "Details | None":
-        """From a report that was just made; None where it does not hold the queries' scores."""
+        """Return those of a report; None where it does not have the queries' scores."""
         if report.queries is None:
             return None
         ids = [str(query) for query in report.queries.ids]
@@ -48,7 +48,7 @@ class Details:
             {part.name: list(part.rows) for part in report.slices if part.of == "queries"},
             report.names,
             report.answers,
-            keywords_of({name: one.to_json() for name, one in report.sections_of(Partial).items()}),
+            keywords_of(report),
         )
 
     def query(self, row: int) -> dict[str, Any]:
@@ -106,17 +106,17 @@ class Details:
         return {} if found is None else {"keywords": found}
 
 
-def keywords_of(partials: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """By system and query, from what a report says of partial matches."""
+def keywords_of(report: Report) -> dict[str, dict[str, Any]]:
+    """Return by system and query the keywords that were asked for, and which of them each result has and lacks."""
     return {
         name: {
             looked["query"]: {
                 "asked": looked["keywords"],
                 "results": {one["item"]: {"has": one["has"], "lacks": one["lacks"]} for one in looked["results"]},
             }
-            for looked in one.get("queries") or ()
+            for looked in section.to_json()["queries"]
         }
-        for name, one in partials.items()
+        for name, section in report.sections_of(Partial).items()
     }
 
 

@@ -1,30 +1,33 @@
-"""A report's form and its queries → the whole page."""
+"""The report page: a report and its queries as one self-contained HTML file."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from karat.report_warnings import warning_lines
+from karat.gates import Gate
+from karat.report import Report
 from karat.reports import charts
-from karat.reports.charts.from_form.reading import (
-    cutoff_of,
-    idle_systems,
-    is_of_queries,
-    labels_of,
-    less_is_better,
-    relevant_from,
-)
-from karat.reports.html import sections
-from karat.reports.html.cases import Case, cases_of
+from karat.reports.cells import Table
+from karat.reports.gate import verdicts_table
+from karat.reports.html.cases import cases_of
 from karat.reports.html.details import LONGEST_TEXT, Details
-from karat.reports.html.figures import Form
 from karat.reports.html.packing import Packed, pack
 from karat.reports.html.rendering import embedded, rendered
-from karat.reports.html.slices import SliceTable, slice_tables, slices_of
+from karat.reports.html.tables import measures_matrix, provenance_table, slice_tables
+from karat.reports.sections import render_sections
+from karat.reports.tables import (
+    conventions_of,
+    headline_labels,
+    headline_table,
+    idle_systems,
+    p_legend,
+    quantiles_table,
+    recorded_table,
+)
 from karat.wording import ITEM_SLICES, count, named
 
 __all__ = ["Drawn", "context_of", "page_of"]
@@ -37,6 +40,8 @@ _FOR_SLICE_TABLES = 80_000
 """Bytes for tables of slices, about."""
 _ELSEWHERE = 'The JSON and the CSV report hold all of them: outputs = ["report.json"] in a plan.'
 _MOST_NAMED = 3
+_BEFORE_QUERIES = ("hints", "interactions")
+"""Sections whose blocks are shown before slices and queries."""
 
 
 @dataclass(frozen=True)
@@ -47,41 +52,58 @@ class Drawn:
     name: str
     caption: str = ""
 
+    @classmethod
+    def of(cls, chart: charts.Chart, prefix: str, name: str = "", width: float = 720.0) -> "Drawn":
+        """Draw a chart; ``prefix`` begins the ids in it, and is its own on a page."""
+        return cls(Markup(charts.to_svg(chart, prefix, width=width)), name or chart.title, chart.footnote)
+
 
 @dataclass(frozen=True)
-class Sliced:
+class Slices:
     """What the section on slices shows."""
 
     charts: tuple[Drawn, ...]
-    tables: tuple[SliceTable, ...]
-    """One per measure."""
+    tables: Mapping[str, Table]
+    """By measure."""
     notes: tuple[str, ...]
-    """How slices of items are scored; what there was no room for, and where it is."""
-    legend: str
-    """Of the marks in the tables."""
+    """How slices of items are scored; what there was no room for, and where it is; marks in the tables."""
 
 
-def page_of(
-    form: Form, details: Details | None, *, manifest: Form | None = None, history: Sequence[charts.Chart] = ()
-) -> str:
-    """One HTML file; ``history`` are charts of earlier runs."""
-    context = context_of(form, details, manifest=manifest, history=history)
+@dataclass(frozen=True)
+class PageBlock:
+    """A section of the page with lines, tables and charts."""
+
+    id: str
+    title: str
+    lines: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    charts: Sequence[Drawn] = ()
+
+
+def page_of(report: Report, *, manifest: Mapping[str, Any] | None = None, history: Sequence[charts.Chart] = ()) -> str:
+    """Return the page of a report, fresh or read back.
+
+    Args:
+        report: With verdicts where it has the section ``gate``, and with queries where it has their scores.
+        manifest: Of an archived run: its inputs, packages and machine.
+        history: Charts of earlier runs.
+    """
+    details = Details.of(report)
+    context = context_of(report, details, manifest=manifest, history=history)
     about = context["about"]
-    if details is None:
-        context |= {"unheld": True, "written_to": (form.get("provenance") or {}).get("per_query")}
-    bare = rendered("report.html", context | {"about": embedded(about), "packed": None}, inline=True)
+    bare = rendered("report.html", context | {"about": embedded(about)}, inline=True)
     if details is None or not about["labels"]:
         return bare
     labels = about["labels"]
     lower = [label for label, less in zip(labels, about["lower"], strict=True) if less]
     room = max(_ROOM - len(bare.encode()), 0)
-    packed = pack(details, labels, form.get("baseline"), lower, room, idle_systems(form))
-    told = about | _held(packed, about)
-    return rendered("report.html", context | {"about": embedded(told), "packed": packed}, inline=True)
+    packed = pack(details, labels, report.baseline, lower, room, idle_systems(report))
+    about = about | _held(packed, about)
+    return rendered("report.html", context | {"about": embedded(about), "packed": packed}, inline=True)
 
 
 def _held(packed: Packed, about: Mapping[str, Any]) -> dict[str, Any]:
-    """What the script is to know of how queries were packed."""
+    """Return what the script is to know of how queries were packed."""
     return {
         "labels": list(packed.labels),
         "lower": about["lower"][: len(packed.labels)],
@@ -93,7 +115,7 @@ def _held(packed: Packed, about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _left_out(packed: Packed, about: Mapping[str, Any]) -> Iterator[str]:
-    """What there was no room for."""
+    """Yield what there was no room for."""
     many, fineness = about["many"], packed.fineness
     if packed.queries < about["queries"]:
         yield f"the {packed.queries:,} of {about['queries']:,} {many} that matter most"
@@ -119,110 +141,94 @@ def _left_out(packed: Packed, about: Mapping[str, Any]) -> Iterator[str]:
 
 
 def context_of(
-    form: Form, details: Details | None, *, manifest: Form | None = None, history: Sequence[charts.Chart] = ()
+    report: Report,
+    details: Details | None,
+    *,
+    manifest: Mapping[str, Any] | None = None,
+    history: Sequence[charts.Chart] = (),
 ) -> dict[str, Any]:
-    """What the template lays out."""
-    labels = sections.headline_labels(form)
-    every = labels_of(form)
-    one, many = sections.who_of(form)
-    about = form.get("provenance") or {}
-    number = len(details.ids) if details is not None else _queries(form)
-    told = [count(number, one, many), count(len(form["systems"]), "system", "systems")]
-    sliced = _sliced(form, labels)
-    shown = [label for label in labels if is_of_queries(form, label)]
-    cases = [] if details is None or not shown else _cases(form, details, shown[0])
-    lost = sections.lost_keywords(form)
-    drawn = list(_chart_sections(form, history))
+    """Return what the template lays out; ``details`` are all queries of the report, or those of the examples."""
+    labels, gate = headline_labels(report), report.section(Gate)
+    one, many = report.unit
+    about = report.provenance
+    number = len(details.ids) if details is not None else report.n_queries
+    subtitle = [count(number, one, many), count(len(report.systems), "system", "systems")]
+    subtitle += [f"made {about['made']}"] if about.get("made") else []
+    slices = _slices(report, labels)
+    shown = [label for label in labels if not report.is_whole(label)]
+    cases = []
+    if details is not None and shown:
+        label, measure = shown[0], report.measure(shown[0])
+        rule: dict[str, Any] = {"rel": report.relevant_from(label), "k": None if measure is None else measure.k}
+        cases = cases_of(details, label, lower=report.lower_is_better(label), **rule)
+    blocks = list(_blocks(report, history))
+    first = [block for block in blocks if block.id in _BEFORE_QUERIES]
+    last = [block for block in blocks if block not in first]
+    contents = [("verdicts", "Verdicts"), ("headline", "Measures"), *((block.id, block.title) for block in first)]
+    contents += [("slices", "Slices")] if slices is not None else []
+    contents += [("queries", many.capitalize()), *([("examples", "Examples")] if cases else ())]
+    contents += [(block.id, block.title) for block in last]
+    # Of a report that no plan made: systems and gold. Names are isolated, whichever direction they are written in.
+    names = named((f"\u2068{name}\u2069" for name in report.systems), _MOST_NAMED)
+    gold = about.get("gold")
     return {
-        "title": about.get("name") or about.get("plan") or _title(form),
-        "subtitle": " · ".join([*told, *([f"made {about['made']}"] if about.get("made") else [])]),
+        "title": about.get("name")
+        or about.get("plan")
+        or (f"{names} against {Path(gold).name}" if isinstance(gold, str) else names),
+        "subtitle": " · ".join(subtitle),
         "crumbs": [],
-        "verdict": sections.verdict_of(form),
-        "verdicts": sections.verdicts_of(form),
-        "hints": form.get("hints") or [],
-        "headline": sections.headline_of(form, labels),
-        "headline_charts": list(_headline_charts(form, labels[:1])),
-        "others": sections.headline_of(form, every) if len(every) > len(labels) else None,
-        "figures": sections.figures_of(form),
-        "quantiles": sections.quantiles_of(form),
-        "p_legend": sections.p_legend(form),
-        "log": sections.log_of(form),
-        "slices": sliced,
+        "verdict": None if gate is None else gate.outcome,
+        "verdicts": None if gate is None else replace(verdicts_table(gate, full=True), notes=tuple(gate.notes)),
+        "headline": measures_matrix(report, labels),
+        "headline_notes": [*headline_table(report).notes, *_p_notes(report)],
+        "headline_charts": [Drawn.of(charts.headline_chart(report, label), "headline-0") for label in labels[:1]]
+        if len(report.systems) > 1
+        else [],
+        "others": measures_matrix(report, report.labels, across=False) if len(report.labels) > len(labels) else None,
+        "quantiles": quantiles_table(report),
+        "recorded": recorded_table(report),
+        "first_blocks": first,
+        "slices": slices,
         "examples": cases,
         "example_label": shown[0] if shown else "",
         "about_labels": shown,
-        "lost": lost,
-        "chart_sections": drawn,
-        "conventions": sections.conventions_of(form),
-        "provenance": sections.provenance_of(form, manifest),
-        "warnings": warning_lines(form),
+        "last_blocks": last,
+        "conventions": conventions_of(report),
+        "provenance": provenance_table(report, manifest),
+        "warnings": report.warning_lines,
         "many": many,
-        "sections": list(_contents(sliced, many, cases, lost, drawn, bool(form.get("interactions")))),
-        "about": _about(form, details, shown, (one, many)),
+        "sections": [*contents, ("provenance", "Provenance"), ("warnings", "Warnings")],
+        "about": _about(report, details, shown),
         "packed": None,
-        "unheld": False,
-        "written_to": None,
+        "unheld": details is None,
+        "written_to": about.get("per_query"),
     }
 
 
-def _cases(form: Form, details: Details, label: str) -> list[tuple[str, list[Case], list[Case]]]:
-    how = {"lower": less_is_better(form, label), "rel": relevant_from(form, label), "k": cutoff_of(form, label)}
-    return cases_of(details, label, **how)  # type: ignore[arg-type]
+def _p_notes(report: Report) -> list[str]:
+    if not report.comparisons:
+        return []
+    tally = f"+/=/−: {report.unit[1]} better, equal, worse"
+    number = count(len(report.comparisons), "comparison", "comparisons")
+    return [f"{p_legend(report)} for {number} · {tally}", "Coloured: chance alone would seldom do it"]
 
 
-def _title(form: Form) -> str:
-    """Of a report that no plan made: who was held against what."""
-    gold = (form.get("provenance") or {}).get("gold")
-    names = named(
-        (f"\u2068{name}\u2069" for name in form["systems"]), _MOST_NAMED
-    )  # each by itself, whatever way it runs
-    return f"{names} against {Path(gold).name}" if isinstance(gold, str) else names
-
-
-def _queries(form: Form) -> int:
-    entries = [entry for system in form["systems"].values() for entry in system["measures"].values()]
-    return max((entry.get("n", 0) + entry.get("undefined", 0) for entry in entries), default=0)
-
-
-def _contents(
-    sliced: Sliced | None,
-    many: str,
-    cases: Sequence[Any],
-    lost: Mapping[str, Any],
-    drawn: Sequence[tuple[str, str, Any]],
-    of_log: bool,
-) -> Iterator[tuple[str, str]]:
-    yield from (("verdicts", "Verdicts"), ("headline", "Measures"))
-    if of_log:
-        yield "log", "Log"
-    if sliced is not None:
-        yield "slices", "Slices"
-    yield "queries", many.capitalize()
-    if cases:
-        yield "examples", "Examples"
-    if lost:
-        yield "keywords", "Keywords"
-    yield from ((id_, name) for id_, name, _ in drawn)
-    yield from (("provenance", "Provenance"), ("warnings", "Warnings"))
-
-
-def _about(form: Form, details: Details | None, labels: Sequence[str], who: tuple[str, str]) -> dict[str, Any]:
-    """What the script is to know."""
-    systems = list(form["systems"])
-    baseline = form.get("baseline")
-    compared = {one["system"] for one in form.get("comparisons") or ()}
+def _about(report: Report, details: Details | None, labels: Sequence[str]) -> dict[str, Any]:
+    """Return what the script is to know."""
+    systems, idle = list(report.systems), idle_systems(report)
+    compared = {one.system for one in report.comparisons}
     answers = None if details is None else details.answers
     golds = [] if answers is None else list(answers.golds)
     return {
-        "one": who[0],
-        "many": who[1],
+        "one": report.unit[0],
+        "many": report.unit[1],
         "systems": systems,
         "labels": list(labels),
-        "lower": [less_is_better(form, label) for label in labels],
-        "baseline": systems.index(baseline) if baseline in systems else -1,
+        "lower": [report.lower_is_better(label) for label in labels],
+        "baseline": systems.index(report.baseline) if report.baseline in systems else -1,
         "compared": [place for place, name in enumerate(systems) if name in compared],
-        "idle": [place for place, name in enumerate(systems) if name in idle_systems(form)],
-        "rel": relevant_from(form, labels[0]) if labels else None,
+        "idle": [place for place, name in enumerate(systems) if name in idle],
+        "rel": report.relevant_from(labels[0]) if labels else None,
         "slices": [] if details is None else list(details.slices),
         "golds": golds,
         "ranking": [] if answers is None else list(answers.systems),
@@ -234,56 +240,49 @@ def _about(form: Form, details: Details | None, labels: Sequence[str], who: tupl
     }
 
 
-def _drawn(chart: charts.Chart, prefix: str, name: str = "", width: float = 720.0) -> Drawn:
-    return Drawn(Markup(charts.to_svg(chart, prefix, width=width)), name or chart.title, chart.footnote)
-
-
-def _headline_charts(form: Form, labels: Sequence[str]) -> Iterator[Drawn]:
-    if len(form["systems"]) > 1:
-        for number, label in enumerate(labels):
-            yield _drawn(charts.headline_chart(form, label), f"headline-{number}")
-
-
-def _sliced(form: Form, labels: Sequence[str]) -> Sliced | None:
-    if not form.get("slices"):
+def _slices(report: Report, labels: Sequence[str]) -> Slices | None:
+    if not report.slices:
         return None
-    compared = dict.fromkeys(one["system"] for one in form.get("comparisons") or ())
-    systems = [name for name in compared or form["systems"] if name not in idle_systems(form)]
+    compared = dict.fromkeys(one.system for one in report.comparisons)
+    systems = [name for name in compared or report.systems if name not in idle_systems(report)]
     # One chart for each measure before there are several of one.
     drawn: list[Drawn] = []
     left = 0
     for system, label in product(systems, labels):
-        chart = charts.slices_chart(form, label, system)
+        chart = charts.slices_chart(report, label, system)
         if chart is None:
             continue
         if sum(len(one.svg) for one in drawn) > _FOR_SLICE_CHARTS:
             left += 1
             continue
-        drawn.append(_drawn(chart, f"slices-{len(drawn)}", f"{system}, {label}"))
-    tables, cut = slice_tables(form, labels, idle_systems(form), _FOR_SLICE_TABLES)
-    shown = max((len(table.rows) for table in tables), default=0)
-    every = max((len({row.slice for row in slices_of(form, table.label)}) for table in tables), default=0)
-    notes = [f"{ITEM_SLICES}."] if any(part.get("of") == "items" for part in form["slices"]) else []
+        drawn.append(Drawn.of(chart, f"slices-{len(drawn)}", f"{system}, {label}"))
+    tables, cut, omitted = slice_tables(report, labels, _FOR_SLICE_TABLES)
+    shown = max((len(table.rows) for table in tables.values()), default=0)
+    notes = [f"{ITEM_SLICES}."] if any(part.of == "items" for part in report.slices) else []
     if left:
         notes.append(f"{count(left, 'chart is', 'charts are')} not drawn, to keep the page small; see the tables.")
-    if shown < every:
-        notes.append(f"The tables have the {shown:,} worst of {every:,} slices of each measure. {_ELSEWHERE}")
+    if omitted:
+        notes.append(f"The tables have the {shown:,} worst of {shown + omitted:,} slices of each measure. {_ELSEWHERE}")
     if cut:
         notes.append(f"{count(cut, 'measure has', 'measures have')} no table of slices here. {_ELSEWHERE}")
-    marks = f"▲ better, ▼ worse than {form.get('baseline')} in the slice, beyond chance with all slices considered."
-    legend = marks if form.get("baseline") and len(tables) > 1 else ""
-    return Sliced(tuple(drawn), tuple(tables), tuple(notes), legend)
+    if report.baseline and len(tables) > 1:
+        against = f"than {report.baseline} in the slice, beyond chance with all slices considered"
+        notes.append(f"Marks: ▲ better, ▼ worse {against}.")
+    return Slices(tuple(drawn), {report.both_names(label): one for label, one in tables.items()}, tuple(notes))
 
 
-def _chart_sections(form: Form, history: Sequence[charts.Chart]) -> Iterator[tuple[str, str, list[Drawn]]]:
-    """Those that the report has something for."""
-    one = charts.frontier_chart(form), charts.drift_chart(form)
-    for id_, name, found in (
-        ("curves", "Curves", charts.curves_charts(form)),
-        ("distributions", "Distributions", charts.score_charts(form)),
-        ("frontier", "Recall and latency", [one[0]] if one[0] is not None else []),
-        ("drift", "Drift", [one[1]] if one[1] is not None else []),
-        ("history", "History", list(history)),
-    ):
-        if found:
-            yield id_, name, [_drawn(chart, f"{id_}-{number}", width=520.0) for number, chart in enumerate(found)]
+def _blocks(report: Report, history: Sequence[charts.Chart]) -> Iterator[PageBlock]:
+    """Yield curves, the blocks of sections, and the history."""
+
+    def drawn(id_: str, found: Sequence[charts.Chart]) -> list[Drawn]:
+        return [Drawn.of(chart, f"{id_}-{number}", width=520.0) for number, chart in enumerate(found)]
+
+    if curves := drawn("curves", charts.curves_charts(report)):
+        yield PageBlock("curves", "Curves", charts=curves)
+    for name, block in render_sections(report, "html"):
+        tables = block.tables[: len(block.tables) - block.core_tables]  # the page shows core tables itself
+        found = drawn(name, block.charts())
+        if tables or found or (block.lines and not block.core_tables):
+            yield PageBlock(name, block.title, block.lines, tables, found)
+    if history:
+        yield PageBlock("history", "History", charts=drawn("history", history))

@@ -11,10 +11,11 @@ from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from karat._version import __version__
 from karat.markup import visible
+from karat.reports.cells import Cell
 from karat.reports.charts import CHART_CSS
 
 __all__ = ["SCRIPT", "embedded", "rendered", "script", "shown", "style"]
@@ -33,6 +34,27 @@ def embedded(form: Any) -> Markup:
     """JSON within a script element, which nothing in it can end."""
     text = json.dumps(form, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def cell_html(cell: Cell, kind: str = "number") -> Markup:
+    """Return a cell: verdicts as badges, marks in colour, intervals and further lines small."""
+    first, *more = map(shown, cell.text.split("\n"))
+    if cell.style in ("pass", "fail", "unsure"):
+        return Markup('<span class="badge {}">{}</span>').format(cell.style, first)
+    value, bracket, rest = first.partition(" [")
+    interval = Markup(' <span class="small">[{}</span>').format(rest) if bracket and kind == "number" else ""
+    text = value if interval or not bracket else first
+    if not more:
+        if cell.style in ("better", "worse"):
+            return Markup('<b class="{}">{}</b>{}').format(cell.style, text, interval)
+        return Markup('<bdi class="name">{}</bdi>').format(text) if kind == "text" else escape(text) + interval
+    lines = [Markup('<bdi class="name">{}</bdi>' if kind == "text" else '<span class="mean">{}</span>').format(text)]
+    for number, line in enumerate(more):
+        style = f"difference {cell.style}" if cell.style and number == 0 else "small"
+        value, bracket, rest = line.partition(" [")
+        small = Markup(' <span class="small">[{}</span>').format(rest) if bracket else ""
+        lines.append(Markup('<span class="{}">{}{}</span>').format(style, value, small))
+    return lines[0] + interval + Markup("<br>") + Markup("<br>").join(lines[1:])
 
 
 @cache
@@ -64,6 +86,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "shown": shown,
+        "cell": cell_html,
         "urlencode": lambda text: quote(shown(text) if _BROKEN.search(text) else text),
     }
     return environment

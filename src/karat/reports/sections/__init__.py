@@ -39,6 +39,8 @@ class Block:
     """Blocks are shown in this order, equal ones by name."""
     replaces: frozenset[str] = frozenset()
     """Core tables (``headline``, ``comparison``, ``slices``) that it shows better: the console leaves these out."""
+    core_tables: int = 0
+    """How many of the last tables are those; writers that show the core tables anyway leave them out."""
     only: frozenset[str] = frozenset()
     """Writers (``console``, ``markdown``, ``html``, ``notebook``, ``pull-request``) that show it; none: all."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from json import dumps
 from math import isfinite, isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from karat.drift import Churn, Drift, Moved, Tested
 from karat.hints import Hint
@@ -11,6 +11,9 @@ from karat.report import Report
 from karat.reports.cells import Cell, Style, Table, table
 from karat.reports.sections import Block, renderer
 from karat.wording import NOTHING, count, figure_shown, p_shown, percent
+
+if TYPE_CHECKING:
+    from karat.reports.charts.model import Chart
 
 __all__ = ["DRIFTS_SCHEMA", "drift_block", "drifts_to_json", "render"]
 
@@ -34,7 +37,15 @@ def render(report: Report, brief: bool) -> Block | None:
         churn = [] if drift.churn is None else [_churn_line(drift.churn)]
         lines.append(f"Drift of {drift.system} since {drift.old_source}")
         lines += [f"  {line.strip()}" for line in (*churn, *_change_lines(drift), *_verdict_lines(drift))]
-    return Block("Drift", lines=[*lines, "All of it: karat drift NEW OLD"], order=52) if lines else None
+    lines = [*lines, "All of it: karat drift NEW OLD"] if lines else []
+    return Block("Drift", lines=lines, charts=lambda: _charts(report), order=52) if lines else None
+
+
+def _charts(report: Report) -> "Sequence[Chart]":
+    from karat.reports.charts.builders import drift_chart
+
+    chart = drift_chart(report)
+    return () if chart is None else (chart,)
 
 
 def drift_block(drift: Drift, hints: Sequence[Hint] = ()) -> Block:

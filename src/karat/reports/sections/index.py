@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan
+from typing import TYPE_CHECKING
 
 from karat.examples import Example, ExampleItem, Examples
 from karat.hints import Hint, Hints
@@ -13,6 +14,9 @@ from karat.reports.sections import Block, renderer
 from karat.stability import Spread, Stability
 from karat.timing.summary import Latency
 from karat.wording import count, percent
+
+if TYPE_CHECKING:
+    from karat.reports.charts.model import Chart
 
 __all__: list[str] = []
 
@@ -28,7 +32,15 @@ def render_indexes(report: Report, brief: bool) -> Block | None:
     if not found:
         return None
     tables = [_index_table(found), _latency_table(found), _filters_table(found)]
-    return Block("Indexes", [one for one in tables if one], tuple(_lines(found)), order=50)
+    shown = [one for one in tables if one]
+    return Block("Indexes", shown, tuple(_lines(found)), charts=lambda: _frontier(report), order=50)
+
+
+def _frontier(report: Report) -> "Sequence[Chart]":
+    from karat.reports.charts.builders import frontier_chart
+
+    chart = frontier_chart(report)
+    return () if chart is None else (chart,)
 
 
 @renderer("stability")
@@ -39,7 +51,25 @@ def render_stability(report: Report, brief: bool) -> Block | None:
         return None
     header = ["system", "top-1 similarity", f"top-{next(iter(found.values())).k} similarity", "vector length"]
     rows = [[name, *map(_spread_shown, (one.top1, one.topk, one.norm))] for name, one in found.items()]
-    return Block("Similarities", [table(header, rows, wraps=(0,))], order=51)
+    return Block("Similarities", [table(header, rows, wraps=(0,))], charts=lambda: _top1(report), order=51)
+
+
+def _top1(report: Report) -> "Sequence[Chart]":
+    from karat.reports.charts.builders.scores import top1_charts
+
+    return top1_charts(report)
+
+
+@renderer("first_scores")
+def render_first_scores(report: Report, brief: bool) -> Block | None:
+    """Return the distribution of the scores of first items, for writers that draw."""
+
+    def charts() -> "Sequence[Chart]":
+        from karat.reports.charts.builders.scores import first_charts
+
+        return first_charts(report)
+
+    return Block("Scores of first items", charts=charts, order=49, only=frozenset({"html"}))
 
 
 @renderer("examples")

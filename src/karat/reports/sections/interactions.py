@@ -53,6 +53,7 @@ def render_interactions(report: Report, brief: bool) -> Block | None:
         lines,
         order=0,
         replaces=frozenset({"headline", "comparison", "slices"}),
+        core_tables=sum(map(bool, tables[1:])),
     )
 
 

@@ -50,6 +50,8 @@ def _shown_queries(report: Report, system: str) -> Iterator[Table]:
 
 
 def _worst(report: Report, system: str) -> list[str]:
+    if report.queries is None:
+        return []
     scores = report.scores[system].only(report.headline or None)
     values = dict(zip(map(str, scores.queries), scores[scores.labels[-1]].tolist(), strict=True))
     partly = [
@@ -93,7 +95,7 @@ def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> Tab
         text=wide,
         wraps=wide,
         title="\n  ".join([title, *lines]),
-        notes=[_scores(report, system, looked.query)],
+        notes=[_scores(report, system, looked.query)] if report.queries is not None else [],
         narrower=[
             table(
                 ["rank", "score", "item", "lacks", "match"],

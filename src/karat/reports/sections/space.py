@@ -1,12 +1,17 @@
 """Renderer of embedding diagnostics: norms, duplicates, anisotropy and hubs of each system's vectors."""
 
+from collections.abc import Sequence
 from math import isnan
+from typing import TYPE_CHECKING
 
 from karat.hygiene import GoldSpaces, Hygiene
 from karat.report import Report
 from karat.reports.cells import Table, table
 from karat.reports.sections import Block, renderer
 from karat.wording import percent
+
+if TYPE_CHECKING:
+    from karat.reports.charts.model import Chart
 
 __all__ = ["diagnostics_table", "render"]
 
@@ -21,7 +26,14 @@ def render(report: Report, brief: bool) -> Block | None:
     spaces = {**(of_gold.spaces if of_gold is not None else {}), **report.sections_of(Hygiene)}
     header = ["space", "vectors", "length", "equal", "near", "mean cos", "hub skew", "top hub"]
     rows = [_row(name, space, report) for name, space in spaces.items()]
-    return Block("Embedding spaces", [table(header, rows, text=(0, 7), wraps=(0, 7))]) if rows else None
+    shown = table(header, rows, text=(0, 7), wraps=(0, 7))
+    return Block("Embedding spaces", [shown], charts=lambda: _norms(report)) if rows else None
+
+
+def _norms(report: Report) -> "Sequence[Chart]":
+    from karat.reports.charts.builders.scores import norm_charts
+
+    return norm_charts(report)
 
 
 def _row(name: str, space: Hygiene, report: Report) -> list[str]:

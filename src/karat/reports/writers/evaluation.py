@@ -36,11 +36,9 @@ def to_evaluation(report: Report, request: Request) -> str:
     """Meta, quality, ANN, latency, stability, examples; then all that other commands read."""
     system, gate = request.system or "", request.gate
     alone = _alone(report, system)
-    if gate is not None:
-        own = tuple(one for one in gate.verdicts if one.system == system)
-        alone = alone.with_sections(replace(gate, verdicts=own))
     indexed, stability = report.sections_of(Indexed)[system], report.sections_of(Stability)[system]
     latency = None if indexed.latency is None else indexed.latency.to_json()
+    verdicts = [one.to_json() for one in gate.verdicts if one.system == system] if gate is not None else []
     summary = {
         "meta": _meta(report, system),
         "quality": _quality(report.estimates[system]),
@@ -53,7 +51,7 @@ def to_evaluation(report: Report, request: Request) -> str:
             {"slice": part.name, "of": part.of, "n": part.n, "measures": _quality(part.estimates.get(system, {}))}
             for part in report.slices
         ],
-        "targets": [] if gate is None else to_json(own),
+        "targets": verdicts,
     }
     form = alone.to_json(queries=True)
     form = {key: form[key] for key in ("schema", "karat")} | summary | form

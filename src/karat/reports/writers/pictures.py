@@ -6,7 +6,6 @@ from typing import Literal
 from karat.errors import UsageError
 from karat.report import Report
 from karat.reports.writers import Request, writer
-from karat.reports.writers.json import json_with_verdicts
 
 _CHART = "{chart}"
 
@@ -32,7 +31,7 @@ def _charts(report: Report, request: Request) -> dict[Path, bytes]:
     """Return every chart that the report has something for."""
     from karat.reports.charts import all_charts, to_picture
 
-    charts = all_charts(json_with_verdicts(report, request.gate))
+    charts = all_charts(report)
     return {
         Path(request.file.replace(_CHART, name)): to_picture(chart, _kind(request)) for name, chart in charts.items()
     }

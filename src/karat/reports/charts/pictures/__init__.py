@@ -1,13 +1,13 @@
 """The same charts as pictures by matplotlib; equal charts give equal bytes."""
 
-from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from karat.errors import UsageError
 from karat.formats.atomic import make_folder, write_files
-from karat.reports.charts.from_form import all_charts
+from karat.report import Report
+from karat.reports.charts.builders import all_charts
 from karat.reports.charts.model import Chart, Grid
 from karat.reports.charts.pictures.figure import own_style
 from karat.reports.charts.pictures.plots import draw
@@ -41,13 +41,13 @@ def to_figure(chart: Chart | Grid) -> "Figure":
         return draw(chart)
 
 
-def write_pictures(form: Mapping[str, Any], folder: str | Path, suffix: str = ".png") -> list[Path]:
-    """All charts that a report's form has something for, a file each: ``slices-ndcg-10.png``; all files or none."""
+def write_pictures(report: Report, folder: str | Path, suffix: str = ".png") -> list[Path]:
+    """Write all charts that a report has something for, a file each: ``slices-ndcg-10.png``; all files or none."""
     kind = suffix.lower().lstrip(".")
     if kind not in PICTURE_FORMS:
         raise UsageError(f"pictures as {suffix!r}", expected=" or ".join(f".{one}" for one in PICTURE_FORMS))
     home = Path(folder)
-    pictures = {home / f"{name}.{kind}": to_picture(chart, kind) for name, chart in all_charts(form).items()}  # type: ignore[arg-type]
+    pictures = {home / f"{name}.{kind}": to_picture(chart, kind) for name, chart in all_charts(report).items()}  # type: ignore[arg-type]
     make_folder(home)
     write_files(pictures)
     return list(pictures)

@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from karat.reports.charts.from_form.reading import Form, bounds_in, interval_told, number_in, places_of, systems_of
+from karat.indexed import Indexed
+from karat.report import Report
+from karat.reports.charts.builders.dots import interval_name, places_of
 from karat.reports.charts.model import Mark, Point, Ring, Scatter
+from karat.results import Recorded
 from karat.statistics.intervals import Bounds
 from karat.wording import bounds_shown, count, decimals_of, figure_shown, percent
 
@@ -27,32 +30,50 @@ _OUTCOMES = {
     "tied": "may be the cheapest that meets the target",
     "unsure": "the cheapest that may meet the target",
 }
-Figure = tuple[float, Bounds | None]
 
 
-def frontier_chart(form: Form) -> Scatter | None:
-    """Systems with an index; None where not one of them has both figures."""
+def frontier_chart(report: Report) -> Scatter | None:
+    """Return recall and latency of systems with an index; None where no system has both."""
+    recorded = {name: _recorded(report, name) for name in report.systems}
+    recalls = {
+        name: next((label for label in values if label.startswith("ann_recall@")), "")
+        for name, values in recorded.items()
+    }
+    points: list[Point] = []
+    clock = ""
     for clock in _CLOCKS:
-        points = [point for name, one in systems_of(form).items() if (point := _point(name, one, clock)) is not None]
+        for name, values in recorded.items():
+            recall, latency = values.get(recalls[name]), values.get(f"latency_{clock}_ms")
+            if recall is not None and latency is not None:
+                title = (
+                    f"{name}: recall {_told(recall.value, recall.ci)}, {clock} {_told(latency.value, latency.ci)} ms"
+                )
+                points.append(Point(name, latency.value, recall.value, latency.ci, recall.ci, title=title))
         if points:
             break
     else:
         return None
     # A point is dominated where another is at least as good both ways, and better in one.
     points = [replace(one, on_frontier=not any(_beats(other, one) for other in points)) for one in points]
-    ks = {label.rpartition("@")[2] for one in systems_of(form).values() for label in _recalls(one)}
-    recall = f"recall@{next(iter(ks))}" if len(ks) == 1 else "recall"
-    hollow = any(not point.on_frontier for point in points)
+    ks = {label.rpartition("@")[2] for label in recalls.values() if label}
+    label = f"recall@{next(iter(ks))}" if len(ks) == 1 else "recall"
+    hollow = " Hollow: another index is at least as good." if not all(point.on_frontier for point in points) else ""
     return _scatter(
         points,
         clock,
-        title=f"{recall} against {clock.upper()} latency",
+        title=f"{label} against {clock.upper()} latency",
         description=f"Recall against exact search and {clock.upper()} latency of each index, with "
-        f"{interval_told(form)}s; up and left is better. {'; '.join(point.title for point in points[:8])}.",
-        y_label=f"{recall} against exact search",
-        places=places_of(form, [point.name for point in points]),
-        footnote=f"Lines: {interval_told(form)}s." + (" Hollow: another index is at least as good." if hollow else ""),
+        f"{interval_name(report)}s; up and left is better. {'; '.join(point.title for point in points[:8])}.",
+        y_label=f"{label} against exact search",
+        places=places_of(report, [point.name for point in points]),
+        footnote=f"Lines: {interval_name(report)}s.{hollow}",
     )
+
+
+def _recorded(report: Report, system: str) -> dict[str, Recorded]:
+    """Return a system's recorded values, and what was found of its index where they lack it."""
+    index = report.section(Indexed, system)
+    return (index.figures() if index is not None else {}) | dict(report.systems[system].recorded)
 
 
 def _scatter(points: Sequence[Point], clock: str, **more: Any) -> Scatter:
@@ -62,45 +83,8 @@ def _scatter(points: Sequence[Point], clock: str, **more: Any) -> Scatter:
     return Scatter(points=tuple(points), x_label=x_label, log_x=far, y_most=1.0, **more)
 
 
-def _point(name: str, one: Form, clock: str) -> Point | None:
-    recall, latency = _recall(one), _latency(one, clock)
-    if recall is None or latency is None:
-        return None
-    (y, y_ends), (x, x_ends) = recall, latency
-    title = f"{name}: recall {_told(y, y_ends)}, {clock} {_told(x, x_ends)} ms"
-    return Point(name, x, y, x_ends, y_ends, title=title)
-
-
-def _recall(one: Form) -> Figure | None:
-    """Of the figures, and of what was found of the index where they lack it."""
-    figures = one.get("figures") or {}
-    recorded = next((figures[label] for label in figures if label.startswith("ann_recall@")), None)
-    if (value := number_in(recorded)) is not None:
-        return value, bounds_in(recorded)
-    found = (one.get("index") or {}).get("recall") or {}
-    mean = number_in(found.get("mean"))
-    return None if mean is None else (mean, bounds_in(found))
-
-
-def _latency(one: Form, clock: str) -> Figure | None:
-    recorded = (one.get("figures") or {}).get(f"latency_{clock}_ms")
-    if (value := number_in(recorded)) is not None:
-        return value, bounds_in(recorded)
-    timed = ((one.get("index") or {}).get("latency") or {}).get("index_only") or {}
-    found = timed.get(clock) or {}
-    ms = number_in(found.get("ms"))
-    return None if ms is None else (ms, bounds_in(found))
-
-
 def _beats(other: Point, one: Point) -> bool:
     return other.x <= one.x and other.y >= one.y and (other.x < one.x or other.y > one.y)
-
-
-def _recalls(one: Form) -> list[str]:
-    """Labels of the recall, from the figures or from the index."""
-    labels = [label for label in one.get("figures") or {} if label.startswith("ann_recall@")]
-    k = ((one.get("index") or {}).get("recall") or {}).get("k")
-    return labels[:1] or ([f"ann_recall@{k}"] if k else [])
 
 
 def _told(value: float, ci: Bounds | None) -> str:
