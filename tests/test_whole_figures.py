@@ -145,10 +145,10 @@ def test_drift_does_not_compare_values_over_other_users() -> None:
 def test_a_plan_of_such_figures_alone(
     tmp_path: Path, measures: str, baseline: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from karat.reports.recommendations import print_recommendations
     from matplotlib.axes import Axes
 
     from karat.reports.charts import recommenders_grid, to_figure, to_picture
+    from karat.reports.console import print_all
 
     sample = Path(karat.__file__).parent / "samples" / "movielens"
     (tmp_path / "plan.toml").write_text(
@@ -158,7 +158,7 @@ def test_a_plan_of_such_figures_alone(
         'systems.random = { kind = "recommender", model = "random" }\n'
     )
     report = run_plan(read_plan(tmp_path / "plan.toml")).report
-    print_recommendations(report)
+    print_all(report)
     titles = [axes.get_title(loc="left") for axes in to_figure(recommenders_grid(report)).findobj(Axes)]
     assert any("by tier" in title for title in titles) == bool(report.slices)
     assert to_picture(recommenders_grid(report), dpi=40).startswith(b"\x89PNG")

@@ -8,8 +8,6 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from karat.reports.drift import drifts_to_json
-
 from karat.api import gate
 from karat.dialects import resolve
 from karat.drift import drift_between
@@ -20,6 +18,7 @@ from karat.interactions.splitting.moments import read_moment
 from karat.interactions.splitting.shares import read_fractions
 from karat.predicates import Match
 from karat.reports.saved import read_report
+from karat.reports.sections.drift import drift_block, drifts_to_json
 from karat.scale.memory import parse_memory
 from karat.slices import parse_attributes
 from karat.targets import parse_target, parse_targets
@@ -125,7 +124,8 @@ def _drifting() -> list[Case]:
 def _drift(case: Case) -> object:
     new, old = read_report("new.json"), read_report("old.json")
     found = drift_between(new, old)
-    return drifts_to_json([found], strict=True), hints_of(new, found)
+    hints = hints_of(new, found)
+    return drifts_to_json([found], strict=True), drift_block(found, hints), hints
 
 
 _SPELLED: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {

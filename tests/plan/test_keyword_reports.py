@@ -10,6 +10,7 @@ from karat.gates import check_targets
 from karat.partial import Partial
 from karat.plan.api import run_plan as run_file
 from karat.plan.execution import Outcome
+from karat.reports.sections.partial_matches import render
 from karat.targets import parse_target
 
 from . import carried_out, plan_in, put
@@ -30,9 +31,9 @@ from .keyword_plans import (
 
 class TestShow:
     def shown(self, outcome: Outcome) -> list[str]:
-        from karat.reports.partial import shown_queries
-
-        return [one.title.split()[0] for one in shown_queries(outcome.report, "s")]
+        block = render(outcome.report, True)
+        assert block is not None
+        return [one.title.split()[0] for one in block.tables if one.header[0] == "rank"]
 
     def test_these(self, folder: Path) -> None:
         assert self.shown(ran(folder, WITH_TEXTS, 'gold.show = ["t3", "t1"]\n', system=ON_TEXTS)) == ["t3", "t1"]
@@ -101,14 +102,15 @@ class TestReport:
 
     def test_markdown(self, written: Path) -> None:
         text = (written / "report.md").read_text("utf-8")
-        assert "### Partial matches of s" in text and "**t3 “a van in the city” by s**" in text
+        assert "### Partial matches\n" in text and "**t3 “a van in the city” by s**" in text
         assert "- keywords: van, city" in text and "- relevant: 2 items" in text
         assert "- mapped by exact: van ← “van” (1.00), city ← “city” (1.00)" in text
         assert "| rank | score | item | thing | place | match |" in text
         assert "| 1 | 0.90 | First &#124; clip | ✓ van | ✓ city | 2/2 |" in text
         assert "| 2 | 0.70 | Second clip | ✗ van | ✓ city | 1/2 partial |" in text
-        assert "Missed most:" in text and "Lacking by group: thing " in text
-        assert "### Texts mapped onto keywords" in text and "| exact | 1.000 | 1.000 | 1.000 | 1.000 | 3 |" in text
+        assert "**Missed most in the first 3 of s**" in text and "Lacking by group: thing " in text
+        assert "**Texts mapped onto keywords, held against those that were given**" in text
+        assert "| exact | 1.000 | 1.000 | 1.000 | 1.000 | 3 |" in text
 
     def test_a_result_below_the_threshold_and_one_without_annotations(self, folder: Path) -> None:
         put(folder, run__trec="t3 Q0 zz 1 0.9 x\nt3 Q0 c1 2 0.2 x\n")

@@ -1,6 +1,8 @@
 """A small report of three systems with losses, slices and targets, under any names: friendly ones, or hostile."""
 
 import random
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -8,6 +10,10 @@ import polars as pl
 import karat
 from karat.gates import Gate
 from karat.report import Report
+from karat.reports.cells import Table
+from karat.reports.sections import Block
+from karat.sections import Section
+from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Resampling
 
 QUICK = Resampling(resamples=200)
@@ -51,3 +57,23 @@ def gated(report: Report) -> tuple[Gate, dict[str, Any]]:
 def with_verdicts(report: Report) -> Report:
     """The report with the gate of the targets."""
     return report.with_sections(karat.gate(report, *TARGETS))
+
+
+def with_estimates(report: Report, system: str, estimates: Mapping[str, Estimate]) -> Report:
+    """The report with other estimates of a system."""
+    changed = replace(report.systems[system], estimates={**report.systems[system].estimates, **estimates})
+    return replace(report, systems={**report.systems, system: changed})
+
+
+def with_only(report: Report, kind: type[Section], found: Mapping[str, Section]) -> Report:
+    """The report with these sections of a kind, by system, and no others of it."""
+    systems = {}
+    for name, result in report.systems.items():
+        others = {key: one for key, one in result.sections.items() if key != kind.name}
+        systems[name] = replace(result, sections=others | ({kind.name: found[name]} if name in found else {}))
+    return replace(report, systems=systems)
+
+
+def tables_of(block: Block | None, *header: str) -> list[Table]:
+    """The tables of a block whose first columns have these names."""
+    return [] if block is None else [one for one in block.tables if one.header[: len(header)] == list(header)]

@@ -1,5 +1,6 @@
 """How far candidates agree with a reference, in words: cells, signs, what is shown and what is not."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import nan
 from typing import Any
@@ -10,17 +11,13 @@ import pytest
 import karat
 from karat.agreement import Agreed, Agreement
 from karat.report import Report
-from karat.reports.agreement import (
-    agreement_lines,
-    agreement_table,
-    improvement_table,
-    improvements,
-    print_agreement,
-)
+from karat.reports.console import print_all
 from karat.reports.cutoffs import display_names
+from karat.reports.sections.agreement import render_agreement, render_reference
 from karat.statistics.differences import Comparison
 from karat.statistics.intervals import Resampling
 
+from .small import tables_of, with_only
 from .test_cutoffs import PAPERS, at, example
 
 TITLES = ["Spearman ρ", "Kendall τ", "Pearson r", "MAE", "RMSE"]
@@ -48,10 +45,28 @@ def having(report: Report, measure: str = NDCG, **changes: Any) -> Report:
 
 
 def agreeing(report: Report, system: str, **changes: Any) -> Report:
-    return replace(
-        report,
-        agreements={**report.sections_of(Agreement), system: replace(report.sections_of(Agreement)[system], **changes)},
-    )
+    return report.with_sections(replace(report.sections_of(Agreement)[system], **changes), system=system)
+
+
+def agreement_table(report: Report) -> tuple[list[str], list[list[str]]]:
+    (found,) = tables_of(render_agreement(report, False), "similarities", "agreement")
+    return found.header, found.texts
+
+
+def agreement_lines(report: Report) -> list[str]:
+    (found,) = tables_of(render_agreement(report, False))
+    return list(found.notes)
+
+
+def improvement_table(report: Report, headline: Sequence[str] = ()) -> tuple[list[str], list[list[str]]]:
+    found = tables_of(render_reference(replace(report, headline=tuple(headline)), False), "over base")
+    return (found[0].header, found[0].texts) if found else ([], [])
+
+
+def improvements(report: Report, headline: Sequence[str] = ()) -> list[str]:
+    block = render_reference(replace(report, headline=tuple(headline)), False)
+    assert block is not None
+    return list(block.lines)
 
 
 class TestSimilarities:
@@ -78,7 +93,7 @@ class TestSimilarities:
         assert rows[2][2].startswith("+") and rows[11][2].startswith("−"), "more ρ, less error"
 
     def test_without_a_baseline_there_is_no_third_column(self, report: Report) -> None:
-        alone = replace(report, agreements={"base": report.sections_of(Agreement)["base"]})
+        alone = with_only(report, Agreement, {"base": report.sections_of(Agreement)["base"]})
         header, rows = agreement_table(alone)
         assert header == ["similarities", "agreement"] and all(len(row) == 2 for row in rows)
 
@@ -89,7 +104,7 @@ class TestSimilarities:
             "mae": Agreed(0.5, (0.25, 0.75), 0.0, (-0.00001, 0.00001)),
             "rmse": Agreed(0.5, (0.25, 0.75), -0.125),
         }
-        _, rows = agreement_table(replace(report, agreements={"x": Agreement("drawn", 2, 1, 0, figures)}))
+        _, rows = agreement_table(with_only(report, Agreement, {"base": Agreement("drawn", 2, 1, 0, figures)}))
         cells = {rows[place][0]: rows[place + 1][1:] for place in range(0, 8, 2)}
         assert cells["Spearman ρ"] == ["–", ""]
         assert cells["Pearson r"][0].startswith("−0.25") and "[" not in cells["Pearson r"][0]
@@ -97,9 +112,9 @@ class TestSimilarities:
         assert cells["RMSE"][1] == "−0.1250"
 
     def test_over_which_pairs(self, report: Report) -> None:
-        assert list(agreement_lines(report)) == ["over 90 pairs drawn by seed 42 (30 queries)"]
+        assert agreement_lines(report) == ["over 90 pairs drawn by seed 42 (30 queries)"]
         apart = agreeing(report, "tuned", about="among the first 3 of either", pairs=1, queries=1, left_out=1234)
-        assert list(agreement_lines(apart)) == [
+        assert agreement_lines(apart) == [
             "base: over 90 pairs drawn by seed 42 (30 queries)",
             "tuned: over 1 pair among the first 3 of either (1 query), 1,234 more unknown to one side",
         ]
@@ -111,7 +126,7 @@ class TestImprovements:
         one = compared(report)
         assert one.relative is not None and one.relative_ci is not None and one.relative > 0
         low, high = one.relative_ci
-        assert list(improvements(report)) == [
+        assert improvements(report) == [
             f"tuned over base: NDCG@3 +{100 * one.relative:.1f} % [+{100 * low:.1f}, +{100 * high:.1f}], shown"
         ]
         assert one.relative == pytest.approx(one.mean / one.baseline_mean - 1)
@@ -131,10 +146,10 @@ class TestImprovements:
     )
     def test_signs_intervals_and_verdicts(self, report: Report, changes: dict[str, Any], expected: str) -> None:
         changes = {"p_holm": 0.001, **changes}
-        assert list(improvements(having(report, **changes))) == [f"tuned over base: NDCG@3 {expected}"]
+        assert improvements(having(report, **changes)) == [f"tuned over base: NDCG@3 {expected}"]
 
     def test_of_a_baseline_of_nothing_there_is_no_share(self, report: Report) -> None:
-        assert list(improvements(having(report, relative=None))) == []
+        assert improvements(having(report, relative=None)) == []
         assert improvement_table(having(report, relative=None))[1] == []
 
     def test_the_measure_that_says_most(self, report: Report) -> None:
@@ -177,21 +192,21 @@ class TestPrinted:
         self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("COLUMNS", "80")
-        print_agreement(report, [NDCG])
+        print_all(replace(report, headline=(NDCG,)))
         text = capsys.readouterr().out
         parts = ["base:\n", "tuned:\n", "mean±standard deviation over 30 queries", "Recall: recall(over=k,gold=k)",
-                 "Spearman ρ", "RMSE", "over 90 pairs", "over base", "tuned over base: NDCG@3"]  # fmt: skip
+                 "over base", "tuned over base: NDCG@3", "Spearman ρ", "RMSE", "over 90 pairs"]  # fmt: skip
         assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
         assert max(map(len, text.splitlines())) <= 80
 
     def test_without_pairs_and_comparisons(self, report: Report, capsys: pytest.CaptureFixture[str]) -> None:
-        print_agreement(replace(report, agreements={}, comparisons=()))
+        print_all(replace(with_only(report, Agreement, {}), comparisons=()))
         text = capsys.readouterr().out
         assert "tuned:" in text and "Spearman" not in text and "over base" not in text
 
     def test_names_are_no_markup(self, capsys: pytest.CaptureFixture[str]) -> None:
         draw = np.random.default_rng(2)
         spaces = {"[red]a": draw.normal(size=(12, 3)), "[/]": draw.normal(size=(12, 3))}
-        print_agreement(karat.agree(draw.normal(size=(12, 4)), spaces, (2,), how=Resampling(resamples=100)))
+        print_all(karat.agree(draw.normal(size=(12, 4)), spaces, (2,), how=Resampling(resamples=100)))
         text = capsys.readouterr().out
         assert "[red]a:" in text and "[/] over [red]a: NDCG@2" in text

@@ -8,42 +8,38 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from karat.reports.indexes import (
-    filters_table,
-    index_lines,
-    index_table,
-    latency_table,
-    stability_table,
-    without,
-)
-from karat.reports.lab import example_lines, print_lab
 
 from karat.examples import Example, ExampleItem, Examples
 from karat.indexed import AnnRecall, Equivalence, Filtered, Indexed, Loss, Mean, Timings
-from karat.report import QueryData, Report, SystemResult
-from karat.results import Scores
+from karat.report import Report
+from karat.reports.cells import Table, table
+from karat.reports.console import print_block
+from karat.reports.sections import render_sections
+from karat.reports.sections.index import render_examples, render_indexes, render_stability
 from karat.stability import Spread, Stability, stability_of
 from karat.statistics.estimates import Estimate
+from karat.system_results import SystemResult
 from karat.timing.quantiles import Percentile
 from karat.timing.summary import Latency
 from tests.cli.support import check_width
+from tests.reports.small import tables_of, with_only
 
 NDCG = "ndcg(gain=exp)@10"
 
 
 def recall(mean: float = 0.975, low: float = 0.6, n: int = 80, ci: Any = (0.95, 0.99)) -> AnnRecall:
-    return AnnRecall(10, mean, ci, low, n)
+    return AnnRecall(10, mean, ci, low, n, np.full(n, mean))
 
 
 def latency(p50: float = 0.0005, *, n: int = 1_000, **more: Any) -> Latency:
     """P95 is four times P50, P99 thirty times, the longest a thousand times."""
-    shares = {"p50": p50, "p95": 4 * p50, "p99": 30 * p50}
-    ends = {name: Percentile(one * 1e3, (one * 5e2, one * 2e3), name != "p99") for name, one in shares.items()}
+    shares = {"p50": 1e3 * p50, "p95": 4e3 * p50, "p99": 30e3 * p50}
+    ends = {name: Percentile(one, (one / 2, one * 2), name != "p99") for name, one in shares.items()}
     given: dict[str, Any] = {
-        "kind": "closed", "concurrency": 1, "rate": None, "failed": 0, "max_ms": 1e6 * p50,
-        "mean_ms": 1e3 * p50, "qps": 1 / p50, "gc_ms": 2.0, "overhead_us": 2.0,
+        "kind": "closed", "concurrency": 1, "rate": None, "failed": 0, "max_ms": 1e6 * p50, "mean_ms": 1e3 * p50,
+        "qps": 1 / p50, "gc_ms": 2.0, "overhead_us": 2.0,
     }  # fmt: skip
-    return Latency(n=n, **ends | given | more)
+    return Latency(n=n, **ends, **given | more)
 
 
 def timings(**more: Any) -> Timings:
@@ -53,7 +49,7 @@ def timings(**more: Any) -> Timings:
 
 
 def loss(exact: float = 0.88, difference: float = -0.003, ci: Any = (-0.007, -0.001)) -> Loss:
-    lost = Mean(0.0 - difference, ci and (0.0 - ci[1], 0.0 - ci[0]))
+    lost = Mean(-difference, None if ci is None else (-ci[1], -ci[0]))
     return Loss(NDCG, Mean(exact), Mean(exact + difference), lost)
 
 
@@ -74,21 +70,31 @@ def stable(**more: Any) -> Stability:
 
 def report_of(**indexes: Indexed) -> Report:
     names = list(indexes) or ["x"]
-    values = np.array([[0.5], [0.25]])
-    scores = {name: Scores(pl.Series(["q1", "q2"]), (NDCG,), (NDCG,), ("mean",), values.copy()) for name in names}
-    systems = {name: SystemResult.of(scores[name], {NDCG: Estimate(0.375, 2, 0)}) for name in names}
-    report = Report(systems, queries=QueryData(scores))
-    for name in names:
-        report = report.with_sections(stable(), system=name)
-    for name, index in indexes.items():
-        report = report.with_sections(index, system=name)
-    return report
+    report = Report({name: SystemResult({NDCG: Estimate(0.375, 2, 0)}, {NDCG: NDCG}) for name in names})
+    report = with_only(report, Indexed, indexes)
+    return with_only(report, Stability, {name: stable() for name in names})
+
+
+def latency_table(report: Report) -> Table:
+    (found,) = tables_of(render_indexes(report, False), "index", "asked")
+    return found
+
+
+def index_lines(report: Report) -> list[str]:
+    block = render_indexes(report, False)
+    assert block is not None
+    return list(block.lines)
+
+
+def stability_table(report: Report) -> Table:
+    (found,) = tables_of(render_stability(report, False), "system")
+    return found
 
 
 def row_of(**more: Any) -> dict[str, str]:
-    header, rows = index_table(report_of(hnsw=indexed(**more)))
-    (row,) = rows
-    return dict(zip(header, row, strict=True))
+    (found,) = tables_of(render_indexes(report_of(hnsw=indexed(**more)), False), "index", "engine", "ANN recall@10")
+    (row,) = found.texts
+    return dict(zip(found.header, row, strict=True))
 
 
 class TestIndexes:
@@ -136,49 +142,51 @@ class TestIndexes:
 
     def test_every_query_failed(self) -> None:
         lost = {name: Percentile(nan) for name in ("p50", "p95", "p99")}
-        gone = replace(latency(n=0, failed=80), **lost, max_ms=nan, mean_ms=nan, qps=0.0)  # type: ignore[arg-type]
+        gone = replace(latency(n=0, failed=80, qps=0.0), max_ms=nan, mean_ms=nan, **lost)
         assert row_of(latency=timings(index_only=gone))["p95 ms"] == "–"
-        _, rows = latency_table(report_of(x=indexed(latency=timings(index_only=gone))))
+        rows = latency_table(report_of(x=indexed(latency=timings(index_only=gone)))).texts
         assert rows[0] == ["x", "search alone", "–", "–", "–", "–", "0", "80"]
 
     def test_columns_left_out(self) -> None:
-        table = (["a", "b", "c"], [["1", "2", "3"], ["4", "5", "6"]])
-        assert without(table, 0, 2) == (["b"], [["2"], ["5"]]) and without(table) == table
+        found = table(["a", "b", "c"], [["1", "2", "3"], ["4", "5", "6"]])
+        assert found.without("a", "c").header == ["b"] and found.without("a", "c").texts == [["2"], ["5"]]
+        assert found.without() == found
 
 
 class TestLatency:
     def test_cells(self) -> None:
-        header, rows = latency_table(report_of(hnsw=indexed()))
-        assert header == ["index", "asked", "p50 ms", "p95 ms", "p99 ms", "max ms", "queries/s", "failed"]
+        found = latency_table(report_of(hnsw=indexed()))
+        rows = found.texts
+        assert found.header == ["index", "asked", "p50 ms", "p95 ms", "p99 ms", "max ms", "queries/s", "failed"]
         assert rows[0] == ["hnsw", "search alone", "0.500 [0.250, 1.00]", "2.00 [1.00, 4.00]", "15 [7.50, 30+]", "500",
                            "2,000", "0"]  # fmt: skip
         assert rows[1][:3] == ["hnsw", "end to end", "4.00 [2.00, 8.00]"] and len(rows) == 2
 
     def test_without_intervals(self) -> None:
-        _, rows = latency_table(report_of(hnsw=indexed()), intervals=False)
-        assert rows[0][2:5] == ["0.500", "2.00", "15"]
+        (narrower,) = latency_table(report_of(hnsw=indexed())).narrower
+        assert narrower.texts[0][2:5] == ["0.500", "2.00", "15"]
 
     def test_a_row_a_way_of_asking(self) -> None:
         """One caller is the search alone, and stands once."""
         loops = (latency(), latency(concurrency=2), latency(concurrency=4, failed=3))
         came = latency(kind="open", rate=200.0, concurrency=4)
         report = report_of(a=indexed(latency=timings(closed=loops, open=came)), b=indexed(latency=None), c=indexed())
-        _, rows = latency_table(report)
+        rows = latency_table(report).texts
         asked = ["search alone", "end to end", "2 callers", "4 callers", "200 a second"]
         assert [row[:2] for row in rows] == [["a", way] for way in asked] + [["c", way] for way in asked[:2]]
         assert rows[3][-1] == "3"
 
     def test_a_service_has_no_search_alone(self) -> None:
-        _, rows = latency_table(report_of(svc=indexed(latency=timings(index_only=None))))
+        rows = latency_table(report_of(svc=indexed(latency=timings(index_only=None)))).texts
         assert [row[1] for row in rows] == ["end to end"]
 
 
 class TestFilters:
     def test_cells(self) -> None:
         parts = (Filtered("kind=boot", 0.125, 1_250, 3, 0.9876, 2.5), Filtered("none", 1.0, 10_000, 1, nan, nan))
-        header, rows = filters_table(report_of(x=indexed(filters=parts)))
-        assert header == ["index", "filter", "items pass", "queries", "ANN recall", "p95 ms"]
-        assert rows == [
+        (found,) = tables_of(render_indexes(report_of(x=indexed(filters=parts)), False), "index", "filter")
+        assert found.header == ["index", "filter", "items pass", "queries", "ANN recall", "p95 ms"]
+        assert found.texts == [
             ["x", "kind=boot", "1,250 (12.5 %)", "3", "0.988", "2.50"],
             ["x", "none", "10,000 (100.0 %)", "1", "–", "–"],
         ]
@@ -186,26 +194,27 @@ class TestFilters:
 
 class TestStability:
     def test_cells(self) -> None:
-        header, ((name, top1, topk, norm),) = stability_table(report_of())
-        assert header == ["system", "top-1 similarity", "top-10 similarity", "vector length"]
+        found = stability_table(report_of())
+        ((name, top1, topk, norm),) = found.texts
+        assert found.header == ["system", "top-1 similarity", "top-10 similarity", "vector length"]
         assert (name, top1, topk, norm) == ("x", "0.8000 ± 0.1414", "0.6500 ± 0.3109", "1.0000 ± 0.0000")
 
     def test_distances_are_below_zero_by_a_minus_sign(self) -> None:
-        report = report_of().with_sections(stable(top1=Spread(-1.25, 0.5)), system="x")
-        assert stability_table(report)[1][0][1] == "−1.2500 ± 0.5000"
+        report = with_only(report_of(), Stability, {"x": stable(top1=Spread(-1.25, 0.5))})
+        assert stability_table(report).texts[0][1] == "−1.2500 ± 0.5000"
 
     @pytest.mark.parametrize(
         ("spread", "shown"),
         [(Spread(nan, nan), "–"), (Spread(0.5, nan), "0.5000"), (Spread(0.5, 0.25), "0.5000 ± 0.2500")],
     )
     def test_what_is_not_known_is_a_dash(self, spread: Spread, shown: str) -> None:
-        report = report_of().with_sections(stable(norm=spread), system="x")
-        assert stability_table(report)[1][0][3] == shown
+        report = with_only(report_of(), Stability, {"x": stable(norm=spread)})
+        assert stability_table(report).texts[0][3] == shown
 
 
 class TestLines:
     def told(self, **more: Any) -> list[str]:
-        return list(index_lines(report_of(x=indexed(**more))))
+        return index_lines(report_of(x=indexed(**more)))
 
     def test_whose_fault_a_loss_is(self) -> None:
         assert self.told() == [f"x: {NDCG}, ideal 1: the embedding loses 0.120, the index 0.0030 [0.0010, 0.0070]"]
@@ -234,7 +243,7 @@ class TestLines:
         report = report_of(
             a=indexed(loss=None, equivalence=same), b=indexed(loss=None, equivalence=same), c=indexed(loss=None)
         )
-        assert list(index_lines(report)) == ["cosine and inner product rank alike on normalised vectors: a, b"]
+        assert index_lines(report) == ["cosine and inner product rank alike on normalised vectors: a, b"]
 
     @pytest.mark.parametrize(("differing", "told"), [(1, "1 query"), (3, "3 queries")])
     def test_a_counter_example_is_named(self, differing: int, told: str) -> None:
@@ -249,31 +258,33 @@ class TestLines:
         assert self.told(loss=None, facts={"notes": ["the index was not used"]}) == ["x: the index was not used"]
 
 
-def items(*given: Any) -> tuple[ExampleItem, ...]:
-    return tuple(ExampleItem(*one) for one in given)
+def items(*grades: tuple[str, float]) -> tuple[ExampleItem, ...]:
+    return tuple(ExampleItem(id_, grade) for id_, grade in grades)
 
 
 class TestExamples:
-    REST = items(("b", 0.0), ("c", 1.5), ("d", 1.0))
-    ONE = Example("success", "q1", 0.98765, (ExampleItem("a", 3.0), *REST), (), "red dress")
+    ONE = Example("success", "q1", 0.98765, items(("a", 3.0), ("b", 0.0), ("c", 1.5), ("d", 1.0)), (), "red dress")
     OTHER = Example("failure", "q2", 0.0, items(("b", 0.0)), items(("a", 3.0), ("c", 1.0)))
 
+    def lines(self, report: Report) -> list[str]:
+        block = render_examples(report, False)
+        return [] if block is None else list(block.lines)
+
     def test_best_and_worst_of_the_last_system(self) -> None:
-        named = ExampleItem("a", 3.0, "A very long name of an item that goes on and on")
-        one, other = replace(self.ONE, found=(named, *self.REST)), replace(self.OTHER, missed=(named,))
-        report = report_of(x=indexed(), y=indexed()).with_sections(Examples((other,)), system="x")
-        report = report.with_sections(Examples((one, other)), system="y")
-        assert list(example_lines(report)) == [
-            "\nBest queries of y:",
+        long = ExampleItem("a", 3.0, "A very long name of an item that goes on and on")
+        one = replace(self.ONE, found=(long, *self.ONE.found[1:]))
+        other = replace(self.OTHER, missed=(long, *self.OTHER.missed[1:]))
+        found = {"x": Examples((other,)), "y": Examples((one, other))}
+        assert self.lines(with_only(report_of(x=indexed(), y=indexed()), Examples, found)) == [
+            "Best queries of y:",
             "  0.988  q1 “red dress”: A very long name of an item that goes o… (3), b (0), c (1.5)",
-            "\nWorst queries of y:",
+            "Worst queries of y:",
             "  0.000  q2: b (0); missed A very long name of an item that goes o… (3)",
         ]
 
     def test_five_of_each(self) -> None:
-        report = report_of().with_sections(Examples((self.ONE,) * 7), system="x")
-        assert len(list(example_lines(report))) == 1 + 5
-        assert list(example_lines(report_of())) == []
+        assert len(self.lines(with_only(report_of(), Examples, {"x": Examples((self.ONE,) * 7)}))) == 1 + 5
+        assert self.lines(report_of()) == []
 
 
 @pytest.fixture
@@ -285,7 +296,9 @@ def screen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     def shown(report: Report, width: int) -> list[str]:
         monkeypatch.setenv("COLUMNS", str(width))
         capsys.readouterr()
-        print_lab(report)
+        for number, (_, block) in enumerate(render_sections(report, "console")):
+            print("\n" * bool(number), end="")
+            print_block(block)
         text = capsys.readouterr().out
         check_width(text, width)
         return [line.rstrip() for line in text.splitlines()]
@@ -303,7 +316,7 @@ class TestScreens:
             hnsw=indexed(latency=timed, filters=parts),
             pgvector=indexed(engine="pgvector", latency=timed, given={"index": "hnsw", "m": 8, "ef_search": 40}),
         )
-        return report.with_sections(Examples((TestExamples.ONE, TestExamples.OTHER)), system="hnsw")
+        return with_only(report, Examples, {"hnsw": Examples((TestExamples.ONE, TestExamples.OTHER))})
 
     def heads(self, lines: list[str]) -> list[str]:
         """The heads of tables stand above a rule."""
@@ -344,9 +357,10 @@ class TestScreens:
 
     def test_only_vectors(self, screen: Any) -> None:
         """Without an index there is only how stable the similarities are."""
-        lines = screen(report_of(), 80)
+        lines = screen(with_only(report_of(), Indexed, {}), 80)
         assert [head.split()[0] for head in self.heads(lines)] == ["system"]
 
     def test_brackets_are_no_markup(self, screen: Any) -> None:
-        report = report_of().with_sections(Examples((replace(TestExamples.ONE, text="[red] dress"),)), system="x")
+        bracketed = Examples((replace(TestExamples.ONE, text="[red] dress"),))
+        report = with_only(report_of(), Examples, {"x": bracketed})
         assert any("“[red] dress”" in line for line in screen(report, 80))

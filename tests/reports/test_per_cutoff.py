@@ -9,11 +9,14 @@ import pytest
 
 from karat.errors import UnknownName
 from karat.report import Report
+from karat.reports.cells import Table
+from karat.reports.console import print_block
 from karat.reports.cutoffs import by_cutoff, display_names
-from karat.reports.per_cutoff import cutoff_tables, print_cutoffs
+from karat.reports.sections.agreement import render_reference
 from karat.reports.writers import Request
 from karat.reports.writers.tables import to_cutoff_csv
 from karat.statistics.estimates import Estimate
+from tests.reports.small import tables_of, with_estimates
 from tests.reports.test_cutoffs import PAPERS, at, example
 
 BASE = """\
@@ -34,8 +37,8 @@ def alfa() -> Report:
     return example(["Recall@1", "Recall@5", "Precision@5", "NDCG@5"], dialect="alfa")
 
 
-def having(report: Report, system: str, estimates: dict[str, Estimate]) -> Report:
-    return replace(report, estimates={**report.estimates, system: {**report.estimates[system], **estimates}})
+def cutoff_tables(report: Report) -> list[Table]:
+    return tables_of(render_reference(report, False), "k")
 
 
 def as_published(report: Report) -> Report:
@@ -46,7 +49,7 @@ def as_published(report: Report) -> Report:
         for measure, cell in zip(PAPERS, cells, strict=True):
             mean, std = map(float, cell.split("±"))
             found[f"{measure}@{k}"] = Estimate(mean, 500, 0, None, std, (mean - 0.01, mean + 0.01))
-    return having(report, "base", found)
+    return with_estimates(report, "base", found)
 
 
 def rows_of(report: Report, system: str = "base") -> list[dict[str, str]]:
@@ -56,26 +59,25 @@ def rows_of(report: Report, system: str = "base") -> list[dict[str, str]]:
 class TestTables:
     def test_the_example_of_the_protocol(self, report: Report) -> None:
         tables = cutoff_tables(as_published(report))
-        assert [title for title, _ in tables] == ["base", "tuned"]
-        header, rows = tables[0][1]
-        assert header == ["k", "Recall", "NDCG", "MRR", "MAP"]
-        assert rows == [line.split() for line in BASE.splitlines()]
+        assert [one.title for one in tables] == ["base:", "tuned:"]
+        assert tables[0].header == ["k", "Recall", "NDCG", "MRR", "MAP"]
+        assert tables[0].texts == [line.split() for line in BASE.splitlines()]
 
     def test_the_spread_is_that_of_a_sample(self, report: Report) -> None:
         values = report.scores["base"]["recall(over=k,gold=k)@5"].tolist()
-        (_, (_, rows)), _ = cutoff_tables(report)
+        rows = cutoff_tables(report)[0].texts
         assert rows[2][1] == f"{sum(values) / len(values):.3f}±{stdev(values):.3f}"
 
     def test_what_is_not_there_is_a_dash(self) -> None:
-        (_, (_, rows)), _ = cutoff_tables(example(["recall@1", "rr@5"]))
+        rows = cutoff_tables(example(["recall@1", "rr@5"]))[0].texts
         assert [row[0] for row in rows] == ["1", "5"]
         assert rows[0][2] == rows[1][1] == "–" and "±" in rows[0][1] and "±" in rows[1][2]
 
     def test_undefined_is_a_dash_and_one_query_has_no_spread(self, report: Report) -> None:
         nothing = Estimate(float("nan"), 0, 24)
         one = Estimate(0.25, 1, 23)
-        odd = having(report, "base", {f"{PAPERS[0]}@1": nothing, f"{PAPERS[0]}@3": one})
-        (_, (_, rows)), _ = cutoff_tables(odd)
+        odd = with_estimates(report, "base", {f"{PAPERS[0]}@1": nothing, f"{PAPERS[0]}@3": one})
+        rows = cutoff_tables(odd)[0].texts
         assert [row[1] for row in rows[:2]] == ["–", "0.250"]
 
 
@@ -119,7 +121,7 @@ class TestCsv:
 
     def test_measures_over_different_numbers_of_queries(self, report: Report) -> None:
         fewer = replace(report.estimates["base"][f"{PAPERS[1]}@3"], n=20)
-        rows = rows_of(having(report, "base", {f"{PAPERS[1]}@3": fewer}))
+        rows = rows_of(with_estimates(report, "base", {f"{PAPERS[1]}@3": fewer}))
         assert [row["n"] for row in rows] == ["24", "", "24", "24"]
         assert (rows[1]["recall_n"], rows[1]["ndcg_n"]) == ("24", "20")
 
@@ -135,7 +137,9 @@ class TestCsv:
 class TestConsole:
     def printed(self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
         monkeypatch.setenv("COLUMNS", "80")
-        print_cutoffs(report)
+        block = render_reference(replace(report, comparisons=()), True)
+        assert block is not None
+        print_block(block)
         return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
 
     def test_the_example_of_the_protocol(
@@ -145,7 +149,6 @@ class TestConsole:
         assert lines[0] == "base:"
         assert lines[1].split() == ["k", "Recall", "NDCG", "MRR", "MAP"]
         assert [line.split() for line in lines[3:7]] == [line.split() for line in BASE.splitlines()]
-        assert all(line.startswith("  ") for line in lines[3:7])
         assert lines[8] == "tuned:"
         assert "mean±standard deviation over 24 to 500 queries" in lines and "MRR: rr(gold=k)" in lines
         assert max(map(len, lines)) <= 80
@@ -168,8 +171,10 @@ class TestBothNames:
     """Where a measure's own name misleads, its usual one stands beside it."""
 
     def test_tables(self, alfa: Report, capsys: pytest.CaptureFixture[str]) -> None:
-        assert cutoff_tables(alfa)[0][1][0] == ["k", "Recall = precision", "Precision = recall", "NDCG"]
-        print_cutoffs(alfa)
+        assert cutoff_tables(alfa)[0].header == ["k", "Recall = precision", "Precision = recall", "NDCG"]
+        block = render_reference(replace(alfa, comparisons=()), True)
+        assert block is not None
+        print_block(block)
         shown = capsys.readouterr().out
         assert "\nRecall = precision: recall(over=k,rel=1,self=drop)\n" in shown
         assert shown.endswith("\nAfter =: what the measure is usually called\n")

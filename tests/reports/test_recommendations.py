@@ -8,14 +8,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from karat.reports.recommendations import (
-    below_chance,
-    board,
-    exposure_table,
-    print_recommendations,
-    tiers_table,
-    windows_table,
-)
 
 from karat.common_sections import Facts
 from karat.exposures import Exposure
@@ -23,7 +15,11 @@ from karat.interactions.summary import Interactions, WindowSize
 from karat.plan.execution import run_plan
 from karat.plan.reading import check_plan
 from karat.report import Report
+from karat.reports.cells import Table
+from karat.reports.console import print_all
 from karat.reports.markdown import to_markdown
+from karat.reports.sections.interactions import below_chance, render_exposure, render_interactions, windows_table
+from tests.reports.small import tables_of, with_estimates, with_only
 
 USERS, ITEMS = 30, 40
 DAY = 86_400
@@ -96,14 +92,32 @@ def report(whole: Report) -> Report:
 
 def without_intervals(report: Report) -> Report:
     """As of a plan with no resamples."""
-    bare = {name: {label: replace(one, ci=None) for label, one in of.items()} for name, of in report.estimates.items()}
-    return replace(report, estimates=bare, how=None, baseline=None, comparisons=(), slices=())
+    for name, of in report.estimates.items():
+        report = with_estimates(report, name, {label: replace(one, ci=None) for label, one in of.items()})
+    return replace(report, resampling=None, baseline=None, comparisons=(), slices=())
+
+
+def board(report: Report) -> Table:
+    """Systems down, measures across; not the comparison, whose first column has the same name."""
+    (found,) = tables_of(render_interactions(report, False), "system", *report.labels)
+    return found
+
+
+def tiers_rows(report: Report, label: str, *, ends: bool = False) -> list[list[str]]:
+    """A measure by tier, with intervals or, as in a terminal, without."""
+    tables = tables_of(render_interactions(report, not ends), "slice", "n")
+    return next((one.texts for one in tables if one.title.startswith(f"{label} by tier")), [])
+
+
+def exposure_table(report: Report) -> Table:
+    (found,) = tables_of(render_exposure(report, False))
+    return found
 
 
 def shown(report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int) -> str:
     monkeypatch.setenv("COLUMNS", str(columns))
     capsys.readouterr()
-    print_recommendations(report)
+    print_all(report)
     return capsys.readouterr().out
 
 
@@ -117,7 +131,8 @@ def test_windows_are_counted_as_by_hand(report: Report) -> None:
         "test": [row for row in rows if row[3] >= second],
     }
     before = {place: {row[place] for row in parts["train"]} for place in (0, 1)}
-    header, cells = windows_table(report.needed_section(Interactions))
+    windows = windows_table(report.needed_section(Interactions))
+    header, cells = windows.header, windows.texts
     assert header[:4] == ["window", "rows", "users", "items"] and len(header) == 7
     for (name, part), row in zip(parts.items(), cells, strict=True):
         distinct = [{one[place] for one in part} for place in (0, 1)]
@@ -128,36 +143,35 @@ def test_windows_are_counted_as_by_hand(report: Report) -> None:
 
 
 def test_a_log_without_times_has_no_dates() -> None:
-    _, cells = windows_table(
-        recommended("popularity", baseline=None, titles=False, dates=False).needed_section(Interactions)
-    )
+    report = recommended("popularity", baseline=None, titles=False, dates=False)
+    cells = windows_table(report.needed_section(Interactions)).texts
     assert [row[0] for row in cells] == ["train", "validation", "test"]
     assert [row[-1] for row in cells] == ["", "", ""]
 
 
 def test_large_counts_have_commas_and_unknown_ones_a_dash(report: Report) -> None:
     windows = {"train": WindowSize(rows=1_234_567, items=5)}
-    _, cells = windows_table(replace(report.needed_section(Interactions), windows=windows))
+    cells = windows_table(replace(report.needed_section(Interactions), windows=windows)).texts
     assert cells == [["train", "1,234,567", "–", "5", "–", "–", ""]]
 
 
 class TestBoard:
     def test_figures_are_the_reports(self, report: Report) -> None:
-        header, rows = board(report, ends=False)
-        assert header == ["system", *HEADLINE] and [row[0] for row in rows] == list(SYSTEMS)
-        for name, *cells in rows:
+        found = board(report)
+        assert found.header == ["system", *HEADLINE] and [row[0] for row in found.texts] == list(SYSTEMS)
+        for name, *cells in found.texts:
             for label, cell in zip(HEADLINE, cells, strict=True):
                 assert cell.split()[0] == f"{report.estimates[name][label].mean:.3f}"
 
     def test_the_first_measure_has_its_interval(self, report: Report) -> None:
         low, high = report.estimates["popularity"]["ndcg@5"].ci or (0.0, 0.0)
         mean = report.estimates["popularity"]["ndcg@5"].mean
-        _, rows = board(report, ends=True)
+        rows = board(report).texts
         assert rows[0][1] == f"{mean:.3f} [{low:.3f}, {high:.3f}]"
         assert all("[" not in cell for row in rows for cell in row[2:])
 
     def test_signs_are_of_corrected_tests_alone(self, report: Report) -> None:
-        _, rows = board(report, ends=False)
+        rows = board(report).texts
         found = {(row[0], label): cell[-1] for row in rows for label, cell in zip(HEADLINE, row[1:], strict=True)}
         signs = set()
         for one in report.comparisons:
@@ -170,16 +184,16 @@ class TestBoard:
         assert not any(found["popularity", label] in "▲▼↑↓" for label in HEADLINE)
 
     def test_undefined_is_a_dash(self, report: Report) -> None:
-        estimates = {name: dict(of) for name, of in report.estimates.items()}
-        estimates["recent"]["recall(rel=4)@5"] = replace(estimates["recent"]["recall(rel=4)@5"], n=0)
-        for ends in (True, False):
-            assert board(replace(report, estimates=estimates), ends=ends)[1][1][2] == "–"
+        for place, label in enumerate(HEADLINE, 1):
+            nothing = replace(report.estimates["recent"][label], n=0, ci=None)
+            assert board(with_estimates(report, "recent", {label: nothing})).texts[1][place].split()[0] == "–"
 
 
 class TestTiers:
     def test_every_tier_stands_once_in_order(self, report: Report) -> None:
-        header, rows = tiers_table(report, "ndcg@5")
-        assert header == ["slice", "n", *SYSTEMS]
+        first = tables_of(render_interactions(report, False), "slice", "n")[0]
+        rows = tiers_rows(report, "ndcg@5")
+        assert first.title.startswith("ndcg@5 by tier") and first.header == ["slice", "n", *SYSTEMS]
         kinds = list(dict.fromkeys(row[0].partition("=")[0] for row in rows))
         assert kinds == ["activity", "user", "item.popularity", "item"]
         assert [row[0] for row in rows if row[0].startswith("item.popularity")] == [
@@ -188,7 +202,7 @@ class TestTiers:
 
     def test_tiers_of_users_part_them(self, report: Report) -> None:
         numbers: dict[str, int] = {}
-        for name, n, *_ in tiers_table(report, "ndcg@5")[1]:
+        for name, n, *_ in tiers_rows(report, "ndcg@5"):
             kind = name.partition("=")[0]
             numbers[kind] = numbers.get(kind, 0) + int(n)
         assert numbers["activity"] == numbers["user"] == 30
@@ -198,19 +212,19 @@ class TestTiers:
         """Cold by hand: fewer than ten interactions in training."""
         cut = report.needed_section(Interactions).cutoffs["validation"]
         taken = [row[0] for row in interactions() if row[3] < cut]
-        scores = report.systems["popularity"]
+        scores = report.scores["popularity"]
         values = dict(zip(scores.queries, scores["ndcg@5"].tolist(), strict=True))
         cold = [value for user, value in values.items() if taken.count(int(user)) < 10]
-        row = next(row for row in tiers_table(report, "ndcg@5")[1] if row[0] == "user=cold")
+        row = next(row for row in tiers_rows(report, "ndcg@5") if row[0] == "user=cold")
         assert row[1:3] == [str(len(cold)), f"{sum(cold) / len(cold):.3f}"]
 
     def test_a_figure_over_all_users_has_no_tiers(self, whole: Report) -> None:
-        assert tiers_table(whole, "coverage@5")[1] == []
+        assert tiers_rows(whole, "coverage@5", ends=True) == []
 
     def test_a_tier_in_which_nothing_is_defined(self, report: Report) -> None:
         first = report.slices[0]
         bare = {name: {label: replace(one, n=0) for label, one in of.items()} for name, of in first.estimates.items()}
-        found = tiers_table(replace(report, slices=(replace(first, estimates=bare, beside=()),)), "ndcg@5")[1]
+        found = tiers_rows(replace(report, slices=(replace(first, estimates=bare, beside=()),)), "ndcg@5")
         assert found == [[first.name, "0", "–", "–", "–", "–"]]
 
 
@@ -223,15 +237,16 @@ class TestExposure:
 
     def test_shares_are_of_all_that_is_at_least_as_popular(self, report: Report) -> None:
         one = self.made((0.25, 0.25, 0.1, 0.1, 0.1, 0.2, 0.0, 0.0, 0.0, 0.0))
-        header, rows = exposure_table(replace(report, exposures={"mine": one}))
+        found = exposure_table(with_only(report, Exposure, {"recent": one}))
+        header, rows = found.header, found.texts
         assert [re.findall(r"\d+", name) for name in header[1:4]] == [["10"], ["20"], ["50"]]
         figures = [[re.sub(r"\s", "", cell) for cell in row] for row in rows]
-        assert figures[0][:4] == ["mine", "25%", "50%", "80%"] and rows[0][-1] == "1,234"
+        assert figures[0][:4] == ["recent", "25%", "50%", "80%"] and rows[0][-1] == "1,234"
         assert figures[1][1:4] == ["50%", "80%", "100%"] and rows[1][-1] == "of 5,000"
 
     def test_the_whole_log(self, report: Report) -> None:
         """Popularity recommends what is popular, an order by chance anything."""
-        _, rows = exposure_table(report)
+        rows = exposure_table(report).texts
         assert [row[0] for row in rows[:-1]] == list(SYSTEMS)
         shares = {row[0]: [int(re.sub(r"\D", "", cell)) for cell in row[1:4]] for row in rows}
         assert all(share == sorted(share) for share in shares.values())
@@ -243,13 +258,14 @@ class TestExposure:
         parts = min(10, items)
         edges = tuple(round(items * part / parts) / items for part in range(1, parts + 1))
         one = Exposure(10, 300, edges, (1 / parts,) * parts, (1 / parts,) * parts, 3, items)
-        header, rows = exposure_table(replace(report, exposures={"mine": one}))
+        found = exposure_table(with_only(report, Exposure, {"recent": one}))
+        header, rows = found.header, found.texts
         assert len(header) == len(rows[0]) and len(header) >= 4 and header[-1] == "different items"
         assert len(set(header)) == len(header)
 
     def test_systems_without_exposure_are_left_out(self, report: Report) -> None:
         kept = {name: one for name, one in report.sections_of(Exposure).items() if name != "content"}
-        _, rows = exposure_table(replace(report, exposures=kept))
+        rows = exposure_table(with_only(report, Exposure, kept)).texts
         assert [row[0] for row in rows[:-1]] == ["popularity", "recent", "random"]
 
 
@@ -257,10 +273,9 @@ class TestBelowChance:
     """Sanity that a report must not hide."""
 
     def told(self, report: Report, **means: float) -> list[str]:
-        estimates = {name: dict(of) for name, of in report.estimates.items()}
         for name, mean in means.items():
-            estimates[name]["ndcg@5"] = replace(estimates[name]["ndcg@5"], mean=mean)
-        return list(below_chance(replace(report, estimates=estimates), "ndcg@5"))
+            report = with_estimates(report, name, {"ndcg@5": replace(report.estimates[name]["ndcg@5"], mean=mean)})
+        return list(below_chance(report, "ndcg@5"))
 
     def test_what_ranks_below_a_random_order_is_named_with_both_figures(self, report: Report) -> None:
         notes = self.told(report, content=0.0213, random=0.0529)
@@ -275,10 +290,12 @@ class TestBelowChance:
 
     def test_an_expectation_is_a_random_order_too(self, report: Report) -> None:
         """The kind of system that scores by its exact expectation."""
-        facts = {name: {} if name == "random" else of for name, of in report.sections_of(Facts).items()}
-        named = replace(report, facts=facts, by_chance=frozenset({"random"}))
+        facts = {name: one for name, one in report.sections_of(Facts).items() if name != "random"}
+        unnamed = with_only(report, Facts, facts)
+        expected = replace(unnamed.systems["random"], random=True)
+        named = replace(unnamed, systems={**unnamed.systems, "random": expected})
         assert any("chance" in note for note in self.told(named, content=0.01, random=0.05))
-        assert not any("chance" in note for note in self.told(replace(report, facts=facts), content=0.01, random=0.05))
+        assert not any("chance" in note for note in self.told(unnamed, content=0.01, random=0.05))
 
     def test_without_a_random_order_chance_is_not_known(self) -> None:
         report = recommended("popularity", "content").only(HEADLINE)
@@ -334,7 +351,6 @@ class TestScreen:
         many = replace(
             report,
             systems={name: report.systems[of] for name, of in names.items()},
-            estimates={name: report.estimates[of] for name, of in names.items()},
             slices=tuple(
                 replace(part, estimates={name: part.estimates[of] for name, of in names.items()}, beside=())
                 for part in report.slices
@@ -379,7 +395,7 @@ class TestScreen:
     def test_without_exposures(
         self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        out = shown(replace(report, exposures={}), capsys, monkeypatch, 80)
+        out = shown(with_only(report, Exposure, {}), capsys, monkeypatch, 80)
         assert "(training)" not in out and "activity=low" in out
 
     def test_what_models_learnt_from_is_told(
@@ -406,18 +422,19 @@ class TestMarkdown:
     def test_windows_tiers_and_exposure_are_there(self, whole: Report) -> None:
         text = to_markdown(whole)
         titles = re.findall(r"^### (.+)$", text, re.MULTILINE)
-        assert titles[:3] == ["The log", "Measures", "Compared with popularity"]
-        by_tier = [title.split()[0] for title in titles if "by tier" in title]
+        assert titles[0] == "Compared with popularity" and titles[-2:] == ["Recommenders", "Exposure"]
+        bold = re.findall(r"^\*\*(.+)\*\*$", text, re.MULTILINE)
+        by_tier = [title.split()[0] for title in bold if "by tier" in title]
         assert by_tier == ["ndcg@5", "recall(rel=4)@&#8203;5", "ndcg@10", "recall(rel=4)@&#8203;10"]
-        assert titles[-1].startswith(
+        assert bold[-1].startswith(
             f"Which share of the first {whole.sections_of(Exposure)['popularity'].k} recommendations"
         )
-        for table in (
-            windows_table(whole.needed_section(Interactions)),
-            tiers_table(whole, "recall(rel=4)@10", ends=True),
-            exposure_table(whole),
+        for rows in (
+            windows_table(whole.needed_section(Interactions)).texts,
+            tiers_rows(whole, "recall(rel=4)@10", ends=True),
+            exposure_table(whole).texts,
         ):
-            for row in table[1]:
+            for row in rows:
                 assert f"| {' | '.join(row)} |" in text
         for line in ("activity: low at most 12", "warning: not shown to be better than popularity on ndcg@5: recent"):
             assert f"- {line}" in text
@@ -436,8 +453,8 @@ class TestMarkdown:
 
     def test_without_baseline_and_exposure(self) -> None:
         alone = recommended("popularity", baseline=None, titles=False, dates=False)
-        text = to_markdown(replace(alone, exposures={}))
-        assert "### The log" in text and "Compared" not in text and "▲" not in text and "Which share" not in text
+        text = to_markdown(with_only(alone, Exposure, {}))
+        assert "### Recommenders" in text and "Compared" not in text and "▲" not in text and "Which share" not in text
 
 
 def test_exposure_looks_as_deep_as_the_headline(whole: Report) -> None:

@@ -75,12 +75,12 @@ def render_first_scores(report: Report, brief: bool) -> Block | None:
 @renderer("examples")
 def render_examples(report: Report, brief: bool) -> Block | None:
     """Return the best and worst queries of the last system, with the first items of each."""
-    system, examples = list(report.sections_of(Examples).items())[-1]
     lines = []
-    for kind, title in (("success", "Best"), ("failure", "Worst")):
-        chosen = [one for one in examples if one.kind == kind][:_EXAMPLES_SHOWN]
-        if chosen:
-            lines += [f"{title} queries of {system}:", *(f"  {_example_line(one)}" for one in chosen)]
+    for system, examples in list(report.sections_of(Examples).items())[-1:]:
+        for kind, title in (("success", "Best"), ("failure", "Worst")):
+            chosen = [one for one in examples if one.kind == kind][:_EXAMPLES_SHOWN]
+            if chosen:
+                lines += [f"{title} queries of {system}:", *(f"  {_example_line(one)}" for one in chosen)]
     return Block("Examples", lines=lines, order=53, only=frozenset({"console", "markdown"})) if lines else None
 
 

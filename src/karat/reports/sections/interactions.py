@@ -42,7 +42,7 @@ def render_interactions(report: Report, brief: bool) -> Block | None:
         tables.append(replace(found, columns=columns, narrower=(), notes=(note,), fixed=1))
     compared = dict.fromkeys(one.measure for one in report.comparisons)
     labels = report.labels[:1] if brief else list(dict.fromkeys((*compared, *report.labels)))
-    tables += [_tiers_table(report, label) for label in labels]
+    tables += [_tiers_table(report, label, ends=not brief) for label in labels]
     lines: list[str] = []
     if report.slices:
         lines = [*_tier_ranges(report), *_empty_tiers(report), _tiers_legend(report, labels)]
@@ -140,21 +140,18 @@ def cutoff_times_line(about: Interactions) -> str:
     return ", ".join(f"{name} from {time}" for name, time in at.items())
 
 
-def _tiers_table(report: Report, label: str) -> Table:
-    """Return one measure in every slice, a column per system; the narrower layout is without intervals."""
+def _tiers_table(report: Report, label: str, *, ends: bool) -> Table:
+    """Return one measure in every slice, a column per system; ``ends``: with its intervals."""
     systems, beyond = list(report.systems), label in _beyond_accuracy(report)
     parts = [part for part in report.slices if all(label in part.estimates.get(name, {}) for name in systems)]
-    layouts = []
-    for ends in (True, False):
-        rows = []
-        for part in parts:
-            numbers = {part.estimates[name][label].n for name in systems}
-            n = "–".join(f"{one:,}" for one in sorted({min(numbers), max(numbers)}))
-            cells = (_cell(part, name, label, report, ends=ends, beyond=beyond) for name in systems)
-            rows.append([part.name, n, *cells])
-        title = f"{report.both_names(label)} by tier of training interactions"
-        layouts.append(table(["slice", "n", *systems], rows, title=title, fixed=2))
-    return replace(layouts[0], narrower=(layouts[1],))
+    rows = []
+    for part in parts:
+        numbers = {part.estimates[name][label].n for name in systems}
+        n = "–".join(f"{one:,}" for one in sorted({min(numbers), max(numbers)}))
+        cells = (_cell(part, name, label, report, ends=ends, beyond=beyond) for name in systems)
+        rows.append([part.name, n, *cells])
+    title = f"{report.both_names(label)} by tier of training interactions"
+    return table(["slice", "n", *systems], rows, title=title, fixed=2)
 
 
 def _tier_ranges(report: Report) -> Iterator[str]:
