@@ -30,10 +30,12 @@ LISTS = st.lists(st.sampled_from(ITEMS), unique=True, min_size=1, max_size=60)
 
 @st.composite
 def cases(draw: st.DrawFn, grades: st.SearchStrategy[float]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Some queries, with judged items and a list of them and of others."""
+    """Some queries, with judged items and a list of them and of others; one item at least is in both."""
     queries = [f"q{n}" for n in range(draw(st.integers(1, 40)))]
     gold = {query: {item: draw(grades) for item in draw(LISTS)} for query in queries}
-    return gold, {query: draw(LISTS) for query in queries}
+    lists = {query: draw(LISTS) for query in queries}
+    shared = next(iter(gold["q0"]))
+    return gold, {**lists, "q0": [*(item for item in lists["q0"] if item != shared), shared]}
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
