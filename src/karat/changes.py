@@ -11,7 +11,7 @@ from karat.judged import Judged
 from karat.records import Record
 from karat.types import ROW_NUMBER, Floats, Gold
 
-__all__ = ["Change", "Move", "Trace", "changes_between"]
+__all__ = ["Change", "Move", "Trace", "changes_between", "largest_drops"]
 
 _ROUNDING = 2.0**-36
 """Share of the largest score under which two are equal."""
@@ -81,6 +81,13 @@ class Trace:
         return dict(zip(items, grades[relevant].tolist(), strict=True))
 
 
+def largest_drops(before: Floats, after: Floats, most: int) -> list[int]:
+    """Return the rows whose value dropped by more than rounding, at most so many, largest drop first."""
+    least = _ROUNDING * np.nanmax(np.abs(np.concatenate((before, after, [0.0]))))
+    drops = before - after
+    return [row for row in np.argsort(-drops, kind="stable")[:most].tolist() if drops[row] > least]
+
+
 def changes_between(
     before: tuple[Floats, Trace],
     after: tuple[Floats, Trace],
@@ -93,13 +100,9 @@ def changes_between(
 ) -> Iterator[Change]:
     """The queries that lost most and those that gained most, at most so many of each, largest first."""
     (ours, trace), (theirs, other) = before, after
-    differences = theirs - ours
-    gains = -differences if lower_is_better else differences
     queries = trace.judged.queries
-    least = _ROUNDING * np.nanmax(np.abs(np.concatenate((ours, theirs, [0.0]))))
-    worse = [row for row in np.argsort(gains, kind="stable")[:most].tolist() if gains[row] < -least]
-    better = [row for row in np.argsort(-gains, kind="stable")[:most].tolist() if gains[row] > least]
-    for row in (*worse, *better):
+    sides = (theirs, ours) if lower_is_better else (ours, theirs)
+    for row in (*largest_drops(*sides, most), *largest_drops(sides[1], sides[0], most)):
         query = queries[row]
         old, new = trace.ranks_of(row), other.ranks_of(row)
         relevant = other.relevant_of(query, rel) | trace.relevant_of(query, rel)

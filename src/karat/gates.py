@@ -167,6 +167,63 @@ class _Value:
     note: str = ""
 
 
+def _value(target: Target, system: str, report: Report) -> _Value:
+    """Return a measure's estimate (of a count: the sum), or the value that was recorded."""
+    recorded = report.systems[system].recorded.get(target.subject)
+    if recorded is not None:
+        return _recorded(target, recorded, report)
+    found = _find_subject(target, system, report).estimate
+    if isnan(found.mean):
+        raise _undefined(target, system, report)
+    note = _caution(found.n, found.ci)
+    if found.total is None:
+        return _Value(found.mean, found.ci, found.n, note)
+    ci = None if found.ci is None else (found.ci[0] * found.n, found.ci[1] * found.n)
+    return _Value(found.total, ci, found.n, note)
+
+
+def _difference(target: Target, system: str, report: Report, baseline: str | None, other: Report | None) -> _Value:
+    """Return the difference to a system of this report or of another; as a share of its mean if the target asks so."""
+    if other is None and (baseline is None or baseline == system):
+        what = f"{system!r} is the baseline itself" if baseline else "there is none"
+        hint = "Name it with --baseline, a system of the report or another report."
+        raise UsageError(f"the target {target.title!r} needs a baseline, and {what}", where=report.source, hint=hint)
+    base, name = other or report, system if other is not None else baseline or system
+    if name not in base.systems and len(base.systems) > 1:
+        raise UsageError(
+            f"the baseline has several systems: {', '.join(base.systems)}",
+            where=base.source,
+            expected=f"one, or one called {system}",
+        )
+    name = name if name in base.systems else next(iter(base.systems))
+    recorded, theirs = report.systems[system].recorded.get(target.subject), base.systems[name].recorded
+    if recorded is None:
+        ours = _find_subject(target, system, report)
+        if target.change != "rise" and ours.measure.metric.lower_is_better:  # a drop would be no loss
+            raise UsageError(
+                f"{ours.label} is better when it is lower, so {target.change} may be read either way",
+                where=_place(target, report),
+                expected=f"{target.subject} rise <= {abs(target.limit):g}",
+            )
+        if other is None and baseline == report.baseline:
+            found, mean = _compared(ours)
+        else:
+            found, mean = _compared_across(ours, _find_subject(target, name, base))
+    elif target.slice is None and target.subject in theirs:
+        mean = theirs[target.subject].value
+        found = _Value(recorded.value - mean, None, None)
+    else:
+        return _recorded(target, recorded, report)  # an error that says so
+    if not target.share:
+        return found
+    if not mean or not isfinite(mean):
+        missing = f"the baseline's {target.subject} is {'missing' if isnan(mean) else f'{mean:g}'}"
+        raise DataError(f"{missing}, so no share of it can be taken", where=report.source)
+    # Of the baseline's mean, taken as it is: the interval is that of the difference.
+    ci = None if found.ci is None else (found.ci[0] / abs(mean), found.ci[1] / abs(mean))
+    return _Value(found.value / abs(mean), ci, found.n, found.note)
+
+
 @dataclass(frozen=True)
 class _Subject:
     """What a target is about: a measure of a system of a report, over all queries or over a slice of them."""
@@ -189,15 +246,18 @@ class _Subject:
             raise DataError(f"the gold of {self.system} has nothing of the slice {part.name}", where=where)
         known = part.estimates[self.system]
         if self.label not in known:  # one value over all queries, such as a coverage
-            expected = f"one of {', '.join(known)}"
-            raise DataError(
-                f"{self.label} was not worked out for the slice {part.name}", where=where, expected=expected
-            )
+            found = f"{self.label} was not worked out for the slice {part.name}"
+            raise DataError(found, where=where, expected=f"one of {', '.join(known)}")
         return known[self.label]
 
     @property
     def convention(self) -> str:
         return self.report.systems[self.system].conventions[self.label]
+
+    @property
+    def measure(self) -> Measure:
+        """The measure; an error says so where its metric is not installed here."""
+        return self.report.systems[self.system].measures[self.label] or Measure.parse(self.convention)
 
     def scores(self, part: Slice | None) -> Scores | None:
         """Return the scores of all queries, or of those of a slice; None where the report does not hold them."""
@@ -205,58 +265,6 @@ class _Subject:
             return None
         scores = self.report.scores[self.system].only([self.label])
         return scores if part is None else scores.part(np.array(list(part.rows)))
-
-
-def _value(target: Target, system: str, report: Report) -> _Value:
-    """Return a measure's estimate (of a count: the sum), or the value that was recorded."""
-    recorded = report.systems[system].recorded.get(target.subject)
-    if recorded is not None:
-        return _recorded(target, recorded, report)
-    subject = _find_subject(target, system, report)
-    found = subject.estimate
-    if isnan(found.mean):
-        raise _undefined(target, system, report)
-    note = _caution(found.n, found.ci)
-    if found.total is None:
-        return _Value(found.mean, found.ci, found.n, note)
-    ci = None if found.ci is None else (found.ci[0] * found.n, found.ci[1] * found.n)
-    return _Value(found.total, ci, found.n, note)
-
-
-def _difference(target: Target, system: str, report: Report, baseline: str | None, other: Report | None) -> _Value:
-    """Return the difference to a system of this report or of another; as a share of its mean if the target asks so."""
-    if other is None and (baseline is None or baseline == system):
-        what = f"{system!r} is the baseline itself" if baseline else "there is none"
-        hint = "Name it with --baseline, a system of the report or another report."
-        raise UsageError(f"the target {target.title!r} needs a baseline, and {what}", where=report.source, hint=hint)
-    base = other or report
-    name = baseline if other is None and baseline else _only_system(base, system)
-    recorded = report.systems[system].recorded.get(target.subject)
-    if recorded is not None:
-        theirs = base.systems[name].recorded.get(target.subject)
-        if target.slice is not None or theirs is None:
-            return _recorded(target, recorded, report)  # an error that says so
-        found, mean = _Value(recorded.value - theirs.value, None, None), theirs.value
-    else:
-        ours = _find_subject(target, system, report)
-        if target.change != "rise" and _measure(ours).metric.lower_is_better:  # a drop would be no loss
-            raise UsageError(
-                f"{ours.label} is better when it is lower, so {target.change} may be read either way",
-                where=_place(target, report),
-                expected=f"{target.subject} rise <= {abs(target.limit):g}",
-            )
-        if other is None and baseline == report.baseline:
-            found, mean = _compared(ours)
-        else:
-            found, mean = _compared_across(ours, _find_subject(target, name, base))
-    if not target.share:
-        return found
-    if not mean or not isfinite(mean):
-        missing = f"the baseline's {target.subject} is {'missing' if isnan(mean) else f'{mean:g}'}"
-        raise DataError(f"{missing}, so no share of it can be taken", where=report.source)
-    # Of the baseline's mean, taken as it is: the interval is that of the difference.
-    ci = None if found.ci is None else (found.ci[0] / abs(mean), found.ci[1] / abs(mean))
-    return _Value(found.value / abs(mean), ci, found.n, found.note)
 
 
 def _compared(ours: _Subject) -> tuple[_Value, float]:
@@ -283,8 +291,18 @@ def _compared_across(ours: _Subject, theirs: _Subject) -> tuple[_Value, float]:
     scores, others = ours.scores(ours.part), theirs.scores(None)
     note = "not paired: the reports do not hold these queries' scores, so the interval is wide"
     if scores is not None and others is not None:
-        if not _measure(ours).metric.whole or _defined(scores) == _defined(others):
-            return _paired(ours, theirs, scores, others, resampling)
+        if not ours.measure.metric.whole or _defined(scores) == _defined(others):
+            pair = pair_scores(ours.system, scores, theirs.system, others)
+            if not len(pair.queries):
+                where = f"{report.source} × {theirs.report.source}"
+                raise DataError("no query in common", where=where, expected="the same queries")
+            ((found,),) = compare_scores([pair], resampling)
+            if not found.n:
+                raise _undefined(ours.target, f"{ours.system} or {theirs.system}", report)
+            more = pair.only[0] or (ours.part is None and pair.only[1])
+            shared = f"compared on the {len(pair.queries):,} queries that both reports have" if more else ""
+            note = "; ".join(filter(None, (shared, _caution(found.n, found.ci))))
+            return _Value(found.difference, found.ci, found.n, note), found.baseline_mean
         note = "not paired: a figure over all, and the reports are not over the same"
     other = theirs.estimate
     if isnan(one.mean) or isnan(other.mean):
@@ -296,24 +314,8 @@ def _compared_across(ours: _Subject, theirs: _Subject) -> tuple[_Value, float]:
     return _Value(difference, (difference - half, difference + half), n, note), other.mean
 
 
-def _paired(
-    ours: _Subject, theirs: _Subject, scores: Scores, others: Scores, resampling: Resampling
-) -> tuple[_Value, float]:
-    pair = pair_scores(ours.system, scores, theirs.system, others)
-    if not len(pair.queries):
-        where = f"{ours.report.source} × {theirs.report.source}"
-        raise DataError("no query in common", where=where, expected="the same queries")
-    ((found,),) = compare_scores([pair], resampling)
-    if not found.n:
-        raise _undefined(ours.target, f"{ours.system} or {theirs.system}", ours.report)
-    more = pair.only[0] or (ours.target.slice is None and pair.only[1])
-    shared = f"compared on the {len(pair.queries):,} queries that both reports have" if more else ""
-    note = "; ".join(filter(None, (shared, _caution(found.n, found.ci))))
-    return _Value(found.difference, found.ci, found.n, note), found.baseline_mean
-
-
 def _defined(scores: Scores) -> set[str]:
-    """The queries for which its only measure is defined."""
+    """Return the queries for which its only measure is defined."""
     return set(scores.queries.cast(pl.String).filter(~np.isnan(scores.values[:, 0])))
 
 
@@ -352,22 +354,6 @@ def _find_slice(report: Report, name: str) -> Slice:
     if name not in slices:
         raise UnknownName("slice", name, slices, where=report.source)
     return slices[name]
-
-
-def _measure(subject: _Subject) -> Measure:
-    """Return the measure; an error says so where its metric is not installed here."""
-    return subject.report.systems[subject.system].measures[subject.label] or Measure.parse(subject.convention)
-
-
-def _only_system(report: Report, wanted: str) -> str:
-    """Return the system of the same name in a baseline's report, or the only one."""
-    if wanted in report.systems or len(report.systems) == 1:
-        return wanted if wanted in report.systems else next(iter(report.systems))
-    raise UsageError(
-        f"the baseline has several systems: {', '.join(report.systems)}",
-        where=report.source,
-        expected=f"one, or one called {wanted}",
-    )
 
 
 def _recorded(target: Target, found: Recorded, report: Report) -> _Value:

@@ -4,11 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from karat.answers import Answers
 from karat.archive.run import Run
-from karat.changes import Change, Move
+from karat.changes import Change, Move, largest_drops
 from karat.circumstances import Difference, differences_between
 from karat.comparisons import compare_scores, pair_scores
 from karat.errors import DataError, UnknownName
@@ -21,8 +19,6 @@ from karat.statistics.intervals import Resampling
 __all__ = ["Compared", "compare_runs"]
 
 SCHEMA = "karat.diff/1"
-_ROUNDING = 2.0**-36
-"""Share of the largest score under which two are equal."""
 _LOSSES = 5
 
 
@@ -144,13 +140,8 @@ def _losses(pair: Paired, queries: Sequence[str], before: Run, after: Run) -> It
     """Return the queries that lost most, with where their judged items went."""
     if pair.whole:
         return
-    gains = pair.values - pair.baseline_values
-    gains = -gains if pair.lower_is_better else gains
-    known = np.concatenate((pair.values, pair.baseline_values, [0.0]))
-    least = _ROUNDING * float(np.nanmax(np.abs(known)))
-    for row in np.argsort(gains, kind="stable")[:_LOSSES].tolist():
-        if not gains[row] < -least:
-            return
+    sides = (pair.values, pair.baseline_values) if pair.lower_is_better else (pair.baseline_values, pair.values)
+    for row in largest_drops(*sides, _LOSSES):
         query = queries[row]
         moves = _moves(pair.system, [run.answer(query) for run in (before, after)])
         ends = float(pair.baseline_values[row]), float(pair.values[row])
