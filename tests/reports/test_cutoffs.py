@@ -12,6 +12,7 @@ from karat.evaluation import resolve_all
 from karat.intake import as_ranking, ordered_gold
 from karat.report import Report
 from karat.reports.cutoffs import by_cutoff
+from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Resampling
 from karat.types import Ranking
 
@@ -49,6 +50,13 @@ def example(
     return assess(ordered_gold(gold), rankings, resolve_all(measures, dialect, {}), how=how)
 
 
+def having(report: Report, system: str, estimates: dict[str, Estimate]) -> Report:
+    """The report with other estimates of a system."""
+    found = report.systems[system]
+    changed = replace(found, estimates={**found.estimates, **estimates})
+    return replace(report, systems={**report.systems, system: changed})
+
+
 def test_names_are_the_familiar_ones_in_the_order_asked() -> None:
     grid = by_cutoff(example([*at([5, 1], PAPERS[1:]), *at([1], PAPERS[:1]), "precision@1", "rbo@5"]))
     assert [one.name for one in grid.measures] == ["NDCG", "MRR", "MAP", "Recall", "Precision", "RBO"]
@@ -82,7 +90,7 @@ def test_where_a_measure_was_not_asked_for_there_is_none() -> None:
 def test_where_no_query_is_defined_a_row_has_none() -> None:
     report = example(["recall@1", "recall@5"])
     empty = replace(report.estimates["base"]["recall@1"], n=0)
-    odd = replace(report, estimates={**report.estimates, "base": {**report.estimates["base"], "recall@1": empty}})
+    odd = having(report, "base", {"recall@1": empty})
     grid = by_cutoff(odd)
     assert grid.at("base", grid.measures[0], 1) is empty
     assert grid.row("base", grid.measures[0]) == (None, report.estimates["base"]["recall@5"])
@@ -126,11 +134,10 @@ def test_over_how_many_queries() -> None:
     report = example(["recall@1", "recall@5"])
     assert by_cutoff(report).over == "24 queries"
     fewer = replace(report.estimates["base"]["recall@1"], n=1_000)
-    odd = replace(report, estimates={**report.estimates, "base": {**report.estimates["base"], "recall@1": fewer}})
+    odd = having(report, "base", {"recall@1": fewer})
     assert by_cutoff(odd).over == "24 to 1,000 queries"
 
 
 def test_measures_of_which_less_is_better_are_marked() -> None:
-    report = example(["recall@1", "precision@1"])
-    marked = {name: replace(one, lower_is_better=frozenset({"precision@1"})) for name, one in report.systems.items()}
-    assert [one.lower_is_better for one in by_cutoff(replace(report, systems=marked)).measures] == [False, True]
+    report = example(["recall@1", "unjudged@1"])
+    assert [one.lower_is_better for one in by_cutoff(report).measures] == [False, True]
