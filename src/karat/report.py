@@ -206,12 +206,9 @@ class Report:
             )
             for part in self.slices
         )
-        data = self.queries
-        if data is not None:
-            data = replace(data, scores={name: one.only(labels) for name, one in data.scores.items()})
         return replace(
             self,
-            queries=data,
+            queries=None if self.queries is None else self.queries.only(labels),
             systems={name: one.only(labels) for name, one in self.systems.items()},
             comparisons=tuple(one for one in self.comparisons if one.measure in labels),
             changes=tuple(one for one in self.changes if one.measure in labels),

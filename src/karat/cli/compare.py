@@ -21,7 +21,7 @@ from karat.cli.scoring import assess_files, baseline_among
 from karat.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from karat.report import Report
+    pass
 
 __all__ = ["add_to"]
 
@@ -75,18 +75,9 @@ def compare_command(
     write_outputs(report, output)
     deliver(
         report,
-        show_comparison,
+        omit=("headline",),
         outputs=output,
         as_json=as_json,
         next_step="Next: look into it with -o diff.html, or decide with karat gate targets.toml",
         quiet=scoring.quiet,
     )
-
-
-def show_comparison(report: "Report") -> None:
-    """On standard output, slices last."""
-    from karat.reports.console import print_comparison, print_slices
-
-    print_comparison(report)
-    if report.slices:
-        print_slices(report)

@@ -157,9 +157,9 @@ def _own(
 
 
 def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
-    from karat.cli.compare import show_comparison
     from karat.cli.options import Scoring
     from karat.cli.scoring import assess_files
+    from karat.reports.console import print_report
 
     scoring = Scoring(
         slices=[f"{folder / 'queries.jsonl'}:type"],
@@ -172,7 +172,8 @@ def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
     report = assess_files(gold, runs, None, scoring.resampling(), scoring, lambda names: names[0], [Path(_PAGE)])
     report = replace(report, provenance={"name": "40 questions to a help desk"})
     print("40 questions to a help desk of 90 articles, graded 0 to 3:\n")
-    show_comparison(replace(report, queries=replace(report.queries, names={})) if report.queries else report)
+    shown = replace(report, queries=replace(report.queries, names={})) if report.queries else report
+    print_report(shown, omit=("headline",))
     warn(report.warning_lines, quiet=quiet)
     if keep is None:
         from karat.reports.html import to_html

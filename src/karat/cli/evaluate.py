@@ -17,11 +17,10 @@ from karat.cli.options import (
 )
 from karat.cli.output import check_outputs, deliver, write_outputs
 from karat.cli.scoring import assess_files
-from karat.common_sections import Quantiles
 from karat.errors import UsageError
 
 if TYPE_CHECKING:
-    from karat.report import Report
+    pass
 
 __all__ = ["add_to"]
 
@@ -83,7 +82,6 @@ def evaluate_command(
         write_outputs(report, output, per_query)
     deliver(
         report,
-        _show,
         outputs=output,
         per_query=per_query,
         as_json=as_json,
@@ -103,16 +101,6 @@ def _shares(text: str | None) -> list[float]:
     if not found or not all(0 <= share <= 1 for share in found):
         raise UsageError(f"--quantiles is {text!r}", expected="percentages such as 5,50,95")
     return found
-
-
-def _show(report: "Report") -> None:
-    from karat.reports.console import print_quantiles, print_report, print_slices
-
-    print_report(report)
-    if report.sections_of(Quantiles):
-        print_quantiles(report)
-    if report.slices:
-        print_slices(report)
 
 
 def _next_step(gold: str, runs: list[str]) -> str:

@@ -1,6 +1,6 @@
 """What the commands that make reports share: where these go."""
 
-from collections.abc import Callable
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,19 +37,21 @@ def check_form(path: Path) -> None:
 
 def deliver(
     report: "Report",
-    show: "Callable[[Report], None]",
     *,
+    omit: Collection[str] = (),
     outputs: list[Path] | None,
     per_query: str | None = None,
     as_json: bool,
     next_step: str,
     quiet: bool,
 ) -> None:
-    """Print the report as JSON or by ``show``, then warnings, and the files written or what to try next."""
+    """Print the report as JSON or as tables but ``omit``, then warnings, and the files written or what to try next."""
     if as_json:
         print_json(report.to_json())
     else:
-        show(report)
+        from karat.reports.console import print_report
+
+        print_report(report, omit=omit)
     warn(report.warning_lines, quiet=quiet)
     if not report.keeps_queries and any(path.suffix == ".json" for path in outputs or ()):
         warn(["too many queries to keep their scores in the report: gates on it cannot pair them"], quiet=quiet)

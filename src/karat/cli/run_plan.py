@@ -177,13 +177,13 @@ def _print(checked: "Checked", report: "Report", gate: "Gate | None", *, as_json
 
 def show(report: "Report", gate: "Gate | None", name: str | None) -> None:
     """Print the report and the verdicts on standard output."""
-    from karat.reports.console import print_all
+    from karat.reports.console import print_report
     from karat.reports.gate import print_gate
     from karat.wording import count
 
     about = f"{count(report.n_queries, *report.unit)}, {count(len(report.systems), 'system', 'systems')}"
     print_line(f"{name}: {about}\n" if name else f"{about[0].upper()}{about[1:]}\n")
-    print_all(report)
+    print_report(report)
     if gate is not None:
         print()
         print_gate(gate)

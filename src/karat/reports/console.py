@@ -1,7 +1,8 @@
 """The report in a terminal, and the one function that fits a table to its width."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from karat.markup import visible
@@ -14,7 +15,6 @@ from karat.reports.tables import (
     headline_table,
     largest_losses,
     power_lines,
-    quantiles_table,
     slices_table,
     tally,
 )
@@ -24,14 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "console",
-    "print_all",
     "print_block",
-    "print_comparison",
-    "print_first_fitting",
-    "print_quantiles",
     "print_report",
     "print_rows",
-    "print_slices",
     "print_table",
 ]
 
@@ -45,12 +40,31 @@ _SLICES_SHOWN = 15
 _STYLES = {"better": "#56B4E9", "pass": "#56B4E9", "worse": "#E69F00", "fail": "bold #E69F00", "unsure": "#CC79A7"}
 
 
-def print_report(report: Report) -> None:
-    """Print the headline table, in the first layout that fits."""
-    print_table(headline_table(report))
+def print_report(report: Report, *, omit: Collection[str] = ()) -> None:
+    """Print the headline measures of a report, differences, slices, and its sections, some of which replace these.
+
+    Args:
+        report: The whole report.
+        omit: Tables not to print: ``headline``, ``comparison``, ``slices``.
+    """
+    blocks = [block for _, block in render_sections(report, "console")]
+    omitted = {*omit, *(name for block in blocks for name in block.replaces)}
+    headline = report.only(report.headline) if report.headline else report
+    shown: list[Callable[[], None]] = [partial(print_block, block) for block in blocks if block.replaces]
+    if "headline" not in omitted:
+        shown.append(lambda: print_table(headline_table(headline)))
+    if headline.comparisons and "comparison" not in omitted:
+        shown.append(lambda: _print_comparison(headline))
+    if headline.slices and "slices" not in omitted:
+        shown.append(lambda: _print_slices(headline))
+    shown += [partial(print_block, block) for block in blocks if not block.replaces]
+    for number, show in enumerate(shown):
+        if number:
+            print()
+        show()
 
 
-def print_comparison(report: Report) -> None:
+def _print_comparison(report: Report) -> None:
     """Print every system beside the baseline, the queries that lost most, and what could have been shown."""
     screen = console()
     print_table(comparison_table(report))
@@ -66,51 +80,21 @@ def print_comparison(report: Report) -> None:
         screen.print(line)
 
 
-def print_quantiles(report: Report) -> None:
-    """Print scores at some shares of the queries."""
-    print()
-    print_table(quantiles_table(report))
-
-
-def print_slices(report: Report) -> None:
+def _print_slices(report: Report) -> None:
     """Print the slices that lose most under the first measure."""
     label = report.labels[0]
     found = slices_table(report, label)
     everything = len(found.rows)
     if everything > _SLICES_SHOWN:
         found = slices_table(report, label, changed=True)
-    screen = console()
     if not found:
-        screen.print(f"\n{label} by slice: in none of {everything:,} does a query differ from {report.baseline}")
+        console().print(f"{label} by slice: in none of {everything:,} does a query differ from {report.baseline}")
         return
     more, left = everything - len(found.rows) if "p" in found.header else 0, len(found.rows) - _SLICES_SHOWN
     notes = [f"{more:,} more, in which no query differs from {report.baseline}"] if more else []
     notes += [f"… {left} more, and the other measures: -o report.md"] if left > 0 else []
-    screen.print(f"\n{report.both_names(label)} by slice, worst first")
-    print_table(replace(found.first(_SLICES_SHOWN), notes=(*notes, *found.notes)))
-
-
-def print_all(report: Report) -> None:
-    """Print the headline measures of a report, differences, slices, and its sections; some replace core tables."""
-    blocks = [block for _, block in render_sections(report, "console")]
-    replaced = {name for block in blocks for name in block.replaces}
-    headline = report.only(report.headline) if report.headline else report
-    first = [block for block in blocks if block.replaces]
-    for number, block in enumerate(first):
-        if number:
-            print()
-        print_block(block)
-    if "headline" not in replaced:
-        print_report(headline)
-    if headline.comparisons and "comparison" not in replaced:
-        print()
-        print_comparison(headline)
-    if headline.slices and "slices" not in replaced:
-        print_slices(headline)
-    for block in blocks:
-        if block not in first:
-            print()
-            print_block(block)
+    title = f"{report.both_names(label)} by slice, worst first"
+    print_table(replace(found.first(_SLICES_SHOWN), title=title, notes=(*notes, *found.notes)))
 
 
 def print_block(block: Block) -> None:
@@ -159,15 +143,6 @@ def print_rows(
 ) -> None:
     """Print a table of plain values; columns of ``text`` are aligned to the left, those of ``wraps`` may wrap."""
     print_table(table(header, rows, text=text, wraps=wraps, fixed=fixed))
-
-
-def print_first_fitting(layouts: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]], text: Container[str]) -> None:
-    """Print the first of several layouts that fits; columns of these names are text."""
-    made = []
-    for header, rows in layouts:
-        words = [place for place, name in enumerate(header) if name in text]
-        made.append(table(header, rows, text=words, wraps=words))
-    print_table(replace(made[0], narrower=tuple(made[1:])))
 
 
 def _widths(found: Table) -> list[int]:

@@ -3,15 +3,15 @@
 import io
 from collections.abc import Iterator, Sequence
 from csv import writer
+from dataclasses import replace
 from json import dumps
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from karat.markup import markdown_text
-from karat.reports.cells import Cell, Style, table
-from karat.reports.console import console, print_rows
+from karat.reports.cells import Cell, Style, Table, table
+from karat.reports.console import console, print_table
 from karat.reports.markdown import markdown_table
-from karat.reports.table import Table
 from karat.statistics.intervals import Bounds
 from karat.wording import NOTHING, count, figure_shown, percent
 
@@ -27,7 +27,7 @@ __all__ = [
 SCHEMA = "karat.sweeps/1"
 _INDENT = "  "
 _MEGABYTE = 1e6
-_WIDE = 100
+_MORE = ("p50", "p99", "per second")
 _OF_RECALL = 3
 """Decimals: a thousandth of recall is less than the interval of any usual set of queries."""
 _RIVALS = 5
@@ -45,46 +45,35 @@ def print_sweep(sweep: "Sweep", by: "Cost" = "p95") -> None:
     screen = console()
     about = f"{count(sweep.items, 'item', 'items')}, {count(sweep.queries, 'query', 'queries')}"
     screen.print(f"{sweep.name} ({sweep.engine}, {sweep.metric}): {about}\n")
-    header, rows = sweep_table(sweep, by, wide=screen.width >= _WIDE)
-    last = len(header) - 1
-    marks: dict[str, Style] = {"cheapest": "better", "failed": "fail"}
-    cells: list[list[str | Cell]] = [[*row[:last], Cell(row[last], marks.get(row[last], ""))] for row in rows]
-    print_rows(header, cells, text=(0, last), wraps=(0,))
+    print_table(sweep_table(sweep, by))
     for line in (*left_out_lines(sweep), *choice_lines(sweep, by)):
         screen.print(line)
 
 
-def sweep_table(sweep: "Sweep", by: "Cost" = "p95", *, wide: bool = True) -> Table:
-    """Builds, and below each its searches; ``wide``: with P50, P99 and queries a second."""
-    header = ["setting", _titled(f"recall@{sweep.k}", sweep.level), _titled("p95 ms", 0.95)]
-    header += ["p50", "p99", "per second"] if wide else []
+def sweep_table(sweep: "Sweep", by: "Cost" = "p95") -> Table:
+    """Return builds, and below each its searches; narrow terminals show no P50, P99 and queries per second."""
+    header = ["setting", _titled(f"recall@{sweep.k}", sweep.level), _titled("p95 ms", 0.95), *_MORE, ""]
     marks = _marks(sweep, by)
-    rows, before = [], None
+    rows: list[list[str | Cell]] = []
+    before = None
     for point in sweep.points:
         if dict(point.build) != before:
             before = dict(point.build)
-            rows.append(_build_row(sweep, point, len(header)))
-        rows.append([f"{_INDENT}{point.search_title}", *_cells(point, wide), marks.get(id(point), point.status)])
-    return [*header, ""], rows
+            same = [one for one in sweep.of("measured") if dict(one.build) == before]
+            seconds = f"built in {_three_digits(same[-1].build_seconds)} s" if same and same[-1].build_seconds else ""
+            rows.append([point.build_title, seconds, _size(same[-1].size_bytes) if same else "", "", "", "", ""])
+        mark = marks.get(id(point), point.status)
+        style: Style = "better" if mark == "cheapest" else "fail" if mark == "failed" else ""
+        more = [_times(point.p50), _times(point.p99), _three_digits(point.qps)]
+        beside = more if point.status == "measured" else [NOTHING] * 3
+        name = f"{_INDENT}{point.search_title}"
+        rows.append([name, _recall(point), _quantile(point.p95), *beside, Cell(mark, style)])
+    found = table(header, rows, text=(0, len(header) - 1), wraps=(0,))
+    return replace(found, narrower=(found.without(*_MORE),))
 
 
 def _titled(name: str, level: float | None) -> str:
     return name if level is None else f"{name} [{percent(level)}]"
-
-
-def _build_row(sweep: "Sweep", point: "Point", width: int) -> list[str]:
-    """Its time and size, as of the last time that it was built."""
-    same = [one for one in sweep.of("measured") if dict(one.build) == dict(point.build)]
-    seconds = f"built in {_three_digits(same[-1].build_seconds)} s" if same and same[-1].build_seconds else ""
-    size = _size(same[-1].size_bytes) if same else ""
-    return [point.build_title, seconds, size, *[""] * (width - 3), ""]
-
-
-def _cells(point: "Point", wide: bool) -> list[str]:
-    beside = [_times(point.p50), _times(point.p99), _three_digits(point.qps)]
-    if point.status != "measured":
-        beside = [NOTHING] * 3
-    return [_recall(point), _quantile(point.p95), *(beside if wide else [])]
 
 
 def _marks(sweep: "Sweep", by: "Cost") -> dict[int, str]:
@@ -182,9 +171,10 @@ def sweeps_to_markdown(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> 
     lines: list[str] = []
     for place, sweep in enumerate(sweeps):
         cost = by[place] if by else "p95"
-        header, rows = sweep_table(sweep, cost)
+        found = sweep_table(sweep, cost)
+        rows = [[_solid(row[0]), *row[1:]] for row in found.texts]
         lines += [f"### {markdown_text(sweep.name)}: recall@{sweep.k} and latency", ""]
-        lines += markdown_table(table(header, [[_solid(row[0]), *row[1:]] for row in rows], text=(0, len(header) - 1)))
+        lines += markdown_table(table(found.columns, rows))
         told = [*left_out_lines(sweep), *choice_lines(sweep, cost)]
         lines += ["", *(f"- {markdown_text(line)}" for line in told), ""]
     return "\n".join(lines)

@@ -14,12 +14,11 @@ from karat.reports.tables import (
     headline_table,
     largest_losses,
     power_lines,
-    quantiles_table,
     slices_table,
 )
 from karat.wording import ITEM_SLICES
 
-__all__ = ["markdown_table", "to_markdown"]
+__all__ = ["markdown_table", "section_lines", "to_markdown"]
 
 
 def to_markdown(report: Report) -> str:
@@ -27,7 +26,6 @@ def to_markdown(report: Report) -> str:
     blocks = [block for _, block in render_sections(report, "markdown")]
     headline = headline_table(report)
     lines = list(_block("", next(one for one in (headline, *headline.narrower) if one.header[0] == "measure")))
-    lines += _block("", quantiles_table(report))
     if report.comparisons:
         lines += _block(f"Compared with {report.baseline}", comparison_table(report))
         compared = report.only(list(dict.fromkeys(one.measure for one in report.comparisons)))
@@ -43,22 +41,31 @@ def to_markdown(report: Report) -> str:
     if by_slice and any(part.of == "items" for part in report.slices):
         lines += ["", f"- {markdown_text(ITEM_SLICES)}"]
     for block in blocks:
-        lines += _section(block)
+        lines += ["", f"### {markdown_text(block.title)}", *section_lines(block)]
     if report.warnings:
         lines += ["", *(f"- warning: {markdown_text(line)}" for line in report.warning_lines)]
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _section(block: Block) -> Iterator[str]:
-    """Return a heading, the tables and the sentences of a section."""
-    yield from ("", f"### {markdown_text(block.title)}")
-    for found in block.tables:
+def section_lines(block: Block, *, brief: bool = False, text: Callable[[str], str] = markdown_text) -> Iterator[str]:
+    """Return the tables and the sentences of a section.
+
+    Args:
+        block: What is shown of the section.
+        brief: Of long tables, only as many rows as a terminal shows.
+        text: Turns a text into Markdown.
+    """
+    for whole in block.tables:
+        hidden = max(0, len(whole.rows) - whole.shown) if brief and whole.shown else 0
+        found = whole.first(whole.shown) if hidden else whole
         title, *lines = found.title.split("\n")
-        yield from ("", f"**{markdown_text(title)}**") if title else ()
-        yield from ("", *(f"- {markdown_text(line.strip())}" for line in lines)) if lines else ()
-        yield from _block("", found)
+        yield from ("", f"**{text(title)}**") if title else ()
+        yield from ("", *(f"- {text(line.strip())}" for line in lines)) if lines else ()
+        yield from ("", *markdown_table(found, dict.fromkeys(found.header, text)))
+        for note in (*([f"… {hidden:,} more in the report"] if hidden else ()), *found.notes):
+            yield from ("", text(note))
     if block.lines:
-        yield from ("", *(f"- {markdown_text(line.strip())}" for line in block.lines))
+        yield from ("", *(f"- {text(line.strip())}" for line in block.lines))
 
 
 def _block(title: str, found: Table) -> Iterator[str]:

@@ -6,6 +6,7 @@ Names are somebody's data: none of them mentions a person, refers to an issue, l
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from karat._version import __version__
 from karat.gates import Gate
@@ -13,7 +14,7 @@ from karat.markup import markdown_text
 from karat.report import Report
 from karat.reports.cells import Table
 from karat.reports.gate import verdict_counts, verdicts_table
-from karat.reports.markdown import markdown_table
+from karat.reports.markdown import markdown_table, section_lines
 from karat.reports.sections import render_sections
 from karat.reports.tables import (
     about_line,
@@ -125,10 +126,7 @@ def _folded(report: Report) -> Iterator[Part]:
     if len(slices.rows) > _WORST_SLICES:
         yield _folded_table(f"{label} in all slices where anything differs, worst first", slices)
     for _, block in render_sections(report, "pull-request"):
-        lines = [f"- {plain(line, 500)}" for line in block.lines]
-        tables = [_table(f"**{plain(one.title)}**" if one.title else "", one) for one in block.tables if one]
-        rows = [line for part in tables for line in ("", *part.before, *part.rows, *part.after[:-1])]
-        yield _details(block.title, [*lines, *rows])
+        yield _details(block.title, [*section_lines(block, brief=True, text=partial(plain, longest=500))][1:])
     conventions = [f"- {_coded(one.label)}: {_coded(one.spelled_out)}" for one in conventions_of(report)]
     legend = [f"- {plain(p_legend(report))}"] if report.comparisons else []
     yield _details("Conventions", [f"- intervals are over {report.unit[1]}", *legend, *conventions])
