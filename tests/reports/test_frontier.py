@@ -77,9 +77,9 @@ def times(*points: Point) -> PairedTimes:
 
 class TestTable:
     def test_builds_with_their_searches_below_and_what_they_are(self, small: Sweep) -> None:
-        header, rows = sweep_table(small, wide=False)
-        assert header == ["setting", "recall@10 [95 %]", "p95 ms [95 %]", ""]
-        assert rows == [
+        (narrow,) = sweep_table(small).narrower
+        assert narrow.header == ["setting", "recall@10 [95 %]", "p95 ms [95 %]", ""]
+        assert narrow.texts == [
             ["m=8", "built in 0.123 s", "1.67 MB", ""],
             ["  ef=16", "0.800 [0.790, 0.810]", "0.100 [0.090, 0.120]", "frontier"],
             ["  ef=32", "0.970 [0.960, 0.980]", "0.200 [0.180, 0.240]", "cheapest"],
@@ -90,18 +90,18 @@ class TestTable:
         ]
 
     def test_wide_it_has_more(self, small: Sweep) -> None:
-        header, rows = sweep_table(small)
-        assert header[3:] == ["p50", "p99", "per second", ""]
-        assert rows[1][3:] == ["0.050", "0.300", "15,000", "frontier"]
-        assert all(len(row) == len(header) for row in rows)
+        found = sweep_table(small)
+        assert found.header[3:] == ["p50", "p99", "per second", ""]
+        assert found.texts[1][3:] == ["0.050", "0.300", "15,000", "frontier"]
+        assert all(len(row) == len(found.header) for row in found.rows)
 
     def test_a_time_that_nothing_bounds_says_so(self) -> None:
         sweep = replace(grid(1, 1), points=(measured({}, {}, 0.9, 12.5, bounded=False),))
-        assert sweep_table(sweep)[1][1][2] == "12.5 [11.2, …]"
+        assert sweep_table(sweep).texts[1][2] == "12.5 [11.2, …]"
 
     def test_unsure_and_unanswered_are_marked(self) -> None:
         points = (measured({}, {"ef": 1}, 0.96, 0.1, half=0.02), measured({}, {"ef": 2}, 1.0, 0.2, failed_queries=3))
-        marks = [row[-1] for row in sweep_table(replace(grid(1, 1), points=points))[1]]
+        marks = [row[-1] for row in sweep_table(replace(grid(1, 1), points=points)).texts]
         assert marks == ["", "cheapest?", "3 unanswered"]
 
     @pytest.mark.parametrize("width", [80, 120])
@@ -133,7 +133,7 @@ class TestWords:
             "hnsw: one of 2 settings with recall@10 ≥ 0.95 that cannot be distinguished by p95: m=8 ef=32 ("
         )
         assert second == "hnsw: the other: m=8 ef=33 (recall 0.960 [0.950, 0.970], mean p95 0.200 ms, 1.67 MB)"
-        assert [row[-1] for row in sweep_table(alike)[1]] == [
+        assert [row[-1] for row in sweep_table(alike).texts] == [
             "",
             "frontier",
             "cheapest?",

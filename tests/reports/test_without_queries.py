@@ -1,12 +1,13 @@
 """Reports of so many queries that their scores are not held: every form shows what it can, and says what it lacks."""
 
 from dataclasses import replace
+from math import nan
 
 import polars as pl
 import pytest
 
 import karat
-from karat.common_sections import Quantiles
+from karat.common_sections import Quantiles, QuantileValues
 from karat.integrations.loggable import files_of
 from karat.report import Report
 from karat.reports.html import Details, to_html
@@ -71,10 +72,10 @@ def test_what_is_logged_has_no_queries(reports: tuple[Report, Report]) -> None:
 
 
 def test_quantiles_are_shown_where_they_were_asked_for(reports: tuple[Report, Report]) -> None:
-    known = {name: {"ap": {"at": {"0.05": 0.25, "0.5": None}, "relative_error": 2.0**-12}} for name in "ab"}
+    known = Quantiles({"ap": QuantileValues({"0.05": 0.25, "0.5": nan}, 2.0**-12)})
     report = reports[1]
-    for name, found in known.items():
-        report = report.with_sections(Quantiles(found), system=name)
+    for name in "ab":
+        report = report.with_sections(known, system=name)
     note = "Scores at shares of the queries; counted after rounding, off by 0.02 % at most."
     assert "| measure | system | 5 % | 50 % |" in to_markdown(report) and "| ap | b | 0.2500 | – |" in to_markdown(
         report
