@@ -24,8 +24,6 @@ from typing import (
     get_type_hints,
 )
 
-import numpy as np
-
 from karat.errors import DataError, KaratError, shorten
 
 if TYPE_CHECKING:
@@ -43,6 +41,7 @@ Positive = Annotated[int, "positive"]
 FiniteFloat = Annotated[float, "finite"]
 """A number up to the largest that there is; a plain ``float`` of a record is one to compute with, or NaN."""
 _EXPECTED = "a report as karat writes it"
+_PLAIN = {str, int, bool, NoneType}
 
 
 class RecordError(DataError):
@@ -128,12 +127,17 @@ def _written(kind: type[Record]) -> tuple[tuple[str, str, Any], ...]:
 
 def to_json(value: Any) -> Any:
     """Return any value that a record holds as JSON values."""
-    if value is None or isinstance(value, str | bool | int):
+    kind = type(value)
+    if kind is float:  # most values are of these types: they are asked about first
+        return value if isfinite(value) else None
+    if kind in _PLAIN or isinstance(value, str | int):
         return value
-    if isinstance(value, float):
-        return float(value) if isfinite(value) else None
+    if kind is tuple or kind is list:
+        return [to_json(held) for held in value]
     if isinstance(value, Record):
         return value.to_json()
+    if isinstance(value, float):
+        return float(value) if isfinite(value) else None
     if isinstance(value, Mapping):
         return {str(key): to_json(held) for key, held in value.items()}
     if hasattr(value, "tolist"):  # an array or a scalar of NumPy
@@ -191,7 +195,7 @@ def _schema_of(kind: Any) -> "CoreSchema":
         return schema.tuple_schema(
             [_schema_of(one) for one in inner if one is not Ellipsis], variadic_item_index=0 if several else None
         )
-    if origin is np.ndarray:
+    if getattr(origin, "__name__", None) == "ndarray":
         numbers = schema.list_schema(schema.nullable_schema(_number()), strict=True)
         return schema.no_info_after_validator_function(_array, numbers)
     if isinstance(origin, type) and issubclass(origin, Mapping):
@@ -277,6 +281,8 @@ def _number_or_nan() -> "CoreSchema":
 
 
 def _array(values: list[float | None]) -> Any:
+    import numpy as np  # not at the top: most commands do not need it at their start
+
     return np.array(values, dtype=np.float64)
 
 

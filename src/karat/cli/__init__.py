@@ -5,45 +5,14 @@ import gc
 import os
 import re
 import sys
-from typing import Any, NoReturn
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
 from karat import signals
 from karat._version import __version__
-from karat.cli import (
-    agree,
-    audit,
-    baseline,
-    compare,
-    convert,
-    demo,
-    diff,
-    drift,
-    embed,
-    engines,
-    evaluate,
-    explain,
-    gate,
-    history,
-    init,
-    keywords,
-    label,
-    log,
-    metrics,
-    neighbours,
-    pin,
-    prune,
-    recommenders,
-    run_plan,
-    schema,
-    show,
-    split,
-    sweep,
-    tune,
-    vectors,
-    view,
-)
 from karat.cli.environment import prepare_process
 from karat.errors import DataError, KaratError, shorten
 from karat.markup import visible
@@ -51,22 +20,29 @@ from karat.panics import NATIVE_STDERR
 
 __all__ = ["app", "main", "run"]
 
-app = typer.Typer(
-    name="karat",
-    help="How pure is your ranking? karat assays it against gold.\n\n"
-    "Start with: karat demo · karat init, then karat run · karat evaluate QRELS RUN · karat compare QRELS OLD NEW",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+if TYPE_CHECKING:
+    app: typer.Typer
+    """The command line with all commands."""
+
+_COMMANDS = (
+    *("run", "init", "evaluate", "compare", "gate", "history", "show", "diff", "view", "baseline", "prune", "log"),
+    *(
+        "drift",
+        "sweep",
+        "agree",
+        "tune",
+        "neighbours",
+        "embed",
+        "vectors",
+        "label",
+        "pin",
+        "keywords",
+        "audit",
+        "split",
+    ),
+    *("explain", "metrics", "engines", "recommenders", "convert", "schema", "demo"),
 )
-for module in (
-    *(run_plan, init, evaluate, compare, gate, history, show, diff, view, baseline, prune, log, drift, sweep, agree),
-    *(tune, neighbours, embed, vectors, label, pin),
-    *(keywords, audit, split, explain, metrics, engines, recommenders, convert, schema, demo),
-):
-    module.add_to(app)
+"""In the order in which they are listed; each is a module of this package, imported when it is called or listed."""
 
 
 # The parser's own base class of errors; which module it lives in differs between releases of typer.
@@ -94,12 +70,37 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
     debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error (works anywhere in the line)."),
 ) -> None:
     pass
+
+
+@cache
+def _app_of(*commands: str) -> typer.Typer:
+    """Return the command line with some of the commands: importing all of them takes longer than most take to run."""
+    found = typer.Typer(
+        name="karat",
+        help="How pure is your ranking? karat assays it against gold.\n\n"
+        "Start with: karat demo · karat init, then karat run · karat evaluate QRELS RUN · karat compare QRELS OLD NEW",
+        no_args_is_help=True,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name in commands:
+        import_module(f"karat.cli.{'run_plan' if name == 'run' else name}").add_to(found)
+    found.callback()(_root)
+    return found
+
+
+def __getattr__(name: str) -> Any:
+    """Return ``app``, the command line with all commands."""
+    if name == "app":
+        return _app_of(*_COMMANDS)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def main() -> None:
@@ -116,6 +117,8 @@ def main() -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         with signals.Working():
+            called = arguments[:1] if set(arguments[:1]) & set(_COMMANDS) else _COMMANDS
+            app = globals().get("app") or _app_of(*called)
             ended = app(arguments, prog_name="karat", standalone_mode=False)
     except KaratError as error:
         lines = [visible(_mask_urls(line), one_line=True) for line in error.lines()]

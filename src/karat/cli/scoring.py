@@ -12,12 +12,12 @@ from karat.cli.options import Scoring
 from karat.cli.output import check_form
 from karat.cli.scaling import Wanted, assess_in_blocks, is_for_blocks
 from karat.cli.slices import read_cuts
-from karat.common_sections import Quantiles
 from karat.errors import DataError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from karat.common_sections import Quantiles
     from karat.dialects import Asked
     from karat.report import Report
     from karat.statistics.intervals import Resampling
@@ -58,7 +58,7 @@ def assess_files(
         if per_query is not None:
             check_form(Path(per_query))
         report = _assess_at_once(wanted, scoring)
-    if quantiles and not report.sections_of(Quantiles):
+    if quantiles and not any("quantiles" in one.sections for one in report.systems.values()):
         for name, found in _quantiles(report, quantiles).items():
             report = report.with_sections(found, system=name)
     provenance = {"gold": gold, "runs": systems, "dialect": scoring.dialect}
@@ -103,7 +103,8 @@ def _assess_at_once(wanted: Wanted, scoring: Scoring) -> "Report":
             )
 
 
-def _quantiles(report: "Report", shares: Sequence[float]) -> dict[str, Quantiles]:
+def _quantiles(report: "Report", shares: Sequence[float]) -> "dict[str, Quantiles]":
+    from karat.common_sections import Quantiles
     from karat.statistics.quantiles import Quantiles as Quantiled
 
     return {
