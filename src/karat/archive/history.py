@@ -4,16 +4,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import nan
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from karat.archive.run import Run
 from karat.circumstances import Difference, differences_between
 from karat.errors import UnknownName
+from karat.statistics.intervals import Bounds
 from karat.statistics.steps import Step, steps_of
+from karat.wording import NOTHING, bounds_shown, decimals_of, difference_shown, figure_shown
 
-__all__ = ["Point", "Series", "Stepped", "last_of", "series_of", "steps_in"]
+__all__ = ["Line", "Point", "Series", "Stepped", "last_of", "lines_of", "series_of", "steps_in"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,24 @@ class Point:
     """Under which it was computed: figures of different conventions are not compared."""
     difference: float | None = None
     """To the run before."""
+
+    @property
+    def ci(self) -> Bounds | None:
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def mean_shown(self) -> str:
+        return NOTHING if self.mean is None else figure_shown(self.mean, decimals_of(self.ci))
+
+    @property
+    def ci_shown(self) -> str:
+        return bounds_shown(self.ci) if self.ci and self.mean is not None else ""
+
+    @property
+    def change_shown(self) -> str:
+        if self.difference is None:
+            return ""
+        return difference_shown(self.difference, None, decimals=decimals_of(self.ci))
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -61,6 +81,29 @@ class Stepped:
     before: Run
     after: Run
     changed: tuple[Difference, ...]
+    lower_is_better: bool = False
+
+    @property
+    def verdict(self) -> Literal["better", "worse"]:
+        return "better" if (self.step.difference > 0) != self.lower_is_better else "worse"
+
+    @property
+    def _decimals(self) -> int:
+        return decimals_of((min(self.step.before, self.step.after), max(self.step.before, self.step.after)))
+
+    @property
+    def levels_shown(self) -> str:
+        """``0.612 → 0.655``"""
+        return " → ".join(figure_shown(level, self._decimals) for level in (self.step.before, self.step.after))
+
+    @property
+    def change_shown(self) -> str:
+        return difference_shown(self.step.difference, None, decimals=self._decimals)
+
+    @property
+    def certainty(self) -> str:
+        """Whether other queries would show the step too; empty where that is not known."""
+        return {True: "beyond the errors", False: "within the errors", None: ""}[self.step.beyond]
 
     def to_json(self) -> dict[str, Any]:
         known = {name: getattr(self.step, name) for name in ("index", "before", "after", "difference", "z", "beyond")}
@@ -101,6 +144,8 @@ def _points(runs: Sequence[Run], measure: str, system: str) -> Iterator[Point]:
 
 def steps_in(series: Series, runs: Mapping[str, Run]) -> list[Stepped]:
     """The steps of a series; ``runs`` by name. Where the convention changes, a new series begins."""
+    about = ((run.manifest.get("measures") or {}).get(series.measure) for run in reversed([*runs.values()]))
+    lower = bool(next((one.get("lower_is_better") for one in about if one), False))
     found, offset = [], 0
     for _, held in groupby(series.points, key=lambda point: point.convention):
         points = list(held)
@@ -112,7 +157,8 @@ def steps_in(series: Series, runs: Mapping[str, Run]) -> list[Stepped]:
             earlier = next(place for place in range(step.index - 1, -1, -1) if points[place].mean is not None)
             before, after = runs[points[earlier].run], runs[points[step.index].run]
             placed = Step(step.index + offset, step.before, step.after, step.z)
-            found.append(Stepped(placed, before, after, tuple(differences_between(before.manifest, after.manifest))))
+            changed = tuple(differences_between(before.manifest, after.manifest))
+            found.append(Stepped(placed, before, after, changed, lower))
         offset += len(points)
     return found
 
@@ -123,6 +169,25 @@ def last_of(series: Series, steps: Sequence[Stepped], runs: Collection[str]) -> 
     before = len(series.points) - len(points)
     kept = [replace(one, step=replace(one.step, index=one.step.index - before)) for one in steps]
     return replace(series, points=points), [one for one in kept if one.step.index >= 0]
+
+
+class Line(NamedTuple):
+    """A series as a chart's legend calls it."""
+
+    name: str
+    points: Sequence[Point]
+
+
+def lines_of(found: Sequence[tuple[Series, Sequence[Stepped]]]) -> tuple[list[Line], list[tuple[str, str]]]:
+    """Return series as lines of a chart, and the times at which any of them steps, with a label."""
+    several = len({series.measure for series, _ in found}) > 1
+    lines = [Line(series.name if several else series.system, series.points) for series, _ in found]
+    stepped: dict[str, list[str]] = {}
+    for line, (_, steps) in zip(lines, found, strict=True):
+        for one in steps:
+            stepped.setdefault(one.after.time, []).append(line.name)
+    labels = {time: names[0] if len(names) == 1 else f"{len(names)} systems" for time, names in stepped.items()}
+    return lines, [(time, f"step: {label}") for time, label in labels.items()]
 
 
 def _queries(run: Run) -> object:

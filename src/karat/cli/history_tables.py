@@ -10,13 +10,13 @@ from textwrap import wrap
 from typing import Literal, cast
 
 from karat.archive.files import HASH_SHOWN, shown_time
-from karat.archive.history import Point, Series, Stepped
+from karat.archive.history import Point, Series, Stepped, lines_of
 from karat.archive.listing import Damaged
 from karat.archive.run import Run
 from karat.markup import spreadsheet_text
 from karat.reports.cells import Cell, Style, table
 from karat.reports.console import console, print_table
-from karat.wording import bounds_shown, count, decimals_of, difference_shown, figure_shown
+from karat.wording import count, decimals_of, figure_shown
 
 __all__ = ["History", "history_to_csv", "history_to_json", "history_to_picture", "print_history"]
 
@@ -27,7 +27,6 @@ _HEADERS = {"time": "time (UTC)", "day": "UTC", "mark": ""}
 _CAUSES_SHOWN = 4
 _HEIGHT, _MARGIN = 7, 9
 _FEWEST_DRAWN = 3
-_NOTHING = "–"
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ def print_history(history: History) -> None:
             screen.print(line, no_wrap=True, overflow="crop")
         _print_rows(history, series, steps)
         for step in steps:
-            for line in _told(step, series, screen.width):
+            for line in _step_lines(step, screen.width):
                 screen.print(line)
 
 
@@ -65,13 +64,11 @@ def _print_rows(history: History, series: Series, steps: Sequence[Stepped]) -> N
     shown = _ROWS_ALONE if len(history.series) == 1 else _ROWS_OF_MANY
     points = series.points if history.whole else series.points[-shown:]
     stepped = {one.after.name: one for one in steps}
-    lower = _lower_is_better(history, series.measure)
     rows = []
     for point in points:
         step = stepped.get(point.run)
         row = _row(point, history.by_name[point.run], step, history.baseline)
-        change: Style = "" if step is None else "better" if (step.step.difference < 0) == lower else "worse"
-        styles: dict[str, Style] = {"change": change, "verdict": cast(Style, row["verdict"])}
+        styles: dict[str, Style] = {"change": step.verdict if step else "", "verdict": cast(Style, row["verdict"])}
         rows.append([Cell(row[name], styles.get(name, "")) for name in _COLUMNS])
     numbers = (_COLUMNS.index("value"), _COLUMNS.index("change"))
     text = [place for place in range(len(_COLUMNS)) if place not in numbers]
@@ -86,36 +83,23 @@ def _print_rows(history: History, series: Series, steps: Sequence[Stepped]) -> N
 
 
 def _row(point: Point, run: Run, step: Stepped | None, baseline: str | None) -> dict[str, str]:
-    ci = None if point.low is None or point.high is None else (point.low, point.high)
-    value = _NOTHING if point.mean is None else figure_shown(point.mean, decimals_of(ci))
-    change = "" if point.difference is None else difference_shown(point.difference, None, decimals=decimals_of(ci))
     marks = [*(["step"] if step else []), *(["baseline"] if run.name == baseline else [])]
     return {
         "time": shown_time(point.time),
         "day": shown_time(point.time)[5:],
         "run": run.digest[:HASH_SHOWN],
-        "value": f"{value} {bounds_shown(ci)}" if ci else value,
-        "change": change,
+        "value": f"{point.mean_shown} {point.ci_shown}".strip(),
+        "change": point.change_shown,
         "mark": ", ".join(marks),
         "verdict": run.verdict or "",
         "commit": run.commit,
     }
 
 
-def _lower_is_better(history: History, measure: str) -> bool:
-    about = (history.runs[-1].manifest.get("measures") or {}).get(measure) or {}
-    return bool(about.get("lower_is_better"))
-
-
-def _told(one: Stepped, series: Series, width: int) -> Iterator[str]:
+def _step_lines(one: Stepped, width: int) -> Iterator[str]:
     """``step at 2026-11-18 05:27 (d1234567): 0.612 → 0.655 …`` and under it what changed."""
-    step = one.step
-    ends = (
-        decimals_of((step.before, step.after)) if step.before <= step.after else decimals_of((step.after, step.before))
-    )
-    levels = " → ".join(figure_shown(level, ends) for level in (step.before, step.after))
-    sure = {True: ", beyond the errors", False: ", within the errors", None: ""}[step.beyond]
-    head = f"step at {shown_time(one.after.time)} ({one.after.digest[:HASH_SHOWN]}): {levels}{sure}"
+    sure = f", {one.certainty}" if one.certainty else ""
+    head = f"step at {shown_time(one.after.time)} ({one.after.digest[:HASH_SHOWN]}): {one.levels_shown}{sure}"
     told = [str(cause) for cause in one.changed[:_CAUSES_SHOWN]]
     if len(one.changed) > _CAUSES_SHOWN:
         told.append(f"… {len(one.changed) - _CAUSES_SHOWN} more: karat diff {one.before.name} {one.after.name}")
@@ -193,25 +177,10 @@ def history_to_csv(history: History) -> str:
     return file.getvalue()
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A series as a legend calls it."""
-
-    name: str
-    points: Sequence[Point]
-
-
 def history_to_picture(history: History, form: Literal["png", "svg"]) -> bytes:
-    """All series in one chart, with a mark where any of them steps."""
+    """Draw all series in one chart, with a mark where any of them steps."""
     from karat.reports.charts import history_chart
     from karat.reports.charts.pictures import to_picture
 
-    measures = list(dict.fromkeys(series.measure for series, _ in history.series))
-    lines = [_Line(one.system if len(measures) == 1 else one.name, one.points) for one, _ in history.series]
-    stepped: dict[str, list[str]] = {}
-    for line, (_, steps) in zip(lines, history.series, strict=True):
-        for one in steps:
-            stepped.setdefault(one.after.time, []).append(line.name)
-    marks = [(time, f"step: {', '.join(names)}") for time, names in stepped.items()]
-    title = f"{history.plan}: {', '.join(measures)}"
-    return to_picture(history_chart(lines, marks, title, ", ".join(measures)), form)
+    measures = ", ".join(dict.fromkeys(series.measure for series, _ in history.series))
+    return to_picture(history_chart(*lines_of(history.series), f"{history.plan}: {measures}", measures), form)
