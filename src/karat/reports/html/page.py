@@ -22,12 +22,13 @@ from karat.reports.sections import render_sections
 from karat.reports.tables import (
     conventions_of,
     headline_labels,
-    headline_table,
     idle_systems,
+    interval_note,
     p_legend,
     quantiles_table,
     recorded_table,
 )
+from karat.usual import LEGEND
 from karat.wording import ITEM_SLICES, count, named
 
 __all__ = ["Drawn", "context_of", "page_of"]
@@ -180,7 +181,7 @@ def context_of(
         "verdict": None if gate is None else gate.outcome,
         "verdicts": None if gate is None else replace(verdicts_table(gate, full=True), notes=tuple(gate.notes)),
         "headline": measures_matrix(report, labels),
-        "headline_notes": [*headline_table(report).notes, *_p_notes(report)],
+        "headline_note": ". ".join(filter(None, _headline_notes(report))),
         "headline_charts": [Drawn.of(charts.headline_chart(report, label), "headline-0") for label in labels[:1]]
         if len(report.systems) > 1
         else [],
@@ -205,12 +206,14 @@ def context_of(
     }
 
 
-def _p_notes(report: Report) -> list[str]:
-    if not report.comparisons:
-        return []
-    tally = f"+/=/−: {report.unit[1]} better, equal, worse"
-    number = count(len(report.comparisons), "comparison", "comparisons")
-    return [f"{p_legend(report)} for {number} · {tally}", "Coloured: chance alone would seldom do it"]
+def _headline_notes(report: Report) -> Iterator[str]:
+    yield interval_note(report)
+    if report.comparisons:
+        yield f"{p_legend(report)} for {count(len(report.comparisons), 'comparison', 'comparisons')}"
+        yield f"After it: how many {report.unit[1]} are better, equal and worse"
+        yield "Coloured: chance alone would seldom do it"
+    if report.usual_names:
+        yield LEGEND
 
 
 def _about(report: Report, details: Details | None, labels: Sequence[str]) -> dict[str, Any]:

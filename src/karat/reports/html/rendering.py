@@ -48,7 +48,7 @@ def cell_html(cell: Cell, kind: str = "number") -> Markup:
         if cell.style in ("better", "worse"):
             return Markup('<b class="{}">{}</b>{}').format(cell.style, text, interval)
         return Markup('<bdi class="name">{}</bdi>').format(text) if kind == "text" else escape(text) + interval
-    lines = [Markup('<bdi class="name">{}</bdi>' if kind == "text" else '<span class="mean">{}</span>').format(text)]
+    lines = [Markup('<bdi class="name">{}</bdi>').format(text) if kind == "text" else escape(text)]
     for number, line in enumerate(more):
         style = f"difference {cell.style}" if cell.style and number == 0 else "small"
         value, bracket, rest = line.partition(" [")
