@@ -9,7 +9,7 @@ import pytest
 from karat.archive import Archive
 from karat.report import Report
 from karat.reports.html import Details, context_of
-from karat.reports.html.rounding import few_digits
+from karat.reports.html.details import few_digits
 from karat.view import Server, Shelf
 from karat.view.opened import Asked
 from tests.archive.made import START, carried_out

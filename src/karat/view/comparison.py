@@ -19,9 +19,9 @@ from karat.archive.files import shown_time
 from karat.columns import QUERY
 from karat.errors import UnknownName
 from karat.reports import cells, charts
+from karat.reports.html.details import few_digits
 from karat.reports.html.page import Drawn
 from karat.reports.html.rendering import embedded
-from karat.reports.html.rounding import few_digits
 from karat.reports.tables import verdict_of
 from karat.types import Floats, Ints
 from karat.view.opened import Opened, Recent, Table

@@ -20,7 +20,7 @@ from karat.report import Report
 from karat.report_warnings import as_warnings
 from karat.reports.cells import Cell
 from karat.reports.html import Details, page_of, to_html
-from karat.reports.html.cases import cases_of
+from karat.reports.html.details import cases_of
 from karat.reports.html.rendering import cell_html, embedded, script, shown, style
 from karat.reports.html.tables import measures_matrix, slice_tables
 from karat.reports.sections.interactions import windows_table

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from karat.reports.html.blocks import BLOCK, Coded, Fineness, block_of, coded, deflated
+from karat.reports.html.blocks import BLOCK, Coded, Fineness, block_of, coded, deflated, planes_of
 from karat.reports.html.details import Details, shortened
-from karat.reports.html.planes import planes_of
 from karat.types import Bools, Ints
 
 __all__ = ["FINENESSES", "FINEST", "Lists", "Pieces", "names_within"]

@@ -6,16 +6,17 @@ in which they matter: those that differ most from the baseline, or, without one,
 held whole; of the others names of items are left out, then scores, then the ends of lists, and last the lists.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
+from typing import Any
 
 import numpy as np
 
-from karat.reports.html.blocks import BLOCK, Fineness, deflated
-from karat.reports.html.details import Details
+from karat.reports.html.blocks import BLOCK, Fineness, deflated, planes_of
+from karat.reports.html.details import LONGEST_TEXT, Details, few_digits
 from karat.reports.html.lists import FINENESSES, FINEST, Lists, Pieces, names_within
-from karat.reports.html.table import Table, packed_table, reordered
-from karat.types import Floats
+from karat.types import Floats, Ints
 
 __all__ = ["Packed", "pack"]
 
@@ -27,6 +28,20 @@ _FOR_LISTS = 0.92
 _AT_LEAST_WHOLE = 300
 """Queries, before others have anything."""
 _SHORTER = 0.85
+_LOOKED_AT = 2_000
+"""Queries from whose part of a large table the rest is estimated."""
+_SPARING = 0.97
+
+
+@dataclass(frozen=True, eq=False)
+class QueryTable:
+    """What is in it, and its text."""
+
+    rows: Ints
+    labels: tuple[str, ...]
+    longest: int
+    """Letters of a query's text."""
+    text: str
 
 
 @dataclass(frozen=True)
@@ -72,7 +87,7 @@ def pack(
     """
     importance = np.argsort(_importance(details, labels[0], baseline, labels[0] in lower, idle), kind="stable")
     slices = dict(list(details.slices.items())[:_MOST_SLICES])
-    table = packed_table(details, labels, slices, importance, int(_FOR_TABLE * most))
+    table = _packed_table(details, labels, slices, importance, int(_FOR_TABLE * most))
     if details.answers is None:
         return _held(table, tuple(slices))
     if len(table.rows) == len(details.ids):
@@ -82,12 +97,12 @@ def pack(
             names, share = names_within(lists, pieces.used, room - pieces.size)
             if share == 1 and pieces.size <= room:
                 return _held(table, tuple(slices), pieces, names, FINEST, len(table.rows))
-    table = reordered(details, table, slices, importance[: len(table.rows)])
+    table = _reordered(details, table, slices, importance[: len(table.rows)])
     return _in_tiers(Lists.of(details, table.rows), table, tuple(slices), most - len(table.text))
 
 
 def _held(
-    table: Table,
+    table: QueryTable,
     slices: tuple[str, ...],
     pieces: Pieces | None = None,
     names: str | None = None,
@@ -102,7 +117,7 @@ def _held(
     return Packed(*about, pieces.items, names, pieces.blocks, fineness, min(whole, held), held, share)
 
 
-def _in_tiers(lists: Lists, table: Table, slices: tuple[str, ...], room: int) -> Packed:
+def _in_tiers(lists: Lists, table: QueryTable, slices: tuple[str, ...], room: int) -> Packed:
     """The first queries whole, the others as fine as there is room for, or not at all."""
     number = len(lists.rows)
     ids = float(len(deflated(lists.ids)))  # of all; fewer queries use fewer
@@ -143,3 +158,58 @@ def _importance(details: Details, label: str, baseline: str | None, lower: bool,
         return -np.asarray(apart.max(axis=1))
     worth = -values if lower else values
     return np.asarray(np.nan_to_num(worth, nan=np.inf).min(axis=1))
+
+
+def _packed_table(
+    details: Details, labels: Sequence[str], slices: Mapping[str, Sequence[int]], importance: Ints, most: int
+) -> QueryTable:
+    """In at most so many bytes: texts are cut first, then measures go, then the queries that matter least."""
+    every = np.arange(len(details.ids))
+    shapes = [(LONGEST_TEXT, len(labels)), (120, len(labels)), (120, 3), (60, 3), (60, 1)]
+    sample = every if len(every) <= 2 * _LOOKED_AT else every[:: len(every) // _LOOKED_AT]
+    longest, kept = shapes[-1]
+    for longest, kept in shapes:
+        if len(deflated(_columns(details, labels[:kept], slices, sample, longest))) * len(every) / len(sample) <= most:
+            break
+    rows, told = every, tuple(labels[:kept])
+    while True:
+        text = deflated(_columns(details, told, slices, rows, longest))
+        if len(text) <= most or len(rows) <= BLOCK:
+            return QueryTable(rows, told, longest, text)
+        rows = importance[: max(BLOCK, int(_SPARING * len(rows) * most / len(text)))]
+
+
+def _reordered(details: Details, table: QueryTable, slices: Mapping[str, Sequence[int]], rows: Ints) -> QueryTable:
+    """The same with its rows in another order."""
+    text = deflated(_columns(details, table.labels, slices, rows, table.longest))
+    return QueryTable(rows, table.labels, table.longest, text)
+
+
+def _columns(
+    details: Details, labels: Sequence[str], slices: Mapping[str, Sequence[int]], rows: Ints, longest: int
+) -> dict[str, Any]:
+    nothing = np.full(len(details.ids), np.nan)
+    at = rows.tolist()
+    place = np.full(len(details.ids), -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    texts = [_cut(details.texts[row], longest) for row in at]
+    members = (place[np.asarray(held, dtype=np.int64)] for held in slices.values())
+    return {
+        "ids": [details.ids[row] for row in at],
+        "order": None if (np.diff(rows) == 1).all() else planes_of(rows),
+        "texts": texts if any(text is not None for text in texts) else None,
+        "scores": [
+            [_rounded(columns.get(label, nothing)[rows]) for label in labels] for columns in details.scores.values()
+        ],
+        "slices": [planes_of(np.sort(held[held >= 0])) for held in members],
+    }
+
+
+def _cut(text: str | None, longest: int) -> str | None:
+    return text if text is None or len(text) <= longest else f"{text[:longest].rstrip('…')}…"
+
+
+def _rounded(values: Floats) -> list[float | int | None]:
+    """To a few significant digits; whole numbers without a point, NaN as null."""
+    short = few_digits(values).tolist()
+    return [None if isnan(value) else int(value) if value.is_integer() else value for value in short]

@@ -13,8 +13,7 @@ from karat.report import Report
 from karat.reports import charts
 from karat.reports.cells import Table
 from karat.reports.gate import verdicts_table
-from karat.reports.html.cases import cases_of
-from karat.reports.html.details import LONGEST_TEXT, Details
+from karat.reports.html.details import LONGEST_TEXT, Details, cases_of
 from karat.reports.html.packing import Packed, pack
 from karat.reports.html.rendering import embedded, rendered
 from karat.reports.html.tables import measures_matrix, provenance_table, slice_tables
