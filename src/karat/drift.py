@@ -24,7 +24,7 @@ from karat.records import Record, to_json
 from karat.report import Report
 from karat.results import Scores
 from karat.sections import Section
-from karat.stability import Spread, Stability
+from karat.stability import Stability
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import FEW_QUERIES
 from karat.statistics.intervals import Resampling
@@ -336,18 +336,15 @@ def _moves_between(new: Stability, old: Stability, allowed: float) -> Iterator[M
     Lengths of normalised vectors spread by rounding alone: as a share of itself, their spread may double and mean
     nothing. So a spread next to 0 is judged as a share of the mean, and so is one that was 0 before.
     """
-    yield from _moved("top1", new.top1, old.top1, allowed)
-    if new.k > 1:
-        yield from _moved(f"top{new.k}", new.topk, old.topk, allowed)
-    yield from _moved("norm", new.norm, old.norm, allowed)
-
-
-def _moved(name: str, new: Spread, old: Spread, allowed: float) -> Iterator[Moved]:
-    yield Moved(f"{name} mean", old.mean, new.mean, "itself", old.mean, allowed)
-    if old.std <= _NEXT_TO_NOTHING * abs(old.mean):
-        yield Moved(f"{name} std", old.std, new.std, "mean", old.mean, allowed)
-    else:
-        yield Moved(f"{name} std", old.std, new.std, "itself", old.std, allowed)
+    for name, before, after in (
+        ("top1", old.top1, new.top1),
+        *([(f"top{new.k}", old.topk, new.topk)] if new.k > 1 else []),
+        ("norm", old.norm, new.norm),
+    ):
+        yield Moved(f"{name} mean", before.mean, after.mean, "itself", before.mean, allowed)
+        small = before.std <= _NEXT_TO_NOTHING * abs(before.mean)
+        scale: tuple[Literal["mean", "itself"], float] = ("mean", before.mean) if small else ("itself", before.std)
+        yield Moved(f"{name} std", before.std, after.std, *scale, allowed)
 
 
 def _pair_similarities(
@@ -418,18 +415,16 @@ def churn_between(
     if not k:
         return None
     pairs = [(list(old[:k]), list(new[:k])) for old, new in zip(before, after, strict=True)]
-    found = [_churned(query, *pair) for query, pair in zip(ids, pairs, strict=True)]
+    found = []
+    for query, (old, new) in zip(ids, pairs, strict=True):
+        gone, come = (tuple(item for item in one if item not in other) for one, other in ((old, new), (new, old)))
+        found.append(Churned(query, overlap_of(old, new), rbo_of(old, new), gone, come))
     apart = [one for one, (old, new) in zip(found, pairs, strict=True) if old != new]
     most = sorted(apart, key=lambda one: (one.rbo, one.overlap, one.query))[:_LISTED]
     overlap, rbo = (
         fsum(column) / len(found) for column in zip(*((one.overlap, one.rbo) for one in found), strict=True)
     )
     return Churn(k, len(found), overlap, rbo, len(apart) / len(found), tuple(most))
-
-
-def _churned(query: str, old: list[str], new: list[str]) -> Churned:
-    gone, come = (tuple(item for item in one if item not in other) for one, other in ((old, new), (new, old)))
-    return Churned(query, overlap_of(old, new), rbo_of(old, new), gone, come)
 
 
 def overlap_of(one: Sequence[str], other: Sequence[str]) -> float:

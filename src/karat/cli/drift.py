@@ -47,10 +47,15 @@ def drift_command(
     quiet: QuietOption = False,
 ) -> None:
     """Hold a report against an earlier one: similarities, lengths, quality, first items, and what changed between."""
+    from karat.drift import drift_between, systems_in_both
+
     share = _share_of(allowed)
     check_standard_input([new, old])
-    report = report_of(new)
-    drifts = _drifts(report, report_of(old), system, old_system, share)
+    report, earlier = report_of(new), report_of(old)
+    names = systems_in_both(report, earlier) if system is None and old_system is None else []
+    drifts = [drift_between(report, earlier, system=name, old_system=name, allowed=share) for name in names]
+    if not drifts:
+        drifts = [drift_between(report, earlier, system=system, old_system=old_system, allowed=share)]
     with unless_unread():
         _tell(report, drifts, strict=strict, as_json=as_json, quiet=quiet)
     codes = {one.exit_code(strict=strict) for one in drifts}
@@ -69,15 +74,6 @@ def _share_of(text: str) -> float:
     if rest.strip() or not 0 <= share < 1:
         raise UsageError(f"--allowed is {text!r}", expected="a share of less than all, such as 5% or 0.05")
     return share
-
-
-def _drifts(new: "Report", old: "Report", system: str | None, old_system: str | None, allowed: float) -> "list[Drift]":
-    from karat.drift import drift_between, systems_in_both
-
-    names: list[str] = systems_in_both(new, old) if system is None and old_system is None else []
-    if not names:
-        return [drift_between(new, old, system=system, old_system=old_system, allowed=allowed)]
-    return [drift_between(new, old, system=name, old_system=name, allowed=allowed) for name in names]
 
 
 def _tell(report: "Report", drifts: "list[Drift]", *, strict: bool, as_json: bool, quiet: bool) -> None:

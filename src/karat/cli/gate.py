@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +28,6 @@ from karat.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from karat.gates import Gate
-    from karat.report import Report
     from karat.targets import Targets
 
 __all__ = ["add_to"]
@@ -72,14 +72,16 @@ def gate_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON instead of a table.")] = False,
 ) -> None:
     """Hold a report, or runs, against targets: pass, fail, or unsure."""
+    from karat.formats.source import Source
     from karat.reports.gate import check_form
+    from karat.targets import parse_targets
 
     check_apart(output or ())
     for path in output or ():
         check_form(path)
         check_folder(path)
     check_standard_input([targets, *files, baseline or "", *(scoring.slices or ()), *(scoring.item_slices or ())])
-    asked = _read_targets(targets)
+    asked = parse_targets(Source.open(targets).text(), targets)
     chosen = baseline or (asked.baseline and _beside(targets, asked.baseline))
     warnings: Sequence[str] = ()
     if len(files) == 1:
@@ -96,13 +98,6 @@ def gate_command(
         _tell(gate, output or [], warnings, as_json=as_json, quiet=scoring.quiet)
     if gate.exit_code:
         raise typer.Exit(gate.exit_code)
-
-
-def _read_targets(path: str) -> "Targets":
-    from karat.formats.source import Source
-    from karat.targets import parse_targets
-
-    return parse_targets(Source.open(path).text(), path)
 
 
 def _beside(targets: str, text: str) -> str:
@@ -124,23 +119,19 @@ def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Sc
             hint="Give it to karat evaluate or karat compare when the report is made.",
         )
     report = report_of(path)
-    other = read_report(baseline) if baseline and looks_like_report(baseline) else baseline
-    if isinstance(other, str) and other not in report.systems and (run := _run_meant(other)) is not None:
-        return check_targets(asked.targets, report, run)
-    if isinstance(other, str) and other not in report.systems and Source(other, Path(other)).system in report.systems:
-        other = Source(other, Path(other)).system
-    if isinstance(other, str) and other not in report.systems and looks_like_path(other):
-        raise DataError("no such report", where=other, expected="a report, or a system of the report")
-    return check_targets(asked.targets, report, other)
-
-
-def _run_meant(baseline: str) -> "Report | None":
-    """An archived run that is the baseline; what names none may be a file or a system."""
-    try:
+    if baseline and looks_like_report(baseline):
+        return check_targets(asked.targets, report, read_report(baseline))
+    if baseline is None or baseline in report.systems:
+        return check_targets(asked.targets, report, baseline)
+    run = None
+    with suppress(UsageError):  # what is not the name of an archived run may be a file or a system
         run = run_named(baseline)
-    except UsageError:
-        return None
-    return None if run is None else run.report
+    if run is not None:
+        return check_targets(asked.targets, report, run.report)
+    system = Source(baseline, Path(baseline)).system
+    if system not in report.systems and looks_like_path(baseline):
+        raise DataError("no such report", where=baseline, expected="a report, or a system of the report")
+    return check_targets(asked.targets, report, system if system in report.systems else baseline)
 
 
 def _check_files(
