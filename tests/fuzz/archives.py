@@ -169,7 +169,7 @@ CALLS: Mapping[str, Callable[[], str]] = {
         )
     },
 }
-_SLOW = ("saved", "answers", "show b", "show -o", "diff", "/run", "/compare", "/api/compare", "gate", "drift")
+_SLOW = ("whole report", "answers", "show b", "show -o", "diff", "/run", "/compare", "/api/compare", "gate", "drift")
 """Beginnings of calls that take ten milliseconds or more: one of them a case is enough."""
 _PICTURES = "show latest:small --pictures drawn"
 
@@ -417,7 +417,7 @@ def _moved(rng: Random, case: Case, names: list[str]) -> Case:
 
 def _flip_seeds() -> list[Case]:
     names = [name for name in sorted(inputs.archive_files()) if "/runs/" in name]
-    return [Case({name: inputs.archive_files()[name]}, {"calls": ["runs", "saved"]}) for name in names]
+    return [Case({name: inputs.archive_files()[name]}, {"calls": ["runs", "whole report"]}) for name in names]
 
 
 _NOT_COMPARED = ("baseline ", "/api/running", "recent", _PICTURES)
