@@ -148,7 +148,7 @@ def test_a_plan_of_such_figures_alone(
     from matplotlib.axes import Axes
 
     from karat.reports.charts import recommenders_grid, to_figure, to_picture
-    from karat.reports.console import print_all
+    from karat.reports.console import print_report
 
     sample = Path(karat.__file__).parent / "samples" / "movielens"
     (tmp_path / "plan.toml").write_text(
@@ -158,7 +158,7 @@ def test_a_plan_of_such_figures_alone(
         'systems.random = { kind = "recommender", model = "random" }\n'
     )
     report = run_plan(read_plan(tmp_path / "plan.toml")).report
-    print_all(report)
+    print_report(report)
     titles = [axes.get_title(loc="left") for axes in to_figure(recommenders_grid(report)).findobj(Axes)]
     assert any("by tier" in title for title in titles) == bool(report.slices)
     assert to_picture(recommenders_grid(report), dpi=40).startswith(b"\x89PNG")

@@ -180,7 +180,7 @@ def test_a_planted_loss_is_found_and_a_null_one_is_noise(karat: Karat) -> None:
     put_run("b.trec", WORSE)
     outcome = karat(*COMPARE, "-s", "s.csv:lang,type")
     lines = outcome.out.split("by slice, worst first")[1].splitlines()
-    verdicts = {line.split()[0]: line.split()[-1] for line in lines if "=" in line}
+    verdicts = {line.split()[0]: line.split()[-2] for line in lines if "=" in line}
     assert next(iter(verdicts)) == "lang=fr" and verdicts["lang=fr"] == "worse"
     assert verdicts["lang=en"] == "noise"
     worst = report_of(karat(*COMPARE, "-s", "s.csv:lang,type", "--json"))["worst_slices"]
@@ -199,7 +199,7 @@ def test_the_table_of_slices_fits_80_columns(karat: Karat, command: str, name: s
     check_width(outcome.out)
     table = outcome.out.split("by slice, worst first")[1]
     rows = 4 * (systems if command == "evaluate" else systems - 1)
-    assert sum(line.rstrip().endswith(("noise", "better", "worse")) for line in table.splitlines()) == rows
+    assert sum(any(mark in line for mark in "≈▲▼") for line in table.splitlines()) == rows
     assert table.count("]") >= rows
 
 
@@ -237,7 +237,7 @@ def test_slices_where_nothing_is_defined(karat: Karat) -> None:
 def test_ids_unknown_to_the_gold_are_said(karat: Karat) -> None:
     put("s.csv", TABLE + "zz,fact,en,3\n")
     outcome = karat(*EVALUATE, "-s", "s.csv:lang", "--json")
-    (warning,) = (text for text in report_of(outcome)["warnings"] if "s.csv" in text)
+    (warning,) = (one["text"] for one in report_of(outcome)["warnings"] if "s.csv" in one["text"])
     assert "1 id is unknown to the gold" in warning and "zz" in warning
     assert f"warning: {warning}" in outcome.warnings
 

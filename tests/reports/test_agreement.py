@@ -11,7 +11,7 @@ import pytest
 import karat
 from karat.agreement import Agreed, Agreement
 from karat.report import Report
-from karat.reports.console import print_all
+from karat.reports.console import print_report
 from karat.reports.cutoffs import display_names
 from karat.reports.sections.agreement import render_agreement, render_reference
 from karat.statistics.differences import Comparison
@@ -192,7 +192,7 @@ class TestPrinted:
         self, report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("COLUMNS", "80")
-        print_all(replace(report, headline=(NDCG,)))
+        print_report(replace(report, headline=(NDCG,)))
         text = capsys.readouterr().out
         parts = ["base:\n", "tuned:\n", "mean±standard deviation over 30 queries", "Recall: recall(over=k,gold=k)",
                  "over base", "tuned over base: NDCG@3", "Spearman ρ", "RMSE", "over 90 pairs"]  # fmt: skip
@@ -200,13 +200,13 @@ class TestPrinted:
         assert max(map(len, text.splitlines())) <= 80
 
     def test_without_pairs_and_comparisons(self, report: Report, capsys: pytest.CaptureFixture[str]) -> None:
-        print_all(replace(with_only(report, Agreement, {}), comparisons=()))
+        print_report(replace(with_only(report, Agreement, {}), comparisons=()))
         text = capsys.readouterr().out
         assert "tuned:" in text and "Spearman" not in text and "over base" not in text
 
     def test_names_are_no_markup(self, capsys: pytest.CaptureFixture[str]) -> None:
         draw = np.random.default_rng(2)
         spaces = {"[red]a": draw.normal(size=(12, 3)), "[/]": draw.normal(size=(12, 3))}
-        print_all(karat.agree(draw.normal(size=(12, 4)), spaces, (2,), how=Resampling(resamples=100)))
+        print_report(karat.agree(draw.normal(size=(12, 4)), spaces, (2,), how=Resampling(resamples=100)))
         text = capsys.readouterr().out
         assert "[red]a:" in text and "[/] over [red]a: NDCG@2" in text

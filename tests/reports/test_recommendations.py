@@ -16,7 +16,7 @@ from karat.plan.execution import run_plan
 from karat.plan.reading import check_plan
 from karat.report import Report
 from karat.reports.cells import Table
-from karat.reports.console import print_all
+from karat.reports.console import print_report
 from karat.reports.markdown import to_markdown
 from karat.reports.sections.interactions import below_chance, render_exposure, render_interactions, windows_table
 from tests.reports.small import tables_of, with_estimates, with_only
@@ -117,7 +117,7 @@ def exposure_table(report: Report) -> Table:
 def shown(report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int) -> str:
     monkeypatch.setenv("COLUMNS", str(columns))
     capsys.readouterr()
-    print_all(report)
+    print_report(report)
     return capsys.readouterr().out
 
 
