@@ -87,7 +87,7 @@ def assessing(data: Arrays, task: Any) -> Callable[[Any], Found]:
 
     def work(ranking: Any) -> Found:
         report = assess(
-            task.gold, {"m": lambda: ranking}, asked, slices=[of_users], item_slices=[of_items],
+            task.gold, {"m": ranking}, asked, slices=[of_users], item_slices=[of_items],
             background=task.background,
         )  # fmt: skip
         return {label: one.mean for label, one in report.estimates["m"].items()}

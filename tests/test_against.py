@@ -12,8 +12,8 @@ import karat
 from karat.agreement import Agreement
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.hygiene import GoldSpaces, Hygiene
-from karat.plan.execution import run_plan
 from karat.plan.reading import check_plan
+from karat.plan.run import run_plan
 
 RANDOM = np.random.default_rng(5)
 TRUE = RANDOM.normal(size=(60, 12)).astype(np.float32)

@@ -2,7 +2,6 @@
 
 import json
 import random
-from functools import partial
 from typing import Any, ClassVar
 
 import polars as pl
@@ -69,7 +68,7 @@ def assessed(
     measures: Any = MEASURES, gold: Any = None, systems: Any = None, baseline: str | None = "a", **options: Any
 ) -> Report:
     given = {name: frame_of(rows, "score") for name, rows in SYSTEMS.items()} if systems is None else systems
-    rankings = {name: (lambda run=run: karat.as_ranking(run)) for name, run in given.items()}  # type: ignore[misc]
+    rankings = {name: karat.as_ranking(run) for name, run in given.items()}
     options = {"how": QUICK, "slices": [query_cuts()], "item_slices": [item_cuts()]} | options
     truth = karat.as_gold(frame_of(GOLD, "grade") if gold is None else gold)
     return assess(truth, rankings, resolve_all(measures, None, {}), baseline=baseline, **options)
@@ -283,7 +282,7 @@ class TestSeveralGolds:
         cuts = Cuts(table, "item_id", "items", [(Attribute("kind"),)], "table")
         report = assess(
             golds[order[0]],
-            {name: partial(karat.as_ranking, self.RUNS[name]) for name in order},
+            {name: karat.as_ranking(self.RUNS[name]) for name in order},
             resolve_all(["recall@1"]),
             golds=golds,
             how=how,

@@ -22,7 +22,7 @@ def changes_of(
     gold: Any, before: Any, after: Any, measure: str = "rr", duplicates: Any = "error", **conventions: Any
 ) -> list[Change]:
     asked = resolve_all([measure], None, conventions)
-    rankings = {"old": lambda: karat.as_ranking(before), "new": lambda: karat.as_ranking(after)}
+    rankings = {"old": karat.as_ranking(before), "new": karat.as_ranking(after)}
     gold = karat.as_gold(gold)
     return list(assess(gold, rankings, asked, how=QUICK, baseline="old", duplicates=duplicates).changes)
 
@@ -102,7 +102,7 @@ def test_what_counts_as_relevant_is_the_measures_own() -> None:
     assert moves_of(change) == [("c", 3.0, 3, 1)]
     asked = resolve_all(["rr"], None, {})
     graded = karat.as_gold(gold, relevant_from=2)
-    rankings = {"old": lambda: karat.as_ranking(old), "new": lambda: karat.as_ranking(new)}
+    rankings = {"old": karat.as_ranking(old), "new": karat.as_ranking(new)}
     report = assess(graded, rankings, asked, how=QUICK, baseline="old")
     assert [moves_of(one) for one in report.changes] == [[("c", 3.0, 3, 1), ("b", 2.0, 2, 2)]]
 

@@ -9,8 +9,8 @@ import pytest
 import karat
 from karat.drift import drift_between
 from karat.lists import Background
-from karat.plan.execution import run_plan
 from karat.plan.reading import read_plan
+from karat.plan.run import run_plan
 from karat.stability import stability_of
 from karat.statistics.comparison import contributions_of_all
 

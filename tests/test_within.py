@@ -67,7 +67,7 @@ def test_slices_of_items_where_rows_of_the_gold_were_dropped(gold: dict[str, Any
     ranking = karat.as_ranking({query: list("abcd") for query in gold})
     asked = resolve_all(["ndcg@3", "recall@2"])
     twice, once = (
-        assess(karat.as_gold(one), {"m": lambda: ranking}, asked, item_slices=[cuts], duplicates="first")
+        assess(karat.as_gold(one), {"m": ranking}, asked, item_slices=[cuts], duplicates="first")
         for one in (frame, gold)
     )
     assert [(one.name, one.n, str(one.estimates)) for one in twice.slices] == [
@@ -94,9 +94,7 @@ def test_a_perfect_ranking_scores_1_in_every_category(gold: dict[str, dict[str, 
     assume(any(item in KINDS for of in gold.values() for item in of))  # else the table has none of the gold's items
     best = {query: sorted("abcdefgh", key=lambda item: (-of.get(item, 0), item)) for query, of in gold.items()}
     measures = [one for one in BY_POSITION if "ties" not in one]
-    report = assess(
-        karat.as_gold(gold), {"m": lambda: karat.as_ranking(best)}, resolve_all(measures), item_slices=[CUTS]
-    )
+    report = assess(karat.as_gold(gold), {"m": karat.as_ranking(best)}, resolve_all(measures), item_slices=[CUTS])
     for part in report.slices:
         for label, estimate in part.estimates["m"].items():
             assert estimate.mean == pytest.approx(1.0, abs=1e-12), (part.name, label)
@@ -111,7 +109,7 @@ def test_a_category_ranks_as_if_only_its_items_had_been_retrieved(
     assume(set(gold) & set(ranking) and any(item in KINDS for of in gold.values() for item in of))
     whole = {**ranking, "none": {"a": 1.0}}
     asked = resolve_all([*BY_POSITION, *BY_SET])
-    report = assess(karat.as_gold(gold), {"m": lambda: karat.as_ranking(whole)}, asked, item_slices=[CUTS])
+    report = assess(karat.as_gold(gold), {"m": karat.as_ranking(whole)}, asked, item_slices=[CUTS])
     for part in report.slices:
         kept = {query: {item: grade for item, grade in of.items() if kind_of(item) == part.name}
                 for query, of in gold.items()}  # fmt: skip
@@ -133,6 +131,6 @@ def test_ties_of_row_numbers_are_by_number_within_a_category_too() -> None:
     table = pl.DataFrame({"item_id": rows, "kind": ["x" if row in ("2", "3") else "y" for row in rows]})
     cuts = Cuts(table, "item_id", "items", [(Attribute("kind"),)], "items.csv")
     gold = karat.as_gold({"0": {"3": 1.0}})
-    report = assess(gold, {"run": lambda: ranking}, resolve_all(["rr"]), item_slices=[cuts])
+    report = assess(gold, {"run": ranking}, resolve_all(["rr"]), item_slices=[cuts])
     (within,) = (part.estimates["run"]["rr"].mean for part in report.slices)
     assert (within, report.estimates["run"]["rr"].mean) == (1 / 2, 1 / 3)

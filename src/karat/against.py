@@ -95,8 +95,9 @@ def agree(
     chosen = baseline or next(iter(candidates))
     report = assess(
         found.gold,
-        {name: partial(load, name) for name in candidates},
+        ((name, load(name)) for name in candidates),
         resolve_all(f"{measure}@{k}" for measure in measures_for(ties) for k in cuts),
+        golds=dict.fromkeys(candidates, found.gold),
         how=how,
         baseline=chosen if how is not None and len(candidates) > 1 else None,
         tested=[f"{measure}@{cuts[-1]}" for measure in measures_for(ties)[: len(MEASURES)]],

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,10 +101,12 @@ def compare(
         raise UsageError(
             f"found figures of type {type(figures).__name__}", expected='such as {"dense": {"latency_p95_ms": 12.5}}'
         )
+    truth = _gold(gold)
     report = assess(
-        _gold(gold),
-        {name: partial(_ranking, given) for name, given in rankings.items()},
+        truth,
+        ((name, _ranking(given)) for name, given in rankings.items()),
         asked,
+        golds=dict.fromkeys(rankings, truth),
         how=how,
         baseline=next(iter(rankings)) if baseline is None else baseline,
         slices=[_cuts(slices, by, "queries")] if slices is not None else [],

@@ -1,6 +1,6 @@
 """Rankings scored, compared and sliced: gold × rankings → Report."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -30,8 +30,8 @@ from karat.wording import count
 
 __all__ = ["Rankings", "assess", "cautions", "check_slice_names"]
 
-Rankings = Mapping[str, Callable[[], Ranking | Chance]]
-"""Systems by name, each loaded when its turn comes."""
+Rankings = Mapping[str, Ranking | Chance] | Iterable[tuple[str, Ranking | Chance]]
+"""Systems by name; or one after the other, so that only one ranking needs to be in memory."""
 
 _CHANGES_KEPT = 10
 _FEW_DIFFERENCES = 10
@@ -73,16 +73,20 @@ def assess(
 ) -> Report:
     """Score every ranking; with ``how``, say how far to trust it; with ``baseline``, compare with that system.
 
-    ``golds`` are of systems that are held against another gold than ``gold``, over the same queries; only systems with
-    the baseline's gold are compared with it, under the measures ``tested`` (None: all). ``keep_top`` keeps so many of
-    every query's items in the report; ``crossings`` are attributes of slices of queries and of items whose groups are
-    crossed; ``relative`` also tells differences as shares of the baseline's mean.
+    ``golds`` are of systems that are compared with another gold than ``gold``, over the same queries; where
+    ``rankings`` come one after the other, those of all systems. Only systems with the baseline's gold are compared with
+    it, under the measures ``tested`` (None: all). ``keep_top`` keeps so many of every query's items in the report;
+    ``crossings`` are attributes of slices of queries and of items whose groups are crossed; ``relative`` also gives
+    differences as shares of the baseline's mean.
     ``background`` is what measures beyond accuracy look at; such that are one figure over all queries have no slices.
     ``unit`` is what warnings call a query and queries.
     ``progress`` is told what is done once all are scored, how many steps of it, and of how many.
     """
-    golds = {name: (golds or {}).get(name, gold) for name in rankings}
-    _check_request(golds, rankings, how, baseline)
+    if isinstance(rankings, Mapping):
+        golds, rankings = {name: (golds or {}).get(name, gold) for name in rankings}, rankings.items()
+    elif golds is None:
+        raise UsageError("the names of the systems are not known", expected="golds, by system")
+    _check_request(golds, how, baseline)
     slices, item_slices = list(slices), list(item_slices)
     notes: list[ReportWarning] = []
     groups = [group for cuts in slices for group in cuts.groups(gold.sorted_queries, notes)]
@@ -99,10 +103,10 @@ def assess(
     )
     judged = _judged(golds, gold.sorted_queries, keep_top) if keep_top else {}
     systems = {}
-    for name, load in rankings.items():
+    for name, ranking in rankings:
         within = restricted[id(golds[name])]
         systems[name] = _score(
-            golds[name], load(), asked, within, duplicates, baseline is not None, background, (keep_top, judged)
+            golds[name], ranking, asked, within, duplicates, baseline is not None, background, (keep_top, judged)
         )
     progress.update("Resampling", 0, 1)
     scores = {name: system.scores for name, system in systems.items()}
@@ -146,9 +150,9 @@ def _sliced(
     return Sliced(scores, groups, item_groups, of_items, crossings)
 
 
-def _check_request(golds: Mapping[str, Gold], rankings: Rankings, how: Resampling | None, baseline: str | None) -> None:
-    if baseline is not None and baseline not in rankings:
-        raise UnknownName("system", baseline, rankings)
+def _check_request(golds: Mapping[str, Gold], how: Resampling | None, baseline: str | None) -> None:
+    if baseline is not None and baseline not in golds:
+        raise UnknownName("system", baseline, golds)
     if baseline is not None and how is None:
         raise UsageError("a comparison needs resampling", hint="Leave --no-ci away.")
     first = next(iter(golds.values()))

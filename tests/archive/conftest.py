@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from karat.archive import Archive, Origin, Run
-from karat.plan.execution import Outcome
+from karat.plan.run import Outcome
 
 from .made import START, carried_out, put_small
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from karat.archive import Archive, Origin, Run
 from karat.plan.archiving import begin
-from karat.plan.execution import Outcome, run_plan
 from karat.plan.reading import read_plan
+from karat.plan.run import Outcome, run_plan
 
 QUERIES = 12
 START = datetime(2026, 1, 1, 6, 30, tzinfo=UTC)

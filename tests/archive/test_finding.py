@@ -12,7 +12,7 @@ import pytest
 from karat.archive import Archive, Origin, Run
 from karat.archive.manifest import manifest_bytes
 from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.plan.execution import Outcome
+from karat.plan.run import Outcome
 
 from .made import PLAN, START, kept, put_small
 

@@ -12,7 +12,7 @@ from karat.archive.files import to_text
 from karat.archive.history import series_of, steps_in
 from karat.circumstances import differences_between
 from karat.errors import UnknownName
-from karat.plan.execution import Outcome
+from karat.plan.run import Outcome
 
 from .made import START
 

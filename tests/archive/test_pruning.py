@@ -7,7 +7,7 @@ import pytest
 
 from karat.archive import Archive, Origin, Run
 from karat.errors import DataError, UnknownName, UsageError
-from karat.plan.execution import Outcome
+from karat.plan.run import Outcome
 
 from .made import START
 

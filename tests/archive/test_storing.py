@@ -12,7 +12,7 @@ import pytest
 from karat.archive import SCHEMA, Archive, Origin, Run
 from karat.archive.storing import write_run
 from karat.errors import DamagedRun, UnknownName, UsageError
-from karat.plan.execution import Outcome
+from karat.plan.run import Outcome
 from karat.report import QueryData
 from karat.reports.saved import read_report
 

@@ -37,7 +37,7 @@ USED = (
         "karat.assessment",
         "karat.view.trends",
     ),
-    *("karat.plan.archiving", "karat.plan.execution", "karat.plan.kinds", "karat.plan.outputs", "karat.reports.gate"),
+    *("karat.plan.archiving", "karat.plan.run", "karat.plan.kinds", "karat.plan.outputs", "karat.reports.gate"),
     *("karat.reports.console", "karat.reports.html.rendering", "rich.console", "rich.table", "rich.box", "rich.text"),
     "karat.view.trends",
 )

@@ -18,8 +18,8 @@ import pytest
 from karat.archive import Archive
 from karat.errors import KaratError
 from karat.plan.archiving import begin
-from karat.plan.execution import run_plan
 from karat.plan.reading import read_plan
+from karat.plan.run import run_plan
 from tests.archive.made import PLAN, put_small
 from tests.engines.service import Reply, Request, serving
 

@@ -18,9 +18,9 @@ from karat.engines.pgvector.server import Server, running
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.indexed import Indexed
 from karat.neighbours import NOBODY, Neighbours, nearest
-from karat.plan.execution import Outcome, run_plan
 from karat.plan.indexes import on_database
 from karat.plan.reading import read_plan
+from karat.plan.run import Outcome, run_plan
 from karat.types import Matrix
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'karat[pgvector]'")

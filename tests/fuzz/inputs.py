@@ -19,8 +19,8 @@ import polars as pl
 
 from karat.archive import Archive
 from karat.plan.archiving import begin
-from karat.plan.execution import run_plan
 from karat.plan.reading import read_plan
+from karat.plan.run import run_plan
 from tests import drifting
 from tests.archive.made import PLAN, QUERIES, START, put_small, ranked
 

@@ -16,10 +16,10 @@ import numpy as np
 
 import karat
 from karat.plan import reading
-from karat.plan.execution import run_plan
 from karat.plan.model import plan_model
 from karat.plan.outputs import check_outputs, write_outputs
 from karat.plan.reading import read_plan
+from karat.plan.run import run_plan
 from tests.fuzz import mutators
 from tests.fuzz.harness import Case, Surface, register
 from tests.fuzz.readers import npz

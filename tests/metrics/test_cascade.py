@@ -78,7 +78,7 @@ def test_a_slice_of_items_has_the_scale_of_the_whole_gold() -> None:
     table = pl.DataFrame({"item_id": ["a", "b"], "kind": ["x", "y"]})
     cuts = Cuts(table, "item_id", "items", [(Attribute("kind"),)], "table")
     ranking = karat.as_ranking({"q": ["a"], "r": ["a"]})
-    found = assess(gold, {"run": lambda: ranking}, resolve_all(["err"]), how=None, item_slices=[cuts])
+    found = assess(gold, {"run": ranking}, resolve_all(["err"]), how=None, item_slices=[cuts])
     means = {one.name: one.estimates["run"]["err"].mean for one in found.slices}
     assert means["item.kind=x"] == 1 / 8
 

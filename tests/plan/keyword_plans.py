@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from karat.partial import Partial
-from karat.plan.execution import Outcome
+from karat.plan.run import Outcome
 from karat.report import Report
 
 from . import carried_out, put
@@ -82,13 +82,17 @@ def relevant(outcome: Outcome) -> dict[str, int]:
 
 def asked(outcome: Outcome) -> dict[str, set[str]]:
     return {
-        one.query: {keyword.name for keyword in one.keywords}
+        one.query: {keyword.partition("=")[2] for keyword in one.keywords}
         for one in outcome.report.sections_of(Partial)["s"].queries
     }
 
 
 def groups_of(outcome: Outcome) -> set[str]:
-    return {keyword.group for one in outcome.report.sections_of(Partial)["s"].queries for keyword in one.keywords}
+    return {
+        keyword.partition("=")[0]
+        for one in outcome.report.sections_of(Partial)["s"].queries
+        for keyword in one.keywords
+    }
 
 
 def scores(report: Report, label: str, system: str = "s") -> dict[str, float]:

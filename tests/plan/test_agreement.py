@@ -12,9 +12,9 @@ import pytest
 from karat.agreement import Agreement
 from karat.errors import DataError, KaratError, UsageError
 from karat.plan.drafting import draft
-from karat.plan.execution import Outcome, run_plan
 from karat.plan.looking import look
 from karat.plan.outputs import check_outputs, write_outputs
+from karat.plan.run import Outcome, run_plan
 
 from . import QUICK, carried_out, checked, means, put, with_runs
 

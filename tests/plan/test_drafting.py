@@ -14,9 +14,9 @@ import pytest
 
 from karat.errors import DataError, UnknownName, UsageError
 from karat.plan.drafting import ALIASES, KINDS, aspect_for, draft, kind_for
-from karat.plan.execution import Outcome, run_plan
 from karat.plan.looking import Found, look
 from karat.plan.reading import Checked, read_plan
+from karat.plan.run import Outcome, run_plan
 
 from . import OTHER, QUICK, RUN, means, put, with_runs
 

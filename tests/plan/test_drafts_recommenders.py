@@ -12,10 +12,10 @@ import karat
 from karat.exposures import Exposure
 from karat.interactions.summary import CatalogueSize, Interactions
 from karat.plan.drafting import draft, kind_for
-from karat.plan.execution import Outcome, run_plan
 from karat.plan.looking import Found, look
 from karat.plan.outputs import write_outputs
 from karat.plan.reading import Checked, read_plan
+from karat.plan.run import Outcome, run_plan
 from karat.recommenders import RECOMMENDERS
 
 from . import GOLD, QUICK, RUN, put

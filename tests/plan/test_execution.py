@@ -12,8 +12,8 @@ import pytest
 
 from karat.common_sections import Fusion
 from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.plan.execution import rankings_of, run_plan
 from karat.plan.reading import read_plan
+from karat.plan.run import rankings_of, run_plan
 from karat.results import Recorded
 from tests.specs import slow_movies as slow
 

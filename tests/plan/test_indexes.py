@@ -16,8 +16,8 @@ from karat.errors import DataError, MissingExtra, UsageError
 from karat.gates import check_targets
 from karat.indexed import Indexed
 from karat.plan.api import run_plan as run_file
-from karat.plan.execution import Outcome, run_plan
 from karat.plan.outputs import check_outputs, write_outputs
+from karat.plan.run import Outcome, run_plan
 from karat.plan.sweeping import sweeps_of
 from karat.reports.saved import read_report
 from karat.stability import Stability

@@ -20,8 +20,8 @@ from karat.interactions.saving import write_split
 from karat.interactions.splitting import split_log
 from karat.interactions.summary import CatalogueSize, Interactions
 from karat.interactions.task import Facts as ItemFacts
-from karat.plan.execution import Outcome
 from karat.plan.reading import read_plan
+from karat.plan.run import Outcome
 from karat.plan.tuning import subjects_of
 from karat.progress import NO_PROGRESS, Progress
 from karat.recommenders import RECOMMENDERS, Recommender

@@ -19,8 +19,8 @@ from karat.interactions.split import Window
 from karat.interactions.splitting import split_log
 from karat.interactions.task import Facts, Sampled, Task
 from karat.interactions.tiers import Tiers, describe, item_tiers, user_tiers
-from karat.plan.execution import run_plan
 from karat.plan.reading import Checked, read_plan
+from karat.plan.run import run_plan
 from karat.plan.tuning import subjects_of
 from karat.progress import NO_PROGRESS
 from karat.recommenders import RECOMMENDERS

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from karat.errors import DataError, KaratError, UsageError
-from karat.plan.execution import run_plan
 from karat.plan.outputs import check_outputs, write_outputs
+from karat.plan.run import run_plan
 
 from . import QUICK, SHORT, checked, put, with_runs
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from karat.hygiene import Hygiene
-from karat.plan.execution import Outcome
 from karat.plan.reading import read_plan
+from karat.plan.run import Outcome
 from tests.specs import slow_movies as slow
 
 from . import carried_out, means, put

@@ -11,12 +11,11 @@ from pydantic import Field
 
 from karat.errors import UsageError
 from karat.plan import SYSTEM_KINDS
+from karat.plan.context import Loaded, SystemContext, SystemTable
 from karat.plan.drafting import ALIASES, KINDS, draft
 from karat.plan.looking import Found
 from karat.plan.model import plan_schema
 from karat.plan.reading import read_plan
-from karat.plan.tables import Shop, SystemTable
-from karat.types import Ranking
 
 from . import SHORT, checked, plan_in, with_own_registries
 
@@ -122,7 +121,7 @@ class TestPlugIns:
             kind: Literal["echo"]
             loudness: int = Field(ge=1, description="From 1.")
 
-            def load(self, shop: Shop) -> Ranking:
+            def load(self, context: SystemContext) -> Loaded:
                 raise NotImplementedError
 
         definition = plan_schema()["$defs"]["Echo"]

@@ -14,7 +14,7 @@ import karat.plan.texts
 from karat.common_sections import Facts
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.hygiene import Hygiene
-from karat.plan.execution import Outcome
+from karat.plan.run import Outcome
 from karat.text.wordllama import WordLlamaModel
 
 from . import carried_out, checked, put

@@ -46,7 +46,7 @@ def example(
             query: sorted(best, key=lambda item, best=best: best.index(item) + chance.gauss(0, 3 + 3 * place))  # type: ignore[misc]
             for query, best in gold.items()
         }
-        rankings[system] = lambda lists=lists: ranked(lists)
+        rankings[system] = ranked(lists)
     return assess(ordered_gold(gold), rankings, resolve_all(measures, dialect, {}), how=how)
 
 

@@ -14,8 +14,8 @@ from karat.drift import drift_between
 from karat.errors import UsageError
 from karat.hints import Hints
 from karat.indexed import Indexed
-from karat.plan.execution import Outcome, run_plan
 from karat.plan.outputs import file_parts, write_outputs
+from karat.plan.run import Outcome, run_plan
 from karat.report import Report
 from karat.reports.saved import looks_like_report, read_report
 from karat.reports.writers import Request

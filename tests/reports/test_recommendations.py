@@ -12,8 +12,8 @@ import pytest
 from karat.common_sections import Facts
 from karat.exposures import Exposure
 from karat.interactions.summary import Interactions, WindowSize
-from karat.plan.execution import run_plan
 from karat.plan.reading import check_plan
+from karat.plan.run import run_plan
 from karat.report import Report
 from karat.reports.cells import Table
 from karat.reports.console import print_report

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +107,7 @@ class Study:
         rows, path = self.gold
         return assess(
             gold_from_frame(rows, source=str(path)),
-            {name: partial(ranking_from_frame, one, source=str(where)) for name, (one, where) in self.runs.items()},
+            {name: ranking_from_frame(one, source=str(where)) for name, (one, where) in self.runs.items()},
             resolve_all(self.measures),
             how=self.how,
             baseline=self.baseline,

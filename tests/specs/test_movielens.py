@@ -20,8 +20,8 @@ from karat.interactions.reading import read_log
 from karat.interactions.saving import write_split
 from karat.interactions.splitting import split_log
 from karat.interactions.summary import Interactions
-from karat.plan.execution import Outcome, run_plan
 from karat.plan.reading import read_plan
+from karat.plan.run import Outcome, run_plan
 from tests.statistics.support import thorough
 
 from . import slow_movielens as slow

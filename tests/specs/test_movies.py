@@ -18,9 +18,9 @@ from hypothesis import given, settings
 
 import karat
 from karat.errors import DataError
-from karat.plan.execution import Outcome, run_plan
 from karat.plan.outputs import check_outputs, write_outputs
 from karat.plan.reading import read_plan
+from karat.plan.run import Outcome, run_plan
 from karat.rankers.fusion import Fusion, fuse
 from karat.rankers.vectors import rank_vectors
 from karat.types import Vectors

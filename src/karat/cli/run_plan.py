@@ -136,8 +136,8 @@ def _carry_out(
 
     from karat.engines.folders import clear_left_over
     from karat.formats.atomic import together
-    from karat.plan.execution import run_plan
     from karat.plan.outputs import check_outputs, write_outputs
+    from karat.plan.run import run_plan
 
     check_outputs(checked, output)
     clear_left_over()

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,8 +91,9 @@ def _assess_at_once(wanted: Wanted, scoring: Scoring) -> "Report":
         with show_progress(f"Scoring {', '.join(runs)}", quiet=scoring.quiet):
             return assess(
                 truth,
-                {name: partial(load, name) for name in runs},
+                ((name, load(name)) for name in runs),
                 asked,
+                golds=dict.fromkeys(runs, truth),
                 how=wanted.how,
                 baseline=wanted.baseline,
                 slices=slices,

@@ -55,9 +55,9 @@ def sweep_command(
 ) -> None:
     """Sweep parameters of vector indexes: recall against latency, and the cheapest setting that meets the target."""
     from karat.engines.folders import clear_left_over
-    from karat.plan.execution import timestamp
     from karat.plan.indexes import on_database
     from karat.plan.reading import read_plan
+    from karat.plan.run import timestamp
     from karat.reports.frontier import sweeps_to_json
 
     if plan == PLAN_FILE and not exists(plan):

@@ -127,8 +127,8 @@ def _from_plan(
 ) -> _Task:
     """On validation, where the gold is held out of a log: the test window is not there to choose on."""
     from karat.evaluation import resolve_all
-    from karat.plan.execution import rankings_of
     from karat.plan.reading import overrides_of
+    from karat.plan.run import rankings_of
     from karat.plan.systems import FusionSystem
     from karat.plan.tuning import on_validation
 

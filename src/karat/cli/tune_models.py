@@ -14,8 +14,8 @@ from karat.errors import DataError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     from karat.gates import Gate
-    from karat.plan.execution import Outcome
     from karat.plan.reading import Checked
+    from karat.plan.run import Outcome
     from karat.progress import Progress
     from karat.tuning.outcome import ModelTuning
 
@@ -163,7 +163,7 @@ def _opened(
     checked: "Checked", found: "list[ModelTuning]", options: ModelOptions, output: Path | None, *, quiet: bool
 ) -> "tuple[Outcome, Checked]":
     """The plan on its test window, with what was chosen."""
-    from karat.plan.execution import run_plan
+    from karat.plan.run import run_plan
     from karat.plan.tuning import with_chosen
 
     chosen = {one.system: one.best.params for one in found if one.best is not None}

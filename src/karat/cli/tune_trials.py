@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from karat.plan.execution import Outcome
     from karat.plan.reading import Checked
+    from karat.plan.run import Outcome
     from karat.settings import Params
     from karat.statistics.differences import Comparison
     from karat.tuning.outcome import ModelTuning
@@ -93,7 +93,7 @@ def form_of(found: "list[ModelTuning]", checked: "Checked", outcome: "Outcome | 
     from json import dumps
 
     from karat._version import __version__
-    from karat.plan.execution import timestamp
+    from karat.plan.run import timestamp
 
     form: dict[str, Any] = {
         "schema": MODELS_SCHEMA,

@@ -7,8 +7,8 @@ from karat.registry import Registry
 __all__ = ["GOLD_KINDS", "SYSTEM_KINDS"]
 
 GOLD_KINDS: Registry[type[BaseModel]] = Registry("kind of gold", home="karat.plan.kinds", group="karat.plan.golds")
-"""By ``kind``: a table of the plan that knows how to load a gold (``plan.tables.GoldTable``)."""
+"""By ``kind``: a table of the plan that knows how to load a gold (``plan.context.GoldTable``)."""
 SYSTEM_KINDS: Registry[type[BaseModel]] = Registry(
     "kind of system", home="karat.plan.kinds", group="karat.plan.systems"
 )
-"""By ``kind``: a table of the plan that knows how to make a ranking (``plan.tables.SystemTable``)."""
+"""By ``kind``: a table of the plan that knows how to make a ranking (``plan.context.SystemTable``)."""

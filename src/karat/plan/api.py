@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from karat.arguments import check_arguments
-from karat.plan.execution import Outcome
-from karat.plan.execution import run_plan as run_checked
 from karat.plan.outputs import check_outputs, write_outputs
 from karat.plan.reading import read_plan
+from karat.plan.run import Outcome
+from karat.plan.run import run_plan as run_checked
 
 __all__ = ["run_plan"]
 

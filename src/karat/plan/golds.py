@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import polars as pl
 from pydantic import Field
 
+from karat import agreement
 from karat.columns import QUERY
 from karat.dialects import Asked
 from karat.errors import UsageError
@@ -16,14 +17,16 @@ from karat.formats.vectors.sniffing import holds_vectors
 from karat.gold.labels import read_gold
 from karat.gold.ordered import ONLY_ASPECT, read_ordered
 from karat.gold.reference import Reference, reference_gold
+from karat.hygiene import GoldSpaces
 from karat.intake import ranking_from_frame
 from karat.pairing import ReferenceSide
 from karat.plan import GOLD_KINDS
-from karat.plan.tables import Folder, GoldTable, Loaded
+from karat.plan.context import Context, GoldTable, LoadedGold
 from karat.plan.vectors import VectorFiles
 from karat.rankers.others import excludes_self, own_note, own_rows, without_own
 from karat.rankers.runs import read_run
 from karat.rankers.vectors import Space, rank_vectors
+from karat.report_warnings import as_warnings
 from karat.sampling import chosen_ids, sample_ids
 from karat.similarities import OfRun, OfVectors
 from karat.tops import first_rows
@@ -43,9 +46,9 @@ class LabelsGold(GoldTable):
     format: str | None = Field(None, description="The format, where the file does not tell.")
     relevant_from: float | None = Field(None, description="The grade from which an item is relevant.")
 
-    def load(self, folder: Folder) -> Loaded:
-        gold = read_gold(folder.path(self.path), self.format, relevant_from=self.relevant_from)
-        return Loaded(golds={ONLY_ASPECT: gold})
+    def load(self, context: Context) -> LoadedGold:
+        gold = read_gold(context.path(self.path), self.format, relevant_from=self.relevant_from)
+        return LoadedGold({ONLY_ASPECT: gold})
 
 
 @GOLD_KINDS.register("ordered")
@@ -58,11 +61,12 @@ class OrderedGold(GoldTable):
         None, description="Every listed item must be a query; unset: where fields are named N_most_similar_…_ordered."
     )
 
-    def load(self, folder: Folder) -> Loaded:
-        golds = read_ordered(folder.path(self.path), closed=self.closed)
+    def load(self, context: Context) -> LoadedGold:
+        golds = read_ordered(context.path(self.path), closed=self.closed)
         queries = frozenset(next(iter(golds.values())).queries)
         closed = all(set(gold.items.cast(pl.String)) <= queries for gold in golds.values())
-        return Loaded(golds=golds, closed=closed and self.closed is not False)
+        closed = closed and self.closed is not False
+        return LoadedGold(golds, closed, queries_are_items=closed or None, exclude_self=closed or None)
 
 
 @GOLD_KINDS.register("reference")
@@ -85,11 +89,11 @@ class ReferenceGold(VectorFiles, GoldTable):
         "id", description="Equal scores at the cut-off: by id; any: all that tie count, with measures of gold=tied."
     )
 
-    def load(self, folder: Folder) -> Loaded:
-        path = folder.path(self.path)
+    def load(self, context: Context) -> LoadedGold:
+        path = context.path(self.path)
         if split_off_key(path)[1] is None and not holds_vectors(path):
-            return self._of_run(folder, path)
-        corpus, queries = self.read(folder)
+            return self._of_run(context, path)
+        corpus, queries = self.read(context)
         spaces: list[Space] = []
 
         def rank(wanted: pl.Series, k: int) -> Ranking:
@@ -99,24 +103,30 @@ class ReferenceGold(VectorFiles, GoldTable):
                 k=k,
                 metric=self.metric,
                 wanted=wanted,
-                cuts=folder.cuts,
+                cuts=context.cuts,
                 scored=False,
                 exclude_self=self.exclude_self,
-                progress=folder.progress.step("Searching for the gold"),
+                progress=context.progress.step("Searching for the gold"),
             )
             spaces.append(space)
             return space.ranking
 
-        asked, notes = self._asked((queries or corpus).ids, folder, corpus.source, (queries or corpus).numbered)
-        found = self._gold(rank, asked, folder, corpus.source)
+        asked, notes = self._asked((queries or corpus).ids, context, corpus.source, (queries or corpus).numbered)
+        found = self._gold(rank, asked, context, corpus.source)
         exclude = excludes_self(self.exclude_self, corpus, queries)
         side = ReferenceSide(found.gold, OfVectors(corpus, queries, self.metric), corpus, exclude)
-        return Loaded(
+        notes += [*(f"reference: {note}" for note in spaces[0].ranking.notes), *found.notes(context.cuts)]
+        source = (agreement.ReferenceGold(found.gold.source),) if context.cuts else ()
+        name = "reference (gold)" if "reference" in context.checked.plan.systems else "reference"
+        return LoadedGold(
             {ONLY_ASPECT: found.gold},
             reference=side,
-            notes=(*notes, *(f"reference: {note}" for note in spaces[0].ranking.notes), *found.notes(folder.cuts)),
-            spaces={"reference": spaces[0].hygiene},
-            queries_are_items=queries is None,
+            warnings=tuple(as_warnings(notes)),
+            sections=(
+                *source,
+                GoldSpaces({name: spaces[0].hygiene}),
+            ),
+            queries_are_items=queries is None or None,
             exclude_self=exclude,
         )
 
@@ -127,7 +137,7 @@ class ReferenceGold(VectorFiles, GoldTable):
         if other is not None:
             yield "ties", f"is {self.ties!r}, but a measure is {other}; expected {right} with it"
 
-    def _of_run(self, folder: Folder, path: str) -> Loaded:
+    def _of_run(self, context: Context, path: str) -> LoadedGold:
         run = read_run(path)
         # Whether a run's queries are its items cannot be known: own ids are kept, and that is said.
         own = int(own_rows(run).sum())
@@ -138,15 +148,16 @@ class ReferenceGold(VectorFiles, GoldTable):
             of_these = ordered.filter(pl.col(QUERY).is_in(wanted.implode()))
             return ranking_from_frame(of_these.group_by(QUERY, maintain_order=True).head(k), source=run.source)
 
-        asked, _ = self._asked(run.queries, folder, run.source, numbered=False)
-        found = self._gold(rank, asked, folder, run.source)
+        asked, _ = self._asked(run.queries, context, run.source, numbered=False)
+        found = self._gold(rank, asked, context, run.source)
         exclude = self.exclude_self if self.exclude_self is not None or not own else False
         side = ReferenceSide(found.gold, OfRun(run), exclude_self=bool(exclude))
         notes = [f"reference: {own_note(own, len(run), exclude=bool(exclude))}"] if own else []
-        return Loaded(
+        return LoadedGold(
             {ONLY_ASPECT: found.gold},
             reference=side,
-            notes=(*notes, *found.notes(folder.cuts)),
+            warnings=tuple(as_warnings((*notes, *found.notes(context.cuts)))),
+            sections=(agreement.ReferenceGold(found.gold.source),) if context.cuts else (),
             exclude_self=exclude,
         )
 
@@ -155,20 +166,20 @@ class ReferenceGold(VectorFiles, GoldTable):
         if self.sample is not None and self.sample_ids is not None:
             yield "sample_ids", "lists the queries, but sample draws them; expected one of both"
 
-    def _asked(self, ids: pl.Series, folder: Folder, source: str, numbered: bool) -> tuple[pl.Series, list[str]]:
+    def _asked(self, ids: pl.Series, context: Context, source: str, numbered: bool) -> tuple[pl.Series, list[str]]:
         """The queries that are asked, and what to say of them."""
         if self.sample_ids is None:
             return sample_ids(ids, self.sample, self.seed, where=source), []
-        path = folder.path(self.sample_ids)
+        path = context.path(self.sample_ids)
         return chosen_ids(ids, names_of(read_ids(path), path), numbered=numbered, where=path)
 
     def _gold(
-        self, rank: Callable[[pl.Series, int], Ranking], asked: pl.Series, folder: Folder, source: str
+        self, rank: Callable[[pl.Series, int], Ranking], asked: pl.Series, context: Context, source: str
     ) -> Reference:
-        if self.depth is not None and self.depth < folder.gold_cut:
+        if self.depth is not None and self.depth < context.gold_cut:
             raise UsageError(
-                f"the gold is {self.depth:,} deep, and cut at {folder.gold_cut:,}", where=f"{source}, depth",
-                expected=f"{folder.gold_cut:,} or more",
+                f"the gold is {self.depth:,} deep, and cut at {context.gold_cut:,}", where=f"{source}, depth",
+                expected=f"{context.gold_cut:,} or more",
             )  # fmt: skip
-        depth = self.depth or max(folder.cuts, default=_USUAL_DEPTH)
-        return reference_gold(rank, asked, depth, ties=self.ties, needed=max(1, folder.gold_cut), source=source)
+        depth = self.depth or max(context.cuts, default=_USUAL_DEPTH)
+        return reference_gold(rank, asked, depth, ties=self.ties, needed=max(1, context.gold_cut), source=source)

@@ -13,14 +13,14 @@ from karat.lab.bench import Bench
 from karat.lab.measuring import equivalence_of, measure
 from karat.lab.stored import read_stored
 from karat.plan import SYSTEM_KINDS
-from karat.plan.keyword_side import wanted_queries
-from karat.plan.lab import LabWork
-from karat.plan.tables import Folder, Shop, SystemTable
-from karat.plan.vectors import VectorFiles, refuse_users
+from karat.plan.context import Context, Loaded, SystemContext, SystemTable
+from karat.plan.lab import LoadedIndex, vector_sections
+from karat.plan.vectors import VectorFiles
 from karat.rankers.others import own_item, own_note
 from karat.rankers.vectors import check_pair, those
+from karat.report_warnings import ReportWarning, as_warnings
 from karat.similarity import METRICS, norms_of
-from karat.types import Ints, Ranking, Vectors
+from karat.types import Ints, Vectors
 from karat.variants import are_units
 from karat.wording import count
 
@@ -91,22 +91,22 @@ class IndexSystem(VectorFiles, SystemTable):
         install = f": pip install 'karat[{kind.extra}]'" if kind.extra else f": it needs {', '.join(kind.libraries)}"
         return f"left out, as {self.engine} is not installed{install}"
 
-    def load(self, shop: Shop) -> Ranking:
-        refuse_users(shop)
-        corpus, asked = self._sides(shop, shop.lab, shop.gold.queries.cast(pl.String).sort(), shop)
-        bench = self._bench(shop, corpus, asked, shop.lab, shop.exclude_self)
+    def load(self, context: SystemContext) -> Loaded:
+        context.side.check_search()
+        bench, warnings = self.bench(context)
+        corpus, asked = bench.corpus, bench.queries
         found = measure(
             bench,
             build=self.build,
             search=self.search,
-            clock=shop.lab.clock(len(asked)),
-            depth=self.depth or max([*shop.cuts, bench.k]),
-            progress=shop.progress,
+            clock=context.lab.clock(len(asked)),
+            depth=self.depth or max([*context.cuts, bench.k]),
+            progress=context.progress,
             source=f"{self.engine} over {corpus.source}",
         )
         same = None
         if (
-            shop.lab.table.verify
+            context.lab.table.verify
             and corpus.dimensions
             and self.metric != "l2"
             and (are_units(corpus.values) or (self.normalise and self.holds_corpus))
@@ -114,93 +114,93 @@ class IndexSystem(VectorFiles, SystemTable):
         ):
             same = equivalence_of(corpus, asked, k=bench.k)
         vectors = self.prepared | {"filter": self.filter} | ({"corpus": "stored"} if self.holds_corpus else {})
-        found = replace(found, indexed=replace(found.indexed, vectors=vectors))
-        shop.keep_index(found, same)
-        shop.keep_vectors(corpus, asked, found.scores)
-        return found.ranking
+        sections = (
+            replace(found.indexed, vectors=vectors, equivalence=same),
+            *vector_sections(corpus, asked, found.scores, context),
+        )
+        return LoadedIndex(found.ranking, sections, tuple(warnings), exact=found.exact)
 
-    def bench(
-        self, folder: Folder, lab: LabWork, wanted: pl.Series | None = None, exclude_self: bool | None = None
-    ) -> Bench:
-        """What the index is tried with; ``wanted``: only these queries; ``exclude_self``: what the gold says."""
-        corpus, asked = self._sides(folder, lab, wanted)
-        return self._bench(folder, corpus, asked, lab, exclude_self)
-
-    def _sides(
-        self, folder: Folder, lab: LabWork, wanted: pl.Series | None, shop: Shop | None = None
-    ) -> tuple[Vectors, Vectors]:
-        if self.holds_corpus:
-            corpus, queries = self._stored(folder), self.read_queries(folder)
-            asked = queries if queries is not None else self.varied(corpus)
-        elif not self.path:
-            return lab.ids_alone(wanted)
-        else:
-            corpus, queries = self.read(folder)
-            asked = queries if queries is not None else corpus
-        wanted = wanted if shop is None else wanted_queries(shop, corpus, queries)
-        asked = asked if wanted is None else those(asked, wanted, "query")
-        check_pair(asked, corpus, self.metric)
-        return corpus, asked
-
-    def _stored(self, folder: Folder) -> Vectors:
-        """Read the vectors of an existing table; a file of vectors is only compared with them."""
-        given = self.read(folder)[0] if self.path else None
-        found = read_stored(self.engine, self.metric, self._opened(folder), given)
-        for note in found.notes:
-            folder.note(note)
-        if self.normalise and not are_units(found.vectors.values):
-            lengths = norms_of(found.vectors.values)
-            between = f"{lengths.min():.4g} to {lengths.max():.4g}"
-            folder.note(f"normalise = true, but the stored vectors are not of length one: {between}")
-        return found.vectors
-
-    def _own(self, folder: Folder, corpus: Vectors, asked: Vectors, said: bool | None) -> Ints:
-        """The item of each query that is not to be found; what becomes of the same ids in different files is noted."""
-        said = self.exclude_self if self.exclude_self is not None else said
-        decided = bool(corpus.dimensions) and self.asks_items(folder)
-        exclude = decided if said is None else said
-        same = own_item(corpus, asked, exclude=True)
-        if not decided and (same >= 0).any():
-            folder.note(own_note(int((same >= 0).sum()), len(asked), exclude=exclude))
-        return same if exclude else own_item(corpus, asked, exclude=False)
-
-    def _bench(self, folder: Folder, corpus: Vectors, asked: Vectors, lab: LabWork, said: bool | None = None) -> Bench:
+    def bench(self, context: SystemContext) -> tuple[Bench, list[ReportWarning]]:
+        """Return what the index is tried with, and warnings about it."""
+        warnings: list[ReportWarning] = []
+        corpus, asked = self._sides(context, warnings)
+        lab = context.lab
         filters = attributes = None
         if self.filter is not None:
             attributes = lab.attributes_of(corpus.ids, self.filter)
             filters = lab.filters_of(asked.ids, self.filter)
-            _check_filters(filters, attributes, folder)
-        return Bench(
+            warnings += _check_filters(filters, attributes)
+        bench = Bench(
             corpus,
             asked,
             engine=self.engine,
             metric=self.metric,
-            settings=self._opened(folder),
+            settings=self._opened(context),
             k=lab.table.k,
             attributes=attributes,
             texts=lab.texts_of(asked.ids),
             filters=filters,
-            own=self._own(folder, corpus, asked, said),
-            how=folder.how,
+            own=self._own(context, corpus, asked, warnings),
+            how=context.how,
         )
+        return bench, warnings
 
-    def _opened(self, folder: Folder) -> Params:
+    def _sides(self, context: SystemContext, warnings: list[ReportWarning]) -> tuple[Vectors, Vectors]:
+        """Read the vectors of items and of the queries that are asked."""
+        if self.holds_corpus:
+            corpus, queries = self._stored(context, warnings), self.read_queries(context)
+            asked = queries if queries is not None else self.varied(corpus)
+        elif not self.path:
+            return context.lab.ids_alone(context.gold.queries.cast(pl.String).sort())
+        else:
+            corpus, queries = self.read(context)
+            asked = queries if queries is not None else corpus
+        wanted, found = context.side.choose_queries(context.gold, corpus, queries)
+        warnings += found
+        asked = those(asked, wanted, "query")
+        check_pair(asked, corpus, self.metric)
+        return corpus, asked
+
+    def _stored(self, context: Context, warnings: list[ReportWarning]) -> Vectors:
+        """Read the vectors of an existing table; a file of vectors is only compared with them."""
+        given = self.read(context)[0] if self.path else None
+        found = read_stored(self.engine, self.metric, self._opened(context), given)
+        warnings += as_warnings(found.notes)
+        if self.normalise and not are_units(found.vectors.values):
+            lengths = norms_of(found.vectors.values)
+            between = f"{lengths.min():.4g} to {lengths.max():.4g}"
+            text = f"normalise = true, but the stored vectors are not of length one: {between}"
+            warnings.append(ReportWarning(text, code="not-normalised"))
+        return found.vectors
+
+    def _own(self, context: SystemContext, corpus: Vectors, asked: Vectors, warnings: list[ReportWarning]) -> Ints:
+        """Return the item of each query that is not to be found; warn of the same ids in different files."""
+        said = self.exclude_self if self.exclude_self is not None else context.side.exclude_self
+        decided = bool(corpus.dimensions) and self.asks_items(context)
+        exclude = decided if said is None else said
+        same = own_item(corpus, asked, exclude=True)
+        if not decided and (same >= 0).any():
+            warnings += as_warnings([own_note(int((same >= 0).sum()), len(asked), exclude=exclude)])
+        return same if exclude else own_item(corpus, asked, exclude=False)
+
+    def _opened(self, context: Context) -> Params:
         """Paths are relative to the plan; what an engine keeps while it is open stands under the plan's output."""
         given = {
-            name: folder.path(value) if name == "folder" and isinstance(value, str) and value else value
+            name: context.path(value) if name == "folder" and isinstance(value, str) and value else value
             for name, value in self.open.items()
         }
-        usual = {"folder": folder.scratch} if ENGINES.get(self.engine).beside_output else {}
+        usual = {"folder": context.scratch} if ENGINES.get(self.engine).beside_output else {}
         return usual | given
 
 
-def _check_filters(filters: Sequence[Filter | None], attributes: pl.DataFrame, folder: Folder) -> None:
-    """Tell of values that no item has: a filter by them lets nothing pass."""
+def _check_filters(filters: Sequence[Filter | None], attributes: pl.DataFrame) -> Iterator[ReportWarning]:
+    """Warn of values that no item has: a filter by them lets nothing pass."""
     empty = [one for one in dict.fromkeys(filters) if one is not None and not passing(attributes, one).any()]
     if empty:
         lost = sum(one in empty for one in filters)
         shown = ", ".join(map(str, empty[:_LISTED])) + (" …" if len(empty) > _LISTED else "")
-        folder.note(f"no item passes the filters of {count(lost, 'query', 'queries')}: {shown}")
+        text = f"no item passes the filters of {count(lost, 'query', 'queries')}: {shown}"
+        yield ReportWarning(text, code="empty-filters", count=lost)
 
 
 def on_database(checked: "Checked", dsn: str | None) -> "Checked":

@@ -1,6 +1,7 @@
 """The kind of gold that was held out: what users took after a model had to stop learning."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from os.path import isdir
 from pathlib import Path
@@ -11,6 +12,7 @@ from pydantic import Field
 
 from karat.dialects import Asked
 from karat.errors import KaratError, UsageError
+from karat.exposures import exposure_of
 from karat.gold.ordered import ONLY_ASPECT
 from karat.interactions.attributes import Attributes, facts_of, read_items, read_users
 from karat.interactions.candidates import Catalogue, catalogue_of
@@ -21,14 +23,21 @@ from karat.interactions.reading import read_log
 from karat.interactions.split import Split, Window
 from karat.interactions.splitting import check_options, counts, split_log
 from karat.interactions.splitting.moments import written_moment
+from karat.interactions.summary import Interactions
 from karat.interactions.task import Facts, Sampled, Task
-from karat.interactions.tiers import Tiers, describe
+from karat.interactions.tiers import CROSSINGS, Tiers, describe, item_cuts, user_cuts
+from karat.judging import Bench
 from karat.plan import GOLD_KINDS
-from karat.plan.recommendation_side import RecommendationSide
-from karat.plan.tables import Folder, GoldTable, Loaded, Table
+from karat.plan.context import Context, GoldTable, Loaded, LoadedGold, Table, loose_measures
+from karat.recommenders.given_runs import check_recommendations
+from karat.report import Report
+from karat.report_warnings import ReportWarning, as_warnings
+from karat.reports.sections.interactions import below_chance
+from karat.slices import Cuts
 from karat.text.models import find_model
+from karat.types import Gold, Ranking
 
-__all__ = ["InteractionsGold", "SplitTable", "TiersTable"]
+__all__ = ["InteractionsGold", "LoadedInteractions", "SplitTable", "TiersTable"]
 
 _TRAINING: dict[str, tuple[Window, ...]] = {"train": ("train",), "train+validation": ("train", "validation")}
 _OF_LOGS = ("user", "item", "value", "time", "scale", "split")
@@ -134,9 +143,9 @@ class InteractionsGold(GoldTable):
         files = {key: str(Path(self.path) / file.name) for key, file in found if file and getattr(self, key) is None}
         return self.model_copy(update=files) if files else self
 
-    def load(self, folder: Folder) -> Loaded:
-        split, items, users = self._read(folder)
-        task = self._task(folder, split, items, users)
+    def load(self, context: Context) -> LoadedGold:
+        split, items, users = self._read(context)
+        task = self._task(context, split, items, users)
         tiers = self.tiers.tiers()
         about = {
             "window": self.window,
@@ -150,13 +159,24 @@ class InteractionsGold(GoldTable):
             "tiers": describe(task, tiers),
             "leaks": list(split.leaks),
         }
-        side = RecommendationSide(task, tiers, about, items.titles if items else {})
-        return Loaded({ONLY_ASPECT: task.gold}, notes=tuple(task.notes()), recommendations=side)
+        return LoadedInteractions(
+            {ONLY_ASPECT: task.gold},
+            queries_are_items=False,
+            sections=(Interactions.from_json(about),),
+            warnings=(*as_warnings(task.notes()), *_loose_measures(context.asked)),
+            names=items.titles if items else {},
+            unit=("user", "users"),
+            task=task,
+            tiers=tiers,
+            crossings=CROSSINGS if tiers.crossings else (),
+            background=task.background,
+            opens_test=task.window == "test",
+        )
 
-    def _read(self, folder: Folder) -> tuple[Split, Attributes | None, Attributes | None]:
-        path = folder.path(self.path)
-        items = None if self.items is None else read_items(folder.path(self.items))
-        users = None if self.users is None else read_users(folder.path(self.users))
+    def _read(self, context: Context) -> tuple[Split, Attributes | None, Attributes | None]:
+        path = context.path(self.path)
+        items = None if self.items is None else read_items(context.path(self.items))
+        users = None if self.users is None else read_users(context.path(self.users))
         if is_split(path):
             self._check_split(path)
             split = read_split(path)
@@ -178,25 +198,25 @@ class InteractionsGold(GoldTable):
                 expected="a log, or a plan without these keys",
             )
 
-    def _task(self, folder: Folder, split: Split, items: Attributes | None, users: Attributes | None) -> Task:
+    def _task(self, context: Context, split: Split, items: Attributes | None, users: Attributes | None) -> Task:
         fit_on = _TRAINING[self.fit_on]
         catalogue, notes = catalogue_of(
             self._catalogue(items), split, self.window, fit_on, None if items is None else items.ids
         )
         sampled = None if self.candidates is None else Sampled(self.candidates.sampled, self.candidates.seed)
         known = facts_of(split.log, items, users, trained=split.users_of(*fit_on))
-        facts = self._embedded(known, split.log, folder)
+        facts = self._embedded(known, split.log, context)
         return Task(split, self.window, fit_on, catalogue, sampled, facts, (*split.log.notes, *notes))
 
     def _catalogue(self, items: Attributes | None) -> Catalogue:
         return self.catalogue or ("seen" if items is None else "items")
 
-    def _embedded(self, facts: Facts, log: Log, folder: Folder) -> Facts:
+    def _embedded(self, facts: Facts, log: Log, context: Context) -> Facts:
         """With the texts of items as vectors, where a model is named."""
         if self.embed is None or not facts.texts:
             return facts
         name = self.embed
-        model = find_model(folder.path(name) if isdir(folder.path(name)) else name)
+        model = find_model(context.path(name) if isdir(context.path(name)) else name)
         known = np.array([bool(text) for text in facts.texts])
         vectors = model.embed([text for text in facts.texts if text])
         matrix = np.zeros((len(log.items), vectors.shape[1]), dtype=np.float32)
@@ -228,17 +248,62 @@ class InteractionsGold(GoldTable):
         if looking and self.items is None:
             yield "items", f"names no file, but {', '.join(looking)} would look at attributes of items"
 
-    def cautions(self, asked: Sequence[Asked]) -> Iterator[str]:
-        """Measures that hold any rating for relevant, a low one as well."""
-        loose = [
-            one.label
-            for one in asked
-            if one.measure["rel"] is None
-            and one.measure.metric.needs_relevant
-            and one.measure["gain"] in (None, "binary")
-        ]
-        if loose:
-            yield (
-                f"{', '.join(loose)} count every held-out item as relevant, however low its rating; (rel=4) counts "
-                "those rated 4 or better"
-            )
+
+@dataclass(frozen=True, eq=False)
+class LoadedInteractions(LoadedGold):
+    """A gold of users: systems recommend what is in the catalogue, and what they expose is recorded."""
+
+    @property
+    def _task(self) -> Task:
+        assert self.task is not None
+        return self.task
+
+    @property
+    def _tiers(self) -> Tiers:
+        assert self.tiers is not None
+        return self.tiers
+
+    def slices(self, wanted: Collection[str]) -> list[Cuts]:
+        return [user_cuts(self._task, self._tiers)]
+
+    def item_slices(self) -> list[Cuts]:
+        return [item_cuts(self._task, self._tiers)]
+
+    def candidates(self, gold: Gold) -> int | Mapping[str, int] | None:
+        return self._task.candidates
+
+    def check_search(self) -> None:
+        """Refuse: users are no items, whatever their ids, and are not shown what they have."""
+        raise UsageError(
+            "the gold is of users, and a search by vectors does not know what they took",
+            expected='kind = "recommender", model = "factors" with the vectors of users and items',
+        )
+
+    def check_run(self, ranking: Ranking) -> tuple[Ranking, list[str]]:
+        return check_recommendations(ranking, self._task)
+
+    def complete(self, loaded: Loaded, threshold: float | None, context: Context) -> Loaded:
+        loaded = super().complete(loaded, threshold, context)
+        if not isinstance(loaded.ranking, Ranking):
+            return loaded
+        bench = Bench(self._task.gold, loaded.ranking, duplicates="first", may_be_apart=True)
+        k = context.first_cut
+        return loaded.adding(exposure_of(bench.lists(self._task.background, k, context.ties), k))
+
+    def final_warnings(self, report: Report, context: Context) -> Iterator[ReportWarning]:
+        of_gold = {one.label for one in context.asked if not one.measure.metric.of_lists}
+        headline = context.checked.headline
+        label = next((one for one in headline if one in of_gold), headline[0])
+        yield from as_warnings(below_chance(report, label))
+
+
+def _loose_measures(asked: Sequence[Asked]) -> Iterator[ReportWarning]:
+    """Warn of measures that hold any rating for relevant, a low one as well."""
+    loose = loose_measures(asked)
+    if loose:
+        yield ReportWarning(
+            f"{', '.join(loose)} count every held-out item as relevant, however low its rating; (rel=4) counts "
+            "those rated 4 or better",
+            code="no-threshold",
+            count=len(loose),
+        )

@@ -1,27 +1,45 @@
-"""The ``lab`` table of a plan: how indexes are tried; and what its files hold, read once."""
+"""The ``lab`` table of a plan: how indexes are tried, what its files hold, and what it adds to the report."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
+from karat.common_sections import Fingerprints
+from karat.drift import drift_between
 from karat.engines import Filter
 from karat.errors import DataError, UnknownName, UsageError
+from karat.examples import examples_of
 from karat.formats.attributes import read_attributes
 from karat.formats.vectors.checks import listed
+from karat.hints import Hints, hints_of
+from karat.indexed import Indexed
 from karat.lab.bench import WARM_UP, Embed
+from karat.lab.fingerprints import fingerprint, fingerprint_ids
+from karat.lab.loss import loss_of, measure_of_loss
 from karat.lab.measuring import Clock
+from karat.plan.context import Context, Loaded, Table
 from karat.plan.earlier import Reference, References
-from karat.plan.tables import Folder, Table
+from karat.rankers.threshold import shown_from
+from karat.report import Report
+from karat.report_warnings import as_warnings
+from karat.sections import Section
+from karat.similarity import norms_of
+from karat.stability import Stability, stability_of
 from karat.text.models import Embedder, find_model
 from karat.text.queryset import QuerySet, check_pins, read_query_set
-from karat.types import Vectors
+from karat.types import Floats, Gold, Ranking, Vectors
 
-__all__ = ["LabTable", "LabWork"]
+if TYPE_CHECKING:
+    from karat.plan.model import Plan
+
+__all__ = ["LabTable", "LabWork", "LoadedIndex", "add_lab_results", "vector_sections"]
 
 _ENOUGH_TIMED = 1_000
 """Queries that P99 can be read from."""
@@ -61,13 +79,15 @@ class LabTable(Table):
 class LabWork:
     """A lab at work: what its files hold, each read once."""
 
-    def __init__(self, table: LabTable, folder: Folder, *, alone: bool = False, plan: str | None = None) -> None:
-        """``plan``: the name of the plan, to report that an earlier report is of another one."""
-        self.table = table
-        self.folder = folder
-        self.alone = alone
-        """There is one system, whatever it is called."""
-        self.references = None if table.earlier is None else References(table.earlier, folder.path, plan)
+    def __init__(self, plan: "Plan", folder: Path) -> None:
+        """``folder``: what paths are relative to."""
+        self.table, self.plan, self.folder = plan.lab, plan, folder
+        earlier = self.table.earlier
+        self.references = None if earlier is None else References(earlier, self.path, plan.name)
+
+    def path(self, text: str) -> str:
+        """Return a path of the plan, which is relative to the plan's folder."""
+        return str(self.folder / text)
 
     def clock(self, queries: int) -> Clock | None:
         table = self.table
@@ -91,13 +111,24 @@ class LabWork:
         """The pinned queries; changed ones under an unchanged version are an error."""
         if self.table.queries is None:
             return None
-        found = read_query_set(self.folder.path(self.table.queries))
+        found = read_query_set(self.path(self.table.queries))
         check_pins(found)
         return found
 
     def earlier_of(self, system: str) -> Reference:
         """Choose the earlier report that a system is compared with."""
-        return Reference(None) if self.references is None else self.references.of(system, any_name=self.alone)
+        alone = len(self.plan.systems) == 1
+        return Reference(None) if self.references is None else self.references.of(system, any_name=alone)
+
+    def check_earlier(self) -> None:
+        """Choose the earlier reports before the work. A single file must hold a system of the plan."""
+        if self.references is None:
+            return
+        searched = self.plan.indexes if self.references.is_by_index else self.plan.systems
+        found = [self.earlier_of(name) for name in searched]
+        if self.references.is_one_file and all(one.report is None for one in found):
+            names = ", ".join(self.plan.systems)
+            raise DataError("found none of the plan's systems", where=self.table.earlier, expected=f"one of {names}")
 
     def texts_of(self, queries: pl.Series) -> list[str] | None:
         """Of these queries, in their order; None where there is no query set."""
@@ -127,13 +158,13 @@ class LabWork:
     def _items(self) -> tuple[pl.DataFrame, str]:
         if self.table.items is None:
             raise UsageError("what items there are is not known", expected="lab.items = a table with an id")
-        return read_attributes(self.folder.path(self.table.items), "item")
+        return read_attributes(self.path(self.table.items), "item")
 
     @cached_property
     def _queries(self) -> tuple[pl.DataFrame, str]:
         if self.table.queries is None:
             raise UsageError("a filter needs the queries' attributes", expected="lab.queries = a table with an id")
-        return read_attributes(self.folder.path(self.table.queries), "query")
+        return read_attributes(self.path(self.table.queries), "query")
 
     def attributes_of(self, items: pl.Series, attribute: str) -> pl.DataFrame:
         """The attribute of these items, in their order; null where an item has none."""
@@ -155,3 +186,79 @@ def _column(table: tuple[pl.DataFrame, str], name: str, where: str) -> Mapping[s
         raise UnknownName("attribute", name, [one for one in frame.columns if one != id_column], where=where)
     ids, values = frame[id_column].cast(pl.String), frame[name].cast(pl.String)
     return dict(zip(ids.to_list(), values.to_list(), strict=True))
+
+
+def vector_sections(corpus: Vectors, queries: Vectors, scores: Floats, context: Context) -> tuple[Section, ...]:
+    """Return stability and fingerprints of a system's vectors.
+
+    Args:
+        corpus: The items' vectors.
+        queries: Those of the queries.
+        scores: How similar the first items of each query are (queries × k).
+        context: The plan at work.
+    """
+    norms = norms_of(corpus.values) if corpus.dimensions else np.empty(0)
+    order = queries.ids.arg_sort().to_numpy()  # by id, whatever the order of the file
+    stability = stability_of(queries.ids.gather(order), scores[order], norms, k=context.lab.table.k)
+    hashes = {"items": fingerprint_ids(corpus.ids), "queries": fingerprint_ids(queries.ids)}
+    if corpus.dimensions:
+        hashes |= {"vectors": fingerprint(corpus), "query_vectors": fingerprint(queries)}
+    return stability, Fingerprints(hashes)
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedIndex(Loaded):
+    """What an index returns."""
+
+    exact: Ranking | None = None
+    """What exact search finds, from which the loss by the index is computed."""
+
+    def final_sections(self, report: Report, system: str, context: Context, gold: Gold) -> tuple[Section, ...]:
+        return tuple(
+            self._with_loss(one, report, system, context, gold) if isinstance(one, Indexed) else one
+            for one in self.sections
+        )
+
+    def _with_loss(self, indexed: Indexed, report: Report, system: str, context: Context, gold: Gold) -> Indexed:
+        """What exact search would not show under the system's threshold is no loss of the index."""
+        chosen = measure_of_loss(context.asked, context.lab.table.k)
+        if chosen is None or indexed.recall.n == 0 or self.exact is None:
+            return indexed
+        threshold = context.checked.plan.systems[system].threshold
+        exact = self.exact if threshold is None else shown_from(self.exact, threshold)
+        return replace(indexed, loss=loss_of(gold, exact, report.scores[system], chosen, context.how))
+
+
+def add_lab_results(report: Report, context: Context, golds: Mapping[str, Gold]) -> Report:
+    """Return the report with examples, drift and hints, where it is about indexes or vectors."""
+    tried = report.sections_of(Stability)
+    if not tried:
+        return report
+    lab = context.lab
+    report = report.with_recorded({name: one.figures() for name, one in report.sections_of(Indexed).items()})
+    if lab.query_set is not None:
+        report = replace(report, provenance={**report.provenance, "query_set": lab.query_set.to_json()})
+        texts = dict(zip(lab.query_set.ids.to_list(), lab.query_set.texts.to_list(), strict=True))
+        if report.queries is not None:
+            texts = {**report.queries.query_texts, **texts}
+            report = replace(report, queries=replace(report.queries, query_texts=texts))
+    chosen = measure_of_loss(context.asked, lab.table.k)
+    label = report.labels[0] if chosen is None else chosen.label
+    for name in tried:
+        if golds[name].lookup is None and report.queries is not None:
+            queries, top = report.queries, report.top_items[name]
+            found = examples_of(
+                report.scores[name], label, top, golds[name], texts=queries.query_texts, names=report.names
+            )
+            report = report.with_sections(found, system=name)
+    if lab.references is not None:
+        fresh, notes = replace(report, source="this report"), list[str]()
+        for name in report.sections_of(Indexed) if lab.references.is_by_index else tried:
+            earlier = lab.earlier_of(name)
+            notes += earlier.notes
+            if earlier.report is not None:
+                drift = drift_between(fresh, earlier.report, system=name, allowed=lab.table.allowed_drift)
+                report = report.with_sections(drift, system=name).with_recorded({name: drift.figures()})
+        report = replace(report, warnings=(*report.warnings, *as_warnings(dict.fromkeys(notes))))
+    hints = hints_of(report)
+    return report.with_sections(Hints(tuple(hints))) if hints else report

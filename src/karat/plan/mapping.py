@@ -10,7 +10,7 @@ from pydantic import Field
 
 from karat.errors import MissingExtra
 from karat.formats.source import Source
-from karat.plan.tables import Folder, Table
+from karat.plan.context import Context, Table
 from karat.text.keywords import Extraction, Settings, make_mapper, map_texts
 from karat.text.keywords.labelled import KEYWORDS, read_labelled
 from karat.text.keywords.measuring import within
@@ -39,13 +39,13 @@ class MappingTable(Table):
         [], description="Further methods whose quality is measured against given keywords, where they are installed."
     )
 
-    def settings(self, folder: Folder, method: str) -> Settings:
+    def settings(self, context: Context, method: str) -> Settings:
         """Of a method; any but the chosen one has its usual threshold."""
         return Settings(
             method=method,
             model=self.model,
             threshold=self.threshold if method == self.method else None,
-            synonyms=None if self.synonyms is None else folder.path(self.synonyms),
+            synonyms=None if self.synonyms is None else context.path(self.synonyms),
             diversity=self.diversity if method == "keybert" else None,
         )
 
@@ -81,7 +81,7 @@ def mapped_texts(
     path: str,
     vocabulary: Vocabulary,
     table: MappingTable,
-    folder: Folder,
+    context: Context,
     groups: Sequence[str],
     given: Texts | None,
     *,
@@ -93,9 +93,9 @@ def mapped_texts(
     """
     frame = read_queries(path)
     ids, texts = frame["id"].to_list(), frame["text"].to_list()
-    settings = table.settings(folder, table.method)
+    settings = table.settings(context, table.method)
     mapper = make_mapper(vocabulary, settings)
-    found = map_texts(texts, vocabulary, settings, folder.progress, groups=groups, mapper=mapper)
+    found = map_texts(texts, vocabulary, settings, context.progress, groups=groups, mapper=mapper)
     about: dict[str, Any] = {"keywords": "mapped", "mapping": _told(settings, mapper.threshold, ids, found)}
     notes = list(mapper.notes)
     if given is not None:
@@ -103,7 +103,7 @@ def mapped_texts(
         about["quality"] = {table.method: judge.quality(found)}
         for method in dict.fromkeys(table.check):
             if method != table.method:
-                about["quality"] |= _checked(method, texts, vocabulary, table, folder, judge, notes)
+                about["quality"] |= _checked(method, texts, vocabulary, table, context, judge, notes)
     bare = sorted(name for name, one in zip(ids, found, strict=True) if not one.mapped)
     if bare:
         about["unmapped"] = bare
@@ -137,13 +137,13 @@ def _checked(
     texts: Sequence[str],
     vocabulary: Vocabulary,
     table: MappingTable,
-    folder: Folder,
+    context: Context,
     judge: _Judge,
     notes: list[str],
 ) -> dict[str, Any]:
     """The quality of another method, where its libraries are installed."""
     try:
-        found = map_texts(texts, vocabulary, table.settings(folder, method), folder.progress, groups=judge.groups)
+        found = map_texts(texts, vocabulary, table.settings(context, method), context.progress, groups=judge.groups)
     except MissingExtra as error:
         notes.append(f"the method {method} was not measured: {error}")
         return {}

@@ -8,9 +8,9 @@ from pydantic import Field, create_model
 
 from karat.evaluation import DEFAULT_MEASURES
 from karat.plan import GOLD_KINDS, SYSTEM_KINDS
+from karat.plan.context import GoldTable, SystemTable, Table
 from karat.plan.lab import LabTable
 from karat.plan.sweeping import SweepTable
-from karat.plan.tables import GoldTable, SystemTable, Table
 from karat.plan.tuning import TuneTable
 from karat.statistics.intervals import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampling
 

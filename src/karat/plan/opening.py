@@ -15,7 +15,6 @@ from karat.errors import DataError
 from karat.formats.jsontext import parse_json
 from karat.plan.contents import contents_of
 from karat.plan.reading import Checked
-from karat.plan.recommendation_side import RecommendationSide
 from karat.wording import count
 
 __all__ = ["Looks", "opened"]
@@ -47,9 +46,9 @@ class Looks:
             yield "that the test window was opened could not be recorded beside the plan"
 
 
-def opened(checked: Checked, side: RecommendationSide | None, now: str) -> Looks | None:
-    """Record a look at the test window; None where the plan looks at none, is no file, or is a sample of karat's."""
-    if side is None or side.task.window != "test" or not Path(checked.where).is_file():
+def opened(checked: Checked, now: str) -> Looks | None:
+    """Record a look at the test window; None where the plan is no file, or is a sample of karat's."""
+    if not Path(checked.where).is_file():
         return None
     package = Path(karat.__file__).resolve().parent
     if package in Path(checked.where).resolve().parents:

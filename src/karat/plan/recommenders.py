@@ -6,17 +6,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from karat.common_sections import Facts
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.plan import SYSTEM_KINDS
-from karat.plan.recommendation_side import COLD_ITEMS, RecommendationSide
-from karat.plan.tables import Shop, SystemTable
+from karat.plan.context import Loaded, LoadedGold, SystemContext, SystemTable
 from karat.recommenders import RECOMMENDERS, make_recommender
 from karat.recommenders.ranking import recommend
+from karat.report_warnings import ReportWarning, as_warnings
 from karat.settings import Params, Setting, settled
-from karat.types import WHOLE, Ranking
+from karat.types import WHOLE
 
-__all__ = ["RecommenderSystem"]
+__all__ = ["COLD_ITEMS", "RecommenderSystem"]
 
+COLD_ITEMS = "cold_items"
+"""The threshold of cold items: a key of the tiers, and of models that treat cold items differently."""
 _FULL_UP_TO = 2_000
 _USUAL_DEPTH = 1_000
 
@@ -55,26 +58,25 @@ class RecommenderSystem(SystemTable):
             return None
         return f"left out, as what it needs is not installed: pip install 'karat[{kind.extra}]'"
 
-    def load(self, shop: Shop) -> Ranking:
-        side = shop.recommendations
-        if side is None:
+    def load(self, context: SystemContext) -> Loaded:
+        task = context.side.task
+        if task is None:
             raise UsageError(
                 "the gold is no log that a recommender could learn from", expected='a gold of the kind "interactions"'
             )
-        model = make_recommender(self.model, self.settings(shop.path, side))
-        model.fit(side.task.train, side.task.facts, shop.progress)
-        catalogue = int(side.task.in_catalogue.sum())
-        depth = self.depth or self._depth(shop, catalogue)
+        model = make_recommender(self.model, self.settings(context.path, context.side))
+        model.fit(task.train, task.facts, context.progress)
+        catalogue = int(task.in_catalogue.sum())
+        depth = self.depth or self._depth(context, catalogue)
         found = recommend(
-            model, side.task, depth, cold=self.cold_users, source=self.model,
-            progress=shop.progress.step("Recommending"),
-        )  # fmt: skip
-        looked_at = max(shop.cuts, default=0)
-        for note in (*model.notes(), *found.notes(min(depth, looked_at))):
-            shop.note(note)
+            model, task, depth, cold=self.cold_users, source=self.model, progress=context.progress.step("Recommending")
+        )
+        looked_at = max(context.cuts, default=0)
+        warnings = as_warnings([*model.notes(), *found.notes(min(depth, looked_at))])
         if depth < looked_at:
-            shop.note(f"recommends {depth:,} items to a user, and measures look at {looked_at:,}")
-        shop.keep_facts(
+            text = f"recommends {depth:,} items to a user, and measures look at {looked_at:,}"
+            warnings.append(ReportWarning(text, code="short-lists", count=depth))
+        facts = Facts(
             {
                 "model": self.model,
                 "params": model.fitted_settings(),
@@ -88,21 +90,21 @@ class RecommenderSystem(SystemTable):
         )
         # Measures that look deeper are refused, unless the plan itself asks for fewer: then there is a note.
         known = None if depth < looked_at else WHOLE if depth >= catalogue else depth
-        return replace(found.ranking(side.task, self.model), depth=known)
+        return Loaded(replace(found.ranking(task, self.model), depth=known), (facts,), tuple(warnings))
 
-    def settings(self, path: Callable[[str], str], side: RecommendationSide | None) -> Params:
+    def settings(self, path: Callable[[str], str], gold: LoadedGold) -> Params:
         """Return the parameters, with files relative to the plan; cold is what the plan's tiers call cold."""
         kind = RECOMMENDERS.get(self.model)
         from_tiers: Params = {}
-        if side is not None and COLD_ITEMS in kind.params:
-            from_tiers = {COLD_ITEMS: side.tiers.cold_items}
+        if gold.tiers is not None and COLD_ITEMS in kind.params:
+            from_tiers = {COLD_ITEMS: gold.tiers.cold_items}
         return {**from_tiers} | {
             name: path(value) if name in kind.paths and isinstance(value, str) and value else value
             for name, value in self.params.items()
         }
 
-    def _depth(self, shop: Shop, catalogue: int) -> int:
-        if shop.deepest is None:
-            return catalogue if catalogue <= _FULL_UP_TO else max((_USUAL_DEPTH, *shop.cuts))
-        looked_at = max(shop.deepest, *shop.cuts) if shop.cuts else shop.deepest
+    def _depth(self, context: SystemContext, catalogue: int) -> int:
+        if context.deepest is None:
+            return catalogue if catalogue <= _FULL_UP_TO else max((_USUAL_DEPTH, *context.cuts))
+        looked_at = max(context.deepest, *context.cuts) if context.cuts else context.deepest
         return looked_at + 1  # one more, to see whether the last is tied with the next

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import polars as pl
 from pydantic import Field
 
 from karat.engines import ENGINES, Setting
@@ -15,7 +14,7 @@ from karat.lab.grid import Grid
 from karat.lab.journal import Journal
 from karat.lab.outcome import Cost, Sweep
 from karat.lab.sweep import sweep
-from karat.plan.tables import Table
+from karat.plan.context import Table
 from karat.progress import NO_PROGRESS, Progress
 from karat.targets import Target
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from karat.plan.indexes import IndexSystem
     from karat.plan.model import Plan
     from karat.plan.reading import Checked
-    from karat.plan.work import Work
+    from karat.plan.run import Inputs
 
 __all__ = ["SweepTable", "Swept", "sweep_faults", "sweeps_of"]
 
@@ -108,7 +107,7 @@ def grid_of(system: "IndexSystem", table: SweepTable) -> Grid:
 
 def sweeps_of(checked: "Checked", progress: Progress = NO_PROGRESS, output: Path | None = None) -> list[Swept]:
     """What a plan asks to sweep, with its vectors read; queries are those of the gold, as when the plan is run."""
-    from karat.plan.work import Work
+    from karat.plan.run import Inputs
 
     if not checked.plan.sweep:
         raise UsageError("the plan sweeps nothing", where=checked.where, expected=_EXAMPLE)
@@ -116,16 +115,16 @@ def sweeps_of(checked: "Checked", progress: Progress = NO_PROGRESS, output: Path
         raise UsageError(message, where=checked.at(*path))
     if checked.plan.lab.rounds == 0:
         raise UsageError("found 0 rounds, but a sweep takes times", where=checked.at("lab", "rounds"))
-    work = Work(checked, progress, output)
-    return [_swept(name, table, checked, work) for name, table in checked.plan.sweep.items()]
+    inputs = Inputs(checked, progress, output)
+    return [_swept(name, table, checked, inputs) for name, table in checked.plan.sweep.items()]
 
 
-def _swept(name: str, table: SweepTable, checked: "Checked", work: "Work") -> Swept:
+def _swept(name: str, table: SweepTable, checked: "Checked", inputs: "Inputs") -> Swept:
     system: Any = checked.plan.systems[name]
-    with work.named_by(name):
-        wanted = work.gold_of(name).queries.cast(pl.String).sort()
-        bench = system.bench(work, work.lab, wanted, work.exclude_self)
-    clock = work.lab.clock(len(bench.queries))
+    context = inputs.context_of(name)
+    with context.located(system=name):
+        bench, _ = system.bench(context)
+    clock = context.lab.clock(len(bench.queries))
     assert clock is not None
     aimed = [one for one in checked.targets if one.slice is None and not one.relative and one.system in (None, name)]
     recall = _limit(aimed, (f"ann_recall@{bench.k}",), (">=", ">")) if table.recall is None else table.recall

@@ -7,31 +7,32 @@ from typing import Annotated, Literal
 import polars as pl
 from pydantic import Field
 
+from karat import common_sections
 from karat.chance import Chance
 from karat.columns import ITEM, QUERY, SCORE
 from karat.errors import UnknownName, UsageError
 from karat.formats.candidates import read_candidates
 from karat.intake import ranking_from_frame
 from karat.plan import SYSTEM_KINDS
-from karat.plan.keyword_side import wanted_queries
-from karat.plan.tables import Shop, SystemTable
-from karat.plan.vectors import VectorFiles, refuse_users
+from karat.plan.context import Loaded, SystemContext, SystemTable
+from karat.plan.lab import vector_sections
+from karat.plan.vectors import VectorFiles
 from karat.rankers.fusion import METHODS as FUSIONS
 from karat.rankers.fusion import NORMALISATIONS, Fusion, fuse
 from karat.rankers.others import own_note, own_rows, without_own
 from karat.rankers.runs import read_run
 from karat.rankers.vectors import check_same_items, rank_listed, rank_vectors, those
-from karat.recommenders.given_runs import check_recommendations
+from karat.report_warnings import ReportWarning, as_warnings
+from karat.sections import Section
 from karat.similarities import OfRun, OfVectors
 from karat.tops import first_scores
 from karat.types import ROW_NUMBER, Ranking, Vectors
-from karat.wording import count
+from karat.wording import count, named
 
 __all__ = ["FusionSystem", "RandomSystem", "RunSystem", "VectorsSystem"]
 
 _FULL_UP_TO = 2_000
 _USUAL_DEPTH = 1_000
-_MOST_LISTED = 100
 
 
 @SYSTEM_KINDS.register("run")
@@ -46,22 +47,14 @@ class RunSystem(SystemTable):
         description="Leave the item with the query's own id out; unset: where the gold says that queries are items.",
     )
 
-    def load(self, shop: Shop) -> Ranking:
-        ranking = self._others(read_run(shop.path(self.path), self.format), shop)
-        if shop.recommendations is not None:
-            ranking, notes = check_recommendations(ranking, shop.recommendations.task)
-            for note in notes:
-                shop.note(note)
-        shop.keep_similarities(OfRun(ranking), ranking)
-        return ranking
-
-    def _others(self, ranking: Ranking, shop: Shop) -> Ranking:
-        """Without each query's own item where that is said; where a reference leaves it open, say what it comes to."""
-        exclude = self.exclude_self if self.exclude_self is not None else shop.exclude_self
-        own = int(own_rows(ranking).sum()) if exclude or shop.reference is not None else 0
-        if own:
-            shop.note(own_note(own, len(ranking), exclude=bool(exclude)))
-        return without_own(ranking) if exclude and own else ranking
+    def load(self, context: SystemContext) -> Loaded:
+        ranking = read_run(context.path(self.path), self.format)
+        exclude = self.exclude_self if self.exclude_self is not None else context.side.exclude_self
+        # Where a reference does not say whether queries are items, the warning says what that comes to.
+        own = int(own_rows(ranking).sum()) if exclude or context.side.reference is not None else 0
+        notes = [own_note(own, len(ranking), exclude=bool(exclude))] if own else []
+        ranking, found = context.side.check_run(without_own(ranking) if exclude and own else ranking)
+        return Loaded(ranking, warnings=tuple(as_warnings([*notes, *found])), similarities=OfRun(ranking))
 
 
 @SYSTEM_KINDS.register("vectors")
@@ -81,61 +74,59 @@ class VectorsSystem(VectorFiles, SystemTable):
         "where the gold is closed, else all.",
     )
 
-    def load(self, shop: Shop) -> Ranking:
-        refuse_users(shop)
-        corpus, queries = self.read(shop)
-        candidates = self._candidates(corpus, shop)
+    def load(self, context: SystemContext) -> Loaded:
+        context.side.check_search()
+        corpus, queries = self.read(context)
+        exclude = self.exclude_self if self.exclude_self is not None else context.side.exclude_self
+        similarities = OfVectors(corpus, queries, self.metric)
+        candidates, warnings = self._candidates(corpus, context)
         if isinstance(candidates, pl.DataFrame):
-            listed = rank_listed(
-                corpus, queries, candidates, k=self.depth, metric=self.metric, exclude_self=self._exclude(shop)
-            )
+            listed = rank_listed(corpus, queries, candidates, k=self.depth, metric=self.metric, exclude_self=exclude)
             pool = candidates[ITEM].unique().sort()
             space = rank_vectors(corpus, queries, k=1, metric=self.metric, wanted=listed.queries, candidates=pool)
-            shop.keep_space(space.hygiene)
-            shop.keep_similarities(OfVectors(corpus, queries, self.metric), listed)
-            return listed
-        if shop.reference is not None and shop.reference.vectors is not None and candidates is None:
-            check_same_items(shop.reference.vectors, corpus)
+            return Loaded(listed, (space.hygiene,), similarities=similarities)
+        reference = context.side.reference
+        if reference is not None and reference.vectors is not None and candidates is None:
+            check_same_items(reference.vectors, corpus)
         size = len(corpus) if candidates is None else len(candidates)
-        usual = None if size <= _FULL_UP_TO else max((_USUAL_DEPTH, *shop.cuts))
+        usual = None if size <= _FULL_UP_TO else max((_USUAL_DEPTH, *context.cuts))
         # One more than the measures look at shows whether the last of them ties with the next.
-        only_order = shop.reference is not None and shop.deepest is not None and self.threshold is None
-        depth = self.depth or (shop.deepest + 1 if only_order and shop.deepest else usual)
+        only_order = reference is not None and context.deepest is not None and self.threshold is None
+        depth = self.depth or (context.deepest + 1 if only_order and context.deepest else usual)
+        wanted, found = context.side.choose_queries(context.gold, corpus, queries)
         space = rank_vectors(
             corpus,
             queries,
             k=depth,
             metric=self.metric,
-            exclude_self=self._exclude(shop),
-            wanted=wanted_queries(shop, corpus, queries),
+            exclude_self=exclude,
+            wanted=wanted,
             candidates=candidates,
-            cuts=shop.cuts,
+            cuts=context.cuts,
             scored=not only_order,
-            progress=shop.progress,
+            progress=context.progress,
         )
-        shop.keep_space(space.hygiene)
-        shop.keep_similarities(OfVectors(corpus, queries, self.metric), space.ranking)
-        if shop.is_lab and not only_order:
+        sections: list[Section] = [space.hygiene]
+        if context.is_lab and not only_order:
             asked = those(corpus if queries is None else queries, space.ranking.queries, "query")
-            shop.keep_vectors(corpus, asked, first_scores(space.ranking, shop.lab.table.k))
-            shop.keep_facts({"vectors": self.prepared})
-        return space.ranking
+            sections.append(common_sections.Facts({"vectors": self.prepared}))
+            sections += vector_sections(corpus, asked, first_scores(space.ranking, context.lab.table.k), context)
+        return Loaded(space.ranking, tuple(sections), (*warnings, *found), similarities)
 
-    def _exclude(self, shop: Shop) -> bool | None:
-        return self.exclude_self if self.exclude_self is not None else shop.exclude_self
-
-    def _candidates(self, corpus: Vectors, shop: Shop) -> pl.Series | pl.DataFrame | None:
-        chosen = self.candidates or ("gold" if shop.closed and self.queries is None else "all")
+    def _candidates(
+        self, corpus: Vectors, context: SystemContext
+    ) -> tuple[pl.Series | pl.DataFrame | None, list[ReportWarning]]:
+        chosen = self.candidates or ("gold" if context.side.closed and self.queries is None else "all")
         if chosen == "all":
-            return None
-        if chosen == "gold":
-            wanted = shop.gold.queries.cast(pl.String).sort()
-            extra = corpus.ids.filter(~corpus.ids.is_in(wanted.implode())).sort()
-            if len(extra):
-                names = ", ".join(extra[:_MOST_LISTED]) + (" …" if len(extra) > _MOST_LISTED else "")
-                shop.note(f"{count(len(extra), 'vector is', 'vectors are')} of no query, and no candidate: {names}")
-            return wanted
-        return read_candidates(shop.path(chosen))
+            return None, []
+        if chosen != "gold":
+            return read_candidates(context.path(chosen)), []
+        wanted = context.gold.queries.cast(pl.String).sort()
+        extra = corpus.ids.filter(~corpus.ids.is_in(wanted.implode())).sort()
+        if not len(extra):
+            return wanted, []
+        text = f"{count(len(extra), 'vector is', 'vectors are')} of no query, and no candidate: {named(extra)}"
+        return wanted, [ReportWarning(text, code="no-candidates", count=len(extra))]
 
 
 @SYSTEM_KINDS.register("fusion")
@@ -150,21 +141,21 @@ class FusionSystem(SystemTable):
     depth: Annotated[int, Field(ge=1)] | None = Field(None, description="Only so many of each list count.")
     normalise: str | None = Field(None, description="none, min-max, z-score, sum or rank.")
 
-    def load(self, shop: Shop) -> Ranking:
+    def load(self, context: SystemContext) -> Loaded:
         fusion = self.fusion()
-        shop.keep_fusion(
-            {
-                "of": list(self.of),
-                "method": self.method,
-                "weights": dict(zip(self.of, fusion.weights_of(len(self.of)), strict=True)),
-                "c": fusion.c if FUSIONS.get(self.method).has_c else None,
-                "depth": self.depth,
-                "normalise": fusion.normalise,
-            }
-        )
-        rankings = [shop.ranking(name) for name in self.of]
+        about = {
+            "of": list(self.of),
+            "method": self.method,
+            "weights": dict(zip(self.of, fusion.weights_of(len(self.of)), strict=True)),
+            "c": fusion.c if FUSIONS.get(self.method).has_c else None,
+            "depth": self.depth,
+            "normalise": fusion.normalise,
+        }
+        rankings = [context.rankings[name] for name in self.of]
         fused = fuse(rankings, fusion, source=" + ".join(self.of))
-        return _with_the_rest(fused, rankings) if shop.closed and self.method == "rrf" and self.depth else fused
+        if context.side.closed and self.method == "rrf" and self.depth:
+            fused = _with_the_rest(fused, rankings)
+        return Loaded(fused, (common_sections.Fusion(about),))
 
     def fusion(self) -> Fusion:
         weights = None
@@ -219,10 +210,8 @@ class RandomSystem(SystemTable):
         if self.threshold is not None:
             yield "threshold", "is for systems that have scores"
 
-    def load(self, shop: Shop) -> Chance:
-        if self.candidates is None and shop.recommendations is not None:
-            return Chance(shop.recommendations.task.candidates)
-        known = shop.keywords.candidates if shop.keywords else len(shop.gold) - 1
-        if self.candidates is None and not (shop.closed or shop.keywords):
+    def load(self, context: SystemContext) -> Loaded:
+        candidates = context.side.candidates(context.gold) if self.candidates is None else self.candidates
+        if candidates is None:
             raise UsageError("how many candidates a query has is not known", expected="candidates = NUMBER")
-        return Chance(self.candidates or known)
+        return Loaded(Chance(candidates))

@@ -1,8 +1,11 @@
 """The targets of a plan: what it says must hold, and what an index is held against unless it says so."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from karat.dialects import Asked
+from karat.drift import Drift
 from karat.errors import KaratError, UsageError
 from karat.evaluation import resolve_all
 from karat.gates import measures_of
@@ -10,9 +13,13 @@ from karat.indexed import CLOCKS, drifting, figure_names
 from karat.lab.loss import measure_of_loss
 from karat.plan import lines
 from karat.plan.model import Plan
+from karat.report import Report
 from karat.targets import Target, parse_target
 
-__all__ = ["figures_of", "targets_of"]
+if TYPE_CHECKING:
+    from karat.plan.reading import Checked
+
+__all__ = ["aim_targets", "figures_of", "targets_of"]
 
 _LEAST_GAIN, _LEAST_RECALL, _LONGEST_MS = 0.85, 0.95, 250
 
@@ -84,3 +91,41 @@ def _check_subject(target: Target, plan: Plan, asked: Sequence[Asked]) -> None:
         raise UsageError(f"{target.subject} is not known", expected=lacking)
     if target.relative and plan.baseline is None:
         raise UsageError(f"the target {target.title!r} needs a baseline", expected="baseline = the name of a system")
+
+
+def aim_targets(
+    checked: "Checked", report: Report, aspects: Mapping[str, str]
+) -> tuple[tuple[Target, ...], tuple[str, ...]]:
+    """Return the targets by system, and notes on those that were left out. ``aspects``: of the gold, by system.
+
+    A target that names no system is for all that it can hold for: no random order, where it is about a difference,
+    none that is held against another gold than the baseline, and where it is about a figure, none without that. The
+    baseline is left out, but for targets on drift: it is compared with its own past.
+
+    A default target that can hold for none is omitted with a note; one of the plan is left to fail, unless it is about
+    drift and the system has no earlier report: the first run of an index has none.
+    """
+    plan = checked.plan
+    others = [name for name, system in plan.systems.items() if system.ranks and name != plan.baseline]
+    usual = not (plan.targets or plan.target)
+    notes: list[str] = []
+    same_gold = [name for name in others if plan.baseline and aspects[name] == aspects[plan.baseline]]
+
+    def aims(target: Target) -> list[Target]:
+        chosen = same_gold if target.relative else others
+        if target.subject in figure_names(plan.lab.k) and plan.is_lab:
+            held = [name for name in plan.systems if target.subject in report.systems[name].recorded]
+            if usual and not held:
+                notes.append(f"{target.title} is not known, so that the usual target on it was left out")
+                return []
+            wanted = [target.system] if target.system in plan.systems else list(plan.systems)
+            known = {*held, *report.sections_of(Drift)}
+            if target.subject in drifting(plan.lab.k) and known.isdisjoint(wanted):
+                notes.append(
+                    f"the target on {target.title} was not checked: there is no earlier report to compare with"
+                )
+                return []
+            chosen = held if target.about_drift else [name for name in chosen if name in held] or held
+        return [target] if target.system or not chosen else [replace(target, system=name) for name in chosen]
+
+    return tuple(aimed for target in checked.targets for aimed in aims(target)), tuple(notes)

@@ -10,15 +10,17 @@ from weakref import WeakKeyDictionary
 import polars as pl
 from pydantic import Field
 
+from karat.common_sections import Facts
 from karat.errors import DataError, KaratError, UnknownName
 from karat.formats.attributes import read_attributes
 from karat.formats.vectors.checks import listed
 from karat.hygiene import HUB_K
 from karat.plan import SYSTEM_KINDS
-from karat.plan.lab import LabWork
-from karat.plan.tables import Shop, SystemTable
+from karat.plan.context import Loaded, SystemContext, SystemTable
+from karat.plan.lab import LabWork, vector_sections
 from karat.rankers.chunks import Chunked, rank_chunks
 from karat.rankers.vectors import rank_vectors
+from karat.report_warnings import ReportWarning, as_warnings
 from karat.similarities import OfRun, OfVectors
 from karat.similarity import METRIC_HELP, METRICS
 from karat.text.chunks import Chunks, chunked, parse_chunking, tokens_of
@@ -66,13 +68,15 @@ class TextsSystem(SystemTable):
         except KaratError as error:
             yield "chunking", str(error).removeprefix("chunking: ")
 
-    def load(self, shop: Shop) -> Ranking:
-        kept = _KEPT.setdefault(shop.lab, _Kept())
-        model = kept.model(self.model, shop)
-        chunks = self._chunks(kept.catalogue(shop.path(self.items)), model, shop)
-        corpus = kept.embedded(Corpus(chunks.ids, chunks.texts, chunks.chunking.fields, source=self.items), model, shop)
-        queries = kept.embedded(self._queries(shop), model, shop)
-        shop.keep_facts(
+    def load(self, context: SystemContext) -> Loaded:
+        kept = _KEPT.setdefault(context.lab, _Kept())
+        model = kept.model(self.model, context)
+        catalogue = kept.catalogue(context.path(self.items))
+        chunks, warnings = self._chunks(catalogue, model)
+        texts = Corpus(chunks.ids, chunks.texts, chunks.chunking.fields, source=self.items)
+        corpus = kept.embedded(texts, model, context)
+        queries = kept.embedded(self._queries(context), model, context)
+        facts = Facts(
             {
                 "chunking": str(chunks.chunking),
                 "aggregate": self.aggregate,
@@ -83,25 +87,27 @@ class TextsSystem(SystemTable):
                 "model_version": model.version,
             }
         )
-        ranking = self._ranked(Chunked(corpus, chunks.owners, chunks.items), queries, shop)
-        if shop.is_lab:
-            shop.keep_vectors(corpus, queries, first_scores(ranking, shop.lab.table.k))
-        return ranking
+        loaded = self._ranked(Chunked(corpus, chunks.owners, chunks.items), queries, context)
+        loaded = loaded.adding(facts, warnings=warnings)
+        if not context.is_lab or not isinstance(loaded.ranking, Ranking):
+            return loaded
+        scores = first_scores(loaded.ranking, context.lab.table.k)
+        return loaded.adding(*vector_sections(corpus, queries, scores, context))
 
-    def _chunks(self, catalogue: Catalogue, model: Embedder, shop: Shop) -> Chunks:
+    def _chunks(self, catalogue: Catalogue, model: Embedder) -> tuple[Chunks, list[ReportWarning]]:
         chunking = parse_chunking(self.chunking)
         texts = {name: catalogue.texts([name]) for name in chunking.fields}
         found = chunked(catalogue.ids, texts, chunking, tokens=tokens_of(model), empty="skip", source=catalogue.source)
+        warnings = []
         if found.skipped:
             are = count(len(found.skipped), "item has", "items have")
-            shop.note(f"{are} no text in {', '.join(chunking.fields)}, and cannot be found: {listed(found.skipped)}")
-        for note in catalogue.notes:
-            shop.note(note)
-        return found
+            text = f"{are} no text in {', '.join(chunking.fields)}, and cannot be found: {listed(found.skipped)}"
+            warnings.append(ReportWarning(text, code="no-text", count=len(found.skipped)))
+        return found, warnings + as_warnings(catalogue.notes)
 
-    def _queries(self, shop: Shop) -> Corpus:
+    def _queries(self, context: SystemContext) -> Corpus:
         """The texts of the gold's queries."""
-        path = shop.path(self.queries)
+        path = context.path(self.queries)
         if self.query_text is None:
             read = read_query_set(path)
             check_pins(read)
@@ -111,16 +117,16 @@ class TextsSystem(SystemTable):
             if self.query_text not in frame.columns:
                 raise UnknownName("column", self.query_text, frame.columns, where=path)
             ids, texts = frame[id_column].cast(pl.String), frame[self.query_text].cast(pl.String)
-        wanted = shop.gold.queries.cast(pl.String).sort()
+        wanted = context.gold.queries.cast(pl.String).sort()
         known = {name: text.strip() for name, text in zip(ids, texts, strict=True) if text and text.strip()}
         lacking = [name for name in wanted if name not in known]
         if lacking:
             raise DataError(f"queries without a text: {listed(lacking)}", where=path, expected="a text a query")
         return Corpus(wanted, pl.Series("text", [known[name] for name in wanted]), ("text",), source=self.queries)
 
-    def _ranked(self, corpus: Chunked, queries: Vectors, shop: Shop) -> Ranking:
+    def _ranked(self, corpus: Chunked, queries: Vectors, context: SystemContext) -> Loaded:
         n = len(corpus.items)
-        depth = self.depth or (None if n <= _FULL_UP_TO else max((_USUAL_DEPTH, *shop.cuts)))
+        depth = self.depth or (None if n <= _FULL_UP_TO else max((_USUAL_DEPTH, *context.cuts)))
         if len(corpus.chunks) == n:  # each item is a chunk
             whole = Vectors(corpus.items, corpus.chunks.values, corpus.chunks.source)
             space = rank_vectors(
@@ -128,20 +134,17 @@ class TextsSystem(SystemTable):
                 queries,
                 k=depth,
                 metric=self.metric,
-                cuts=shop.cuts,
+                cuts=context.cuts,
                 exclude_self=self.exclude_self,
-                progress=shop.progress,
+                progress=context.progress,
             )
-            shop.keep_space(space.hygiene)
-            shop.keep_similarities(OfVectors(whole, queries, self.metric), space.ranking)
-            return space.ranking
-        shop.keep_space(rank_vectors(corpus.chunks, queries, k=HUB_K, metric=self.metric, exclude_self=False).hygiene)
+            return Loaded(space.ranking, (space.hygiene,), similarities=OfVectors(whole, queries, self.metric))
+        space = rank_vectors(corpus.chunks, queries, k=HUB_K, metric=self.metric, exclude_self=False)
         ranking = rank_chunks(
             corpus, queries, k=depth, how=self.aggregate, metric=self.metric, exclude_self=self.exclude_self,
-            progress=shop.progress,
+            progress=context.progress,
         )  # fmt: skip
-        shop.keep_similarities(OfRun(ranking), ranking)
-        return ranking
+        return Loaded(ranking, (space.hygiene,), similarities=OfRun(ranking))
 
 
 @dataclass
@@ -152,10 +155,10 @@ class _Kept:
     catalogues: dict[str, Catalogue] = field(default_factory=dict)
     vectors: dict[tuple[int, str], Matrix] = field(default_factory=dict)
 
-    def model(self, name: str, shop: Shop) -> Embedder:
+    def model(self, name: str, context: SystemContext) -> Embedder:
         """A model's folder is relative to the plan."""
         if name not in self.models:
-            folder = shop.path(name)
+            folder = context.path(name)
             self.models[name] = find_model(folder if MODELS.find(name) is None and isdir(folder) else name)
         return self.models[name]
 
@@ -164,13 +167,13 @@ class _Kept:
             self.catalogues[path] = read_catalogue(path)
         return self.catalogues[path]
 
-    def embedded(self, corpus: Corpus, model: Embedder, shop: Shop) -> Vectors:
+    def embedded(self, corpus: Corpus, model: Embedder, context: SystemContext) -> Vectors:
         key = id(model), corpus.sha256
         if key not in self.vectors:
             while len(self.vectors) >= _MOST_KEPT:
                 del self.vectors[next(iter(self.vectors))]
             self.vectors[key] = embed(
-                corpus, model, progress=shop.progress.step(f"Embedding {Path(corpus.source).name}")
+                corpus, model, progress=context.progress.step(f"Embedding {Path(corpus.source).name}")
             ).values
         return Vectors(corpus.ids, self.vectors[key], f"{corpus.source} ({model.name})")
 

@@ -10,8 +10,7 @@ from pydantic import Discriminator, Field, Tag
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.evaluation import resolve_all
 from karat.plan.contents import contents_of
-from karat.plan.recommendation_side import COLD_ITEMS
-from karat.plan.tables import Table
+from karat.plan.context import Table
 from karat.progress import Progress
 from karat.recommenders import RECOMMENDERS, make_recommender
 from karat.settings import Params, Setting
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from karat.plan.model import Conventions, Plan
     from karat.plan.reading import Checked
     from karat.plan.recommenders import RecommenderSystem
-    from karat.plan.work import Work
+    from karat.plan.run import Inputs
 
 __all__ = ["RangeTable", "TuneTable", "on_validation", "recommenders_of", "subjects_of", "tune_faults", "with_chosen"]
 
@@ -129,18 +128,18 @@ def subjects_of(
     checked: "Checked", names: list[str], progress: Progress, changed: Mapping[str, Any] | None = None
 ) -> list[Subject]:
     """What to tune, with the log read; ``changed`` are keys of the tables that the caller sets otherwise."""
-    from karat.plan.work import Work
+    from karat.plan.run import Inputs
 
     tables = {name: _table(checked, name, changed or {}) for name in names}
     asked = {name: _measure(table.measure, checked.plan.conventions) for name, table in tables.items()}
-    work = Work(on_validation(checked), progress)
-    if work.loaded.recommendations is None:
+    inputs = Inputs(on_validation(checked), progress)
+    if inputs.gold.task is None:
         raise UsageError(
             "the gold is no log that a recommender could learn from", where=checked.at("gold"),
             expected='a gold of the kind "interactions"',
         )  # fmt: skip
-    task = without_test(work.loaded.recommendations.task)
-    return [_subject(work, name, table, asked[name], task) for name, table in tables.items()]
+    task = without_test(inputs.gold.task)
+    return [_subject(inputs, name, table, asked[name], task) for name, table in tables.items()]
 
 
 def _table(checked: "Checked", name: str, changed: Mapping[str, Any]) -> TuneTable:
@@ -155,14 +154,18 @@ def _table(checked: "Checked", name: str, changed: Mapping[str, Any]) -> TuneTab
     return checked.plan.tune[name].model_copy(update=dict(changed))
 
 
-def _subject(work: "Work", name: str, table: TuneTable, asked: "Asked", task: Any) -> Subject:
-    system, checked = recommenders_of(work.checked.plan)[name], work.checked
-    kind, side = RECOMMENDERS.get(system.model), work.loaded.recommendations
+def _subject(inputs: "Inputs", name: str, table: TuneTable, asked: "Asked", task: Any) -> Subject:
+    from karat.plan.recommenders import COLD_ITEMS
+
+    context, gold = inputs.context, inputs.gold
+    checked = context.checked
+    system = recommenders_of(checked.plan)[name]
+    kind = RECOMMENDERS.get(system.model)
 
     def settings(params: Params) -> Params:
-        return system.model_copy(update={"params": dict(params)}).settings(work.path, side)
+        return system.model_copy(update={"params": dict(params)}).settings(context.path, gold)
 
-    with work.named_at("systems", name):
+    with context.located("systems", name):
         make_recommender(system.model, settings(system.params))
     try:
         tried = settings_to_try(
@@ -175,8 +178,8 @@ def _subject(work: "Work", name: str, table: TuneTable, asked: "Asked", task: An
     size = int(task.in_catalogue.sum())
     depth = system.depth or asked.measure.k or (size if size <= _FULL_UP_TO else _USUAL_DEPTH)
     about: dict[str, Any] = {"libraries": kind.versions(), "files": contents_of(tried, checked.folder)}
-    if side is not None and COLD_ITEMS in kind.params:
-        about[COLD_ITEMS] = side.tiers.cold_items
+    if gold.tiers is not None and COLD_ITEMS in kind.params:
+        about[COLD_ITEMS] = gold.tiers.cold_items
     search: dict[str, Any] = {"kind": table.how}
     if table.how == "random":
         search |= {"trials": table.trials, "seed": table.seed}

@@ -6,28 +6,19 @@ from typing import Annotated
 
 from pydantic import Field
 
-from karat.errors import UnknownName, UsageError
+from karat.errors import UnknownName
 from karat.formats.vectors import ids_beside, read_vectors, same_file
-from karat.plan.tables import Folder, Shop, Table
+from karat.plan.context import Context, Table
 from karat.similarity import METRIC_HELP, METRICS
 from karat.types import Vectors
 from karat.variants import DTYPES, normalised, vary, widened
 
-__all__ = ["EXCLUDE_SELF", "VectorFiles", "refuse_users"]
+__all__ = ["EXCLUDE_SELF", "VectorFiles"]
 
 EXCLUDE_SELF = (
     "Leave the item with the query's own id out of its results; unset: where the queries are the items (no other file "
     "is named, or the gold says so)."
 )
-
-
-def refuse_users(shop: Shop) -> None:
-    """Users are no items, whatever their ids, and are not shown what they have: that is for recommenders."""
-    if shop.recommendations is not None:
-        raise UsageError(
-            "the gold is of users, and a search by vectors does not know what they took",
-            expected='kind = "recommender", model = "factors" with the vectors of users and items',
-        )
 
 
 class VectorFiles(Table):
@@ -43,25 +34,25 @@ class VectorFiles(Table):
     truncate: Annotated[int, Field(ge=1)] | None = Field(None, description="Use only the first dimensions.")
     dtype: str | None = Field(None, description="Use them as float64, float32, float16, int8 or binary.")
 
-    def read(self, folder: Folder) -> tuple[Vectors, Vectors | None]:
+    def read(self, context: Context) -> tuple[Vectors, Vectors | None]:
         """Of the items, and of the queries where they have files of their own."""
-        corpus = self.varied(read_vectors(folder.path(self.path), ids=self.ids and folder.path(self.ids)))
-        return corpus, self.read_queries(folder)
+        corpus = self.varied(read_vectors(context.path(self.path), ids=self.ids and context.path(self.ids)))
+        return corpus, self.read_queries(context)
 
-    def read_queries(self, folder: Folder) -> Vectors | None:
+    def read_queries(self, context: Context) -> Vectors | None:
         """Read the queries' vectors; None where the queries are items."""
-        if self.queries is None or self.asks_items(folder):
+        if self.queries is None or self.asks_items(context):
             return None
-        beside = ids_beside(folder.path(self.path)) if self.path else None
-        taken = folder.path(self.ids) if self.ids else beside
-        ids = self.queries_ids and folder.path(self.queries_ids)
-        return self.varied(read_vectors(folder.path(self.queries), ids=ids, taken=taken))
+        beside = ids_beside(context.path(self.path)) if self.path else None
+        taken = context.path(self.ids) if self.ids else beside
+        ids = self.queries_ids and context.path(self.queries_ids)
+        return self.varied(read_vectors(context.path(self.queries), ids=ids, taken=taken))
 
-    def asks_items(self, folder: Folder) -> bool:
+    def asks_items(self, context: Context) -> bool:
         """Whether the queries are the items: no other file is named, or the same array under the same ids."""
         if self.queries is None:
             return True
-        return same_file(folder.path(self.queries), folder.path(self.path)) and self.queries_ids in (None, self.ids)
+        return same_file(context.path(self.queries), context.path(self.path)) and self.queries_ids in (None, self.ids)
 
     def varied(self, vectors: Vectors) -> Vectors:
         varied = vary(vectors, truncate=self.truncate, dtype=self.dtype)

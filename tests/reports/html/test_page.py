@@ -14,8 +14,8 @@ import karat
 from karat.interactions.summary import Interactions
 from karat.measure import Measure
 from karat.partial import Partial
-from karat.plan.execution import Outcome, run_plan
 from karat.plan.reading import read_plan
+from karat.plan.run import Outcome, run_plan
 from karat.report import Report
 from karat.report_warnings import as_warnings
 from karat.reports.cells import Cell

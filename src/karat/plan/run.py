@@ -1,0 +1,277 @@
+"""Execution of a checked plan: load, score, compare, and check the targets."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from os.path import exists
+from pathlib import Path
+
+from karat.assessment import assess
+from karat.chance import Chance
+from karat.errors import KaratError, UnknownName, UsageError
+from karat.formats.attributes import read_attributes, read_column
+from karat.gates import Gate, check_targets, measures_of
+from karat.masking import Masker
+from karat.pairing import PairsOfSystems
+from karat.plan.context import TOP, Context, Loaded, SystemContext
+from karat.plan.lab import LabWork, add_lab_results
+from karat.plan.opening import opened
+from karat.plan.reading import Checked
+from karat.plan.targeting import aim_targets
+from karat.progress import NO_PROGRESS, Progress
+from karat.report import Report
+from karat.report_warnings import ReportWarning, as_warnings, with_unit
+from karat.slices import Cuts, parse_attributes
+from karat.statistics.intervals import Resampling
+from karat.targets import Target
+from karat.types import Gold, Ranking
+from karat.wording import count, named
+
+__all__ = ["Inputs", "Outcome", "rankings_of", "run_plan", "timestamp"]
+
+_DROPPED = Chance(1)
+"""Stands for a ranking that is not needed any more."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a plan."""
+
+    report: Report
+    gate: Gate | None
+    """None where the plan has no targets."""
+
+
+class Inputs:
+    """The gold and the systems of a plan, each loaded once.
+
+    A ranking is dropped once it was passed on, unless another system is made from it; sections and warnings stay.
+    """
+
+    def __init__(self, checked: Checked, progress: Progress = NO_PROGRESS, output: Path | None = None) -> None:
+        """``output``: where the plan's files will go."""
+        plan = checked.plan
+        place = checked.folder if output is None else output
+        writable = os.access(place if exists(place) else place.parent, os.W_OK)
+        how = Resampling(**plan.statistics.model_dump())
+        scratch = str(place.absolute()) if writable else ""
+        self.context = Context(checked, how, LabWork(plan, checked.folder), scratch, progress)
+        with self.context.located("gold"):
+            self.gold = plan.gold.load(self.context)
+        self.loaded: dict[str, Loaded] = {}
+        """By system, without rankings that are not needed any more."""
+        self._shared = {name for table in plan.systems.values() for name in table.needs()}
+        agreement, reference = plan.agreement, self.gold.reference
+        self.pairs = (
+            None
+            if agreement is None or reference is None
+            else PairsOfSystems(
+                reference,
+                over=agreement.over,
+                size=agreement.pairs,
+                seed=agreement.seed,
+                k=agreement.k or max(checked.cuts, default=TOP),
+                where=checked.at("agreement"),
+            )
+        )
+
+    def aspect_of(self, system: str) -> str:
+        """Return the aspect of the gold that a system is compared with."""
+        golds, checked = self.gold.golds, self.context.checked
+        chosen = checked.plan.systems[system].gold
+        where = checked.at("systems", system, "gold")
+        if chosen is None and len(golds) > 1:
+            known = ", ".join(f'"{name}"' for name in golds)
+            raise UsageError("the gold has several aspects", where=where, expected=f"gold = one of {known}")
+        if chosen is not None and chosen not in golds:
+            raise UnknownName("aspect of the gold", chosen, golds, where=where)
+        return chosen or next(iter(golds))
+
+    @property
+    def golds(self) -> dict[str, Gold]:
+        """By system."""
+        return {name: self.gold.golds[self.aspect_of(name)] for name in self.context.checked.plan.systems}
+
+    def context_of(self, name: str) -> SystemContext:
+        """Return what a system may use to load; the systems that it is made from are loaded."""
+        context, checked = self.context, self.context.checked
+        rankings = {other: self.ranking(other) for other in checked.plan.systems[name].needs()}
+        return SystemContext(
+            checked,
+            context.how,
+            context.lab,
+            context.scratch,
+            Progress(lambda what, done, of: context.progress.update(f"{what}: {name}", done, of)),
+            self.gold,
+            self.gold.golds[self.aspect_of(name)],
+            None if name in self._shared else checked.deepest,
+            rankings,
+        )
+
+    def load(self, name: str) -> Ranking | Chance:
+        """Return a system's ranking, and record what else it returned."""
+        if name in self.loaded and name in self._shared:
+            return self.loaded[name].ranking
+        self.context.progress.update(f"Ranking {name}", 0, 1)
+        table = self.context.checked.plan.systems[name]
+        with self.context.located(system=name):
+            loaded = table.load(self.context_of(name))
+            if self.pairs is not None and loaded.similarities is not None and isinstance(loaded.ranking, Ranking):
+                self.pairs.add(name, loaded.similarities, loaded.ranking)
+            loaded = self.gold.complete(loaded, table.threshold, self.context)
+        kept = loaded.ranking if name in self._shared else _DROPPED
+        self.loaded[name] = replace(loaded, ranking=kept, similarities=None)
+        return loaded.ranking
+
+    def ranking(self, name: str) -> Ranking:
+        """Return the ranking of a system that others are made from."""
+        found = self.load(name)
+        if isinstance(found, Chance):
+            raise UsageError(f"{name} is a random order, which has no ranking", where=self.context.checked.where)
+        return found
+
+
+def run_plan(checked: Checked, progress: Progress = NO_PROGRESS, output: Path | None = None) -> Outcome:
+    """Load, rank, score, compare, and check the targets. ``output``: where its files will go."""
+    inputs = Inputs(checked, progress, output)
+    context, gold = inputs.context, inputs.gold
+    with context.located("lab", "earlier"):
+        context.lab.check_earlier()
+    with context.located("lab", "queries"):
+        context.lab.query_set  # noqa: B018 - before the work, not after it
+    golds = inputs.golds
+    report = _assembled(_assessed(inputs, golds), inputs, golds)
+    looks = opened(checked, timestamp()) if gold.opens_test else None
+    if looks is not None:
+        warnings = (*report.warnings, *as_warnings(looks.notes()))
+        report = replace(report, provenance={**report.provenance, "test_opened": looks.to_json()}, warnings=warnings)
+    report = add_lab_results(report, context, golds)
+    aspects = {name: inputs.aspect_of(name) for name in checked.plan.systems}
+    targets, notes = aim_targets(checked, report, aspects)
+    warnings = (*report.warnings, *gold.final_warnings(report, context), *as_warnings(notes))
+    report = replace(report, warnings=with_unit(warnings, gold.unit))
+    return Outcome(report, _gate(targets, report, checked.where) if targets else None)
+
+
+def _assessed(inputs: Inputs, golds: dict[str, Gold]) -> Report:
+    """Score the systems, compare them and break them down."""
+    context, gold = inputs.context, inputs.gold
+    checked, plan = context.checked, context.checked.plan
+    wanted = {target.slice for target in checked.targets if target.slice is not None}
+    return assess(
+        next(iter(golds.values())),
+        ((name, inputs.load(name)) for name in plan.systems),
+        gold.measures(checked.asked),
+        golds=golds,
+        how=context.how,
+        baseline=plan.baseline,
+        slices=[*_cuts(context, plan.slices, "queries"), *gold.slices(wanted)],
+        item_slices=[*_cuts(context, plan.item_slices, "items"), *gold.item_slices()],
+        crossings=gold.crossings,
+        tested=checked.headline,
+        duplicates=plan.conventions.duplicates,
+        keep_top=max([*checked.cuts, TOP]),
+        relative=gold.reference is not None,
+        background=gold.background,
+        unit=gold.unit,
+        progress=context.progress,
+    )
+
+
+def _assembled(report: Report, inputs: Inputs, golds: dict[str, Gold]) -> Report:
+    """Return the report with what the gold and the systems returned besides."""
+    context, gold = inputs.context, inputs.gold
+    checked, plan = context.checked, context.checked.plan
+    aspects = {name: inputs.aspect_of(name) for name in plan.systems} if len(gold.golds) > 1 else {}
+    if report.queries is not None:
+        are_items = gold.queries_are_items
+        if are_items is None:
+            are_items = any(one.searches_itself for one in plan.systems.values())
+        data = replace(
+            report.queries,
+            answers=report.answers.called(aspects) if report.answers is not None and aspects else report.answers,
+            names=_column(context, "names", "item", plan.names) if plan.names else gold.names,
+            query_texts={**_column(context, "texts", "query", plan.texts), **gold.texts},
+            queries_are_items=are_items,
+        )
+        report = replace(report, queries=data)
+    warnings = [*report.warnings, *as_warnings(checked.notes), *gold.warnings]
+    unused = [name for name in gold.golds if name not in aspects.values()] if aspects else []
+    if unused:
+        are = count(len(unused), "aspect of the gold is", "aspects of the gold are")
+        text = f"{are} used by no system: {named(unused)} (a system's key gold names its aspect)"
+        warnings.append(ReportWarning(text, code="unused-aspects", count=len(unused)))
+    warnings += [one.about(name) for name in plan.systems for one in inputs.loaded[name].warnings]
+    report = (
+        replace(
+            report,
+            systems={name: replace(one, gold=aspects.get(name)) for name, one in report.systems.items()},
+            headline=checked.headline,
+            warnings=tuple(warnings),
+            provenance=_provenance(checked),
+        )
+        .with_recorded(plan.figures)
+        .with_sections(*gold.sections)
+    )
+    agreements = inputs.pairs.agreements(context.how, plan.baseline) if inputs.pairs else {}
+    for name in report.systems:
+        found = inputs.loaded[name].final_sections(report, name, context, golds[name])
+        report = report.with_sections(*found, *filter(None, [agreements.get(name)]), system=name)
+    return report
+
+
+def rankings_of(
+    checked: Checked, system: str, progress: Progress = NO_PROGRESS
+) -> tuple[Gold, dict[str, Ranking], bool]:
+    """Return the gold of a system, the rankings that it is made from, and whether its queries are the candidates."""
+    inputs = Inputs(checked, progress)
+    needed = checked.plan.systems[system].needs()
+    return inputs.golds[system], {name: inputs.ranking(name) for name in needed}, inputs.gold.closed
+
+
+def _cuts(context: Context, given: str | list[str], of: str) -> Iterable[Cuts]:
+    for text in [given] if isinstance(given, str) else given:
+        path, attributes = text, ""
+        if not exists(context.path(text)) and ":" in text:
+            path, _, attributes = text.rpartition(":")
+        with context.located("slices" if of == "queries" else "item_slices"):
+            table, id_column = read_attributes(context.path(path), "query" if of == "queries" else "item")
+        yield Cuts(table, id_column, of, parse_attributes(attributes) if attributes else None, context.path(path))
+
+
+def _column(context: Context, key: str, kind: str, given: str | None) -> dict[str, str]:
+    """Read ``items.jsonl:title``: what each id is called, or says."""
+    if given is None:
+        return {}
+    with context.located(key):
+        return read_column(given, kind, key, context.path)
+
+
+def _gate(targets: tuple[Target, ...], report: Report, where: str) -> Gate:
+    measures_of(targets, [name for one in report.systems.values() for name in one.recorded], where)
+    try:
+        return check_targets(targets, replace(report, source=where))
+    except KaratError as error:
+        error.where = error.where or where
+        raise
+
+
+def _provenance(checked: Checked) -> dict[str, object]:
+    plan = checked.plan
+    return {
+        "plan": Path(checked.where).name,
+        "name": plan.name,
+        "made": timestamp(),
+        "dialect": plan.conventions.dialect,
+        "meta": Masker().plan(plan.meta, ("meta",)),
+    }
+
+
+def timestamp() -> str:
+    """Now, or what SOURCE_DATE_EPOCH says, for results that are the same to the byte."""
+    try:
+        now = datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), UTC)
+    except (KeyError, ValueError, OverflowError, OSError):
+        now = datetime.now(UTC)
+    return now.isoformat(timespec="seconds").replace("+00:00", "Z")
