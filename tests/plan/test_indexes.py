@@ -780,7 +780,7 @@ class TestOutputs:
 
     def test_a_script_gets_the_verdicts_too(self, tmp_path: Path) -> None:
         text = PLAN + index() + lab() + self.EVALUATION.format(file="e_{index}.json")
-        outcome = run_file(plan_in(with_lab(tmp_path), text), output=tmp_path / "out")
+        outcome = run_file(plan_in(with_lab(tmp_path), text), output=tmp_path / "out", archive=False)
         assert outcome.gate is not None
         form = json.loads((tmp_path / "out" / "e_x.json").read_text())
         assert form["targets"] == [one.to_json() for one in outcome.gate.verdicts]

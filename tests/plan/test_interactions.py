@@ -101,7 +101,7 @@ class TestLogs:
 
     def test_by_script(self, folder: Path) -> None:
         (folder / "plan.toml").write_text("statistics.resamples = 100\n" + MEASURES + gold() + POPULARITY)
-        check(karat.run_plan(folder / "plan.toml"), WORLD, "popularity")
+        check(karat.run_plan(folder / "plan.toml", archive=False), WORLD, "popularity")
 
     def test_sampled_candidates(self, folder: Path) -> None:
         """What was held out, and so many others that the user had not taken; the warning says why not to."""
@@ -321,13 +321,13 @@ class TestReports:
             "statistics.resamples = 100\n" + MEASURES + gold() + POPULARITY + OWN
             + '[[output]]\nfile = "page.png"\nform = "recommenders"\n'
         )  # fmt: skip
-        karat.run_plan(folder / "plan.toml", output=folder / "out")
+        karat.run_plan(folder / "plan.toml", output=folder / "out", archive=False)
         assert (folder / "out" / "page.png").read_bytes().startswith(b"\x89PNG")
         (folder / "plan.toml").write_text(
             'gold = "own.csv"\nsystems.x = "x.trec"\n[[output]]\nfile = "page.png"\nform = "recommenders"\n'
         )
         with pytest.raises(UsageError, match="a gold of the kind interactions"):
-            karat.run_plan(folder / "plan.toml")
+            karat.run_plan(folder / "plan.toml", archive=False)
 
     def test_users_are_not_called_like_items(self, folder: Path) -> None:
         """Ids of users and of items are the same numbers; titles are of items."""

@@ -63,7 +63,7 @@ class TestReport:
         text = f"statistics.resamples = 100\n{self.OUTPUTS}{HEAD}{GOLD}{MAPPED}"
         more = 'gold.select = ["thing", "place"]\ngold.show = ["t3"]\nnames = "names.csv:title"\n'
         put(folder, names__csv="clip,title\nc1,First | clip\nc2,Second clip\n")
-        run_file(plan_in(folder, text + more + SHOWN_FROM["vectors"]), output=folder / "out")
+        run_file(plan_in(folder, text + more + SHOWN_FROM["vectors"]), output=folder / "out", archive=False)
         return folder / "out"
 
     def test_json(self, written: Path) -> None:
@@ -115,7 +115,7 @@ class TestReport:
     def test_a_result_below_the_threshold_and_one_without_annotations(self, folder: Path) -> None:
         put(folder, run__trec="t3 Q0 zz 1 0.9 x\nt3 Q0 c1 2 0.2 x\n")
         text = HEAD + GOLD + WITH_TEXTS + 'gold.show = ["t3"]\n' + self.OUTPUTS + SHOWN_FROM["run"]
-        run_file(plan_in(folder, "statistics.resamples = 100\n" + text), output=folder / "out")
+        run_file(plan_in(folder, "statistics.resamples = 100\n" + text), output=folder / "out", archive=False)
         found = (folder / "out" / "report.md").read_text("utf-8")
         assert "| 1 | 0.90 | zz | ✗ van | ✗ city | not annotated |" in found
         assert "| 2 | 0.20 | c1 | ✓ van | ✓ city | 2/2, below 0.5: not shown |" in found

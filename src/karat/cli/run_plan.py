@@ -17,13 +17,13 @@ from karat.cli.common import (
     unless_unread,
     warn,
 )
-from karat.cli.keeping import Keeping, shown_live
 from karat.cli.options import DsnOption, JsonOption
 from karat.errors import DataError
 
 if TYPE_CHECKING:
     from karat.archive import Archive
     from karat.gates import Gate
+    from karat.plan.api import PlanResult
     from karat.plan.reading import Checked
     from karat.report import Report
 
@@ -132,38 +132,50 @@ def _carry_out(
     tell_files: bool = True,
     archive: "Archive | None" = None,
 ) -> None:
-    from dataclasses import replace
+    from karat.plan.api import carry_out as carry_out_plan
 
-    from karat.engines.folders import clear_left_over
-    from karat.formats.atomic import together
-    from karat.plan.outputs import check_outputs, write_outputs
-    from karat.plan.run import run_plan
-
-    check_outputs(checked, output)
-    clear_left_over()
-    keeping = None if archive is None else Keeping.begin(archive, checked)
-    with show_progress(quiet=quiet) as shown, shown_live(keeping, shown) as progress:
-        outcome = run_plan(checked, progress, output)
-    gate = None if outcome.gate is None else replace(outcome.gate, strict=strict)
-    with together():
-        written = write_outputs(checked, outcome.report, output, gate, lambda text: say(text, quiet=quiet))
-        stored = None if keeping is None else keeping.store(outcome.report, gate)
+    with show_progress(quiet=quiet) as progress:
+        result = carry_out_plan(checked, output, archive=archive, strict=strict, progress=progress)
+    gate = result.gate
+    for note in result.notes:
+        say(note, quiet=quiet)
     with unless_unread():
-        _print(checked, outcome.report, gate, as_json=as_json)
-    warn([*outcome.report.warning_lines, *(gate.notes if gate is not None else ())], quiet=quiet)
+        _print(checked, result.report, gate, as_json=as_json)
+    warn([*result.report.warning_lines, *(gate.notes if gate is not None else ())], quiet=quiet)
     _say_own_items(checked, quiet=quiet or as_json)
-    if output is not None and not written:
+    if output is not None and not result.written:
         warn([f"nothing was written to {output}: the plan has no outputs"], quiet=quiet)
-    if written and tell_files:
-        say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
-    code = 0 if keeping is None or stored is None else keeping.tell(stored, quiet=quiet)
+    if result.written and tell_files:
+        say(f"Wrote {', '.join(map(str, result.written))}", quiet=quiet)
+    code = _say_archived(result, archive, quiet=quiet)
     if next_step is not None:
-        kept = stored is not None and not isinstance(stored, DataError)
-        reports = [path for path, writer in written.items() if writer.is_report]
-        step = next_step or _next_step(checked.where, reports, kept=kept)
+        reports = [path for path, writer in result.written.items() if writer.is_report]
+        step = next_step or _next_step(checked.where, reports, kept=result.record is not None)
         say(step, quiet=quiet or as_json)
     if (gate is not None and gate.exit_code) or code:
         raise typer.Exit((gate.exit_code if gate is not None else 0) or code)
+
+
+def _say_archived(result: "PlanResult", archive: "Archive | None", *, quiet: bool) -> int:
+    """Say what became of storing the run, and return the exit code.
+
+    An archive that may not be written to is the user's choice, and no failure.
+    """
+    from karat.archive import is_forbidden
+
+    error = result.archive_error
+    if error is not None and is_forbidden(error):
+        warn([f"the run was not kept: {error}"], quiet=quiet)
+    elif error is not None:
+        say(f"error: {error}")
+        return error.exit_code
+    if result.record is not None and archive is not None:
+        say(f"Kept as {result.record.name} in {archive.path}", quiet=quiet)
+    if result.repeats is not None:
+        earlier, same = result.repeats
+        found = "every figure is equal to the last digit" if same else "but not all figures are equal"
+        say(f"The same plan and inputs as {earlier}: {found}", quiet=quiet)
+    return 0
 
 
 def _print(checked: "Checked", report: "Report", gate: "Gate | None", *, as_json: bool) -> None:

@@ -21,7 +21,10 @@ from karat.plan.model import Plan
 from karat.plan.reading import Checked
 from karat.report import Report
 
-__all__ = ["Begun", "begin", "plan_name"]
+__all__ = ["Begun", "begin", "is_equal_to", "page_with_history", "plan_name"]
+
+_HISTORY = 50
+"""How many earlier runs of a plan its page shows."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,25 @@ def begin(checked: Checked) -> Begun:
     commit = workers.submit(commit_of, checked.folder)
     workers.shutdown(wait=False)
     return Begun(checked, digests, commit, _text_of(checked), monotonic())
+
+
+def page_with_history(archive: Archive) -> Callable[[Report, Run], str]:
+    """Return what makes the page of an archived run: with where it comes from, and the runs of the plan before it."""
+
+    def page(report: Report, run: Run) -> str:
+        from karat.reports.html import page_of
+        from karat.view.trends import charts_of
+
+        runs = [*archive.recent(run.plan, _HISTORY), run]
+        return page_of(report, manifest=run.manifest, history=charts_of(runs, run.headline[0]))
+
+    return page
+
+
+def is_equal_to(run: Run, archive: Archive) -> bool:
+    """Return whether a run that repeats an earlier one came to the same figures."""
+    before = archive.find(run.manifest["same_inputs_as"]).manifest
+    return all(before.get(key) == run.manifest[key] for key in ("results", "summary"))
 
 
 def plan_name(checked: Checked) -> str:

@@ -32,7 +32,9 @@ def report_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Repor
             plan.write_text(
                 "statistics.resamples = 200\n" + re.sub(r"^\[tune.*\n(?:[^\[\n].*\n?|\n)*", "", text, flags=re.M)
             )
-            made[name] = Report.from_json(json.loads(json.dumps(run_plan(plan).report.to_json())))
+            made[name] = Report.from_json(
+                json.loads(json.dumps(run_plan(plan, archive=False, write=False).report.to_json()))
+            )
         return made[name]
 
     return find
