@@ -24,12 +24,8 @@ def smallest() -> Any:
 
 def measure(plan: Path, page: Path, rounds: int) -> Results:
     from karat.plan.reading import read_plan
-<<<<<<< HEAD
-    from karat.reports.html import to_html
-=======
     from karat.plan.run import run_plan
-    from karat.reports.html import Details, page_of
->>>>>>> 73552a2 (Systems and golds of a plan return what they loaded, as values)
+    from karat.reports.html import to_html
 
     start = time.perf_counter()
     outcome = run_plan(read_plan(plan))
