@@ -118,7 +118,7 @@ class Tested(Record):
 
     def to_json(self) -> dict[str, Any]:
         """Return a row of a comparison, with what it shows."""
-        return self.comparison.to_json() | {"level": self.level, "standing": self.standing}
+        return self.comparison.to_json() | {"level": to_json(self.level), "standing": self.standing}
 
     @classmethod
     def prepare(cls, value: Any) -> Any:
