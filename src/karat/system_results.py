@@ -153,14 +153,17 @@ class QueryData:
     queries_are_items: bool = False
     """Queries are items of the corpus, so that names of items are theirs too; equal ids alone do not say so."""
 
-    def only(self, labels: Sequence[str]) -> "QueryData":
-        """Return it with the scores of some of the measures."""
-        return replace(self, scores={name: one.only(labels) for name, one in self.scores.items()})
-
     @property
     def ids(self) -> pl.Series:
         """The queries, in the order of scores."""
         return next(iter(self.scores.values())).queries
+
+    def only(self, labels: Sequence[str]) -> "QueryData":
+        """Return the data with the scores of some measures."""
+        found = replace(self, scores={name: one.only(labels) for name, one in self.scores.items()})
+        if "top" in vars(self):  # computed, or read from a report that has the lists alone
+            vars(found)["top"] = self.top
+        return found
 
     @cached_property
     def top(self) -> dict[str, tuple[tuple[str, ...], ...]]:

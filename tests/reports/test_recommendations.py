@@ -99,7 +99,7 @@ def without_intervals(report: Report) -> Report:
 
 def board(report: Report) -> Table:
     """Systems down, measures across; not the comparison, whose first column has the same name."""
-    (found,) = tables_of(render_interactions(report, False), "system", *report.labels)
+    (found,) = tables_of(render_interactions(report, True), "system", *report.labels)
     return found
 
 

@@ -12,8 +12,9 @@ from karat.cli.common import print_line
 from karat.gates import Gate
 from karat.report import QueryData, Report
 from karat.reports.cells import Cell, Column, Table, table
-from karat.reports.console import console, print_table
+from karat.reports.console import console, print_block, print_table
 from karat.reports.gate import verdict_counts, verdicts_table
+from karat.reports.sections import render_sections
 from karat.reports.tables import (
     about_line,
     changes_table,
@@ -60,6 +61,10 @@ def print_run(run: Run, *, is_baseline: bool) -> None:
         print_table(slices.first(_SLICES_SHOWN).dropping("p", ""))
         if len(slices.rows) > _SLICES_SHOWN:
             print(f"… {len(slices.rows) - _SLICES_SHOWN:,} more: karat show -o report.html has them")
+    for _, block in render_sections(report, "console"):
+        if block.own_tables or (block.lines and not block.core_tables):
+            print()
+            print_block(replace(block, tables=block.own_tables))
     for title, lines in (("Warnings", report.warning_lines), ("Made of", list(_made_of(run)))):
         if lines:
             print(f"\n{title}")

@@ -52,10 +52,10 @@ def section_lines(block: Block, *, brief: bool = False, text: Callable[[str], st
 
     Args:
         block: What is shown of the section.
-        brief: Of long tables, only as many rows as a terminal shows.
+        brief: Without core tables; of long tables, only as many rows as a terminal shows.
         text: Turns a text into Markdown.
     """
-    for whole in block.tables:
+    for whole in block.own_tables if brief else block.tables:
         hidden = max(0, len(whole.rows) - whole.shown) if brief and whole.shown else 0
         found = whole.first(whole.shown) if hidden else whole
         title, *lines = found.title.split("\n")

@@ -31,7 +31,7 @@ __all__ = ["comparison_snippet", "gate_snippet", "report_snippet", "scores_snipp
 
 _MOST_ROWS = 60
 _MOST_LOSSES = 10
-_LONGEST_CELL = 200
+_LONGEST_CELL, _LONGEST_LINE = 200, 1_000
 _MARKS = {"pass": "✓ PASS", "fail": "✗ FAIL", "unsure": "? UNSURE"}
 _OURS = str.maketrans("", "", "−–…→·▲▼≈✓✗Σ")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -69,8 +69,9 @@ def report_snippet(report: Report) -> str:
 
 def _section(block: Block) -> str:
     """Return a section, folded away."""
-    tables = [(_small(one.title) if one.title else "") + _table(one.first(_MOST_ROWS)) for one in block.tables]
-    content = "".join([*map(_small, block.lines), *tables])
+    content = "".join(map(_small, block.lines))
+    for found in filter(None, block.own_tables):
+        content += "".join(_small(line) for line in found.title.split("\n") if line) + _table(found.first(_MOST_ROWS))
     return _details(block.title, content) if content else ""
 
 
@@ -128,7 +129,7 @@ def _strong(text: str) -> str:
 
 
 def _small(text: str) -> str:
-    return f'<p style="margin:0.1em 0;font-size:0.9em">{_shown(text)}</p>'
+    return f'<p style="margin:0.1em 0;font-size:0.9em">{_shown(text, _LONGEST_LINE)}</p>'
 
 
 def _table(found: Table) -> str:
@@ -162,7 +163,7 @@ def _details(title: str, content: str) -> str:
 def _warnings(warnings: Sequence[str]) -> str:
     if not warnings:
         return ""
-    listed = "".join(f"<li>{_shown(one, 1_000)}</li>" for one in warnings)
+    listed = "".join(f"<li>{_shown(one, _LONGEST_LINE)}</li>" for one in warnings)
     return f'<p style="margin:0.3em 0 0">Warnings:</p><ul style="margin:0 0 0.3em;overflow-wrap:anywhere">{listed}</ul>'
 
 

@@ -126,7 +126,9 @@ def _folded(report: Report) -> Iterator[Part]:
     if len(slices.rows) > _WORST_SLICES:
         yield _folded_table(f"{label} in all slices where anything differs, worst first", slices)
     for _, block in render_sections(report, "pull-request"):
-        yield _details(block.title, [*section_lines(block, brief=True, text=partial(plain, longest=500))][1:])
+        lines = list(section_lines(block, brief=True, text=partial(plain, longest=500)))
+        if lines:
+            yield _details(block.title, lines[1:])
     conventions = [f"- {_coded(one.label)}: {_coded(one.spelled_out)}" for one in conventions_of(report)]
     legend = [f"- {plain(p_legend(report))}"] if report.comparisons else []
     yield _details("Conventions", [f"- intervals are over {report.unit[1]}", *legend, *conventions])

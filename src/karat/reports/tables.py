@@ -437,7 +437,7 @@ def slices_table(report: Report, label: str, *, changed: bool = False, losing: b
         return not losing or not found or (one is not None and one.gain < 0)
 
     pairs = [(part, system) for part in report.slices for system in systems if is_shown_here(part, system)]
-    several = len({system for _, system in pairs}) > 1
+    several = len(systems) > 1
     rows: list[list[str | Cell]] = []
     for part, system in sorted(pairs, key=lambda pair: rank(*pair)):
         estimate, one = part.estimates[system][label], found.get((part.name, system))

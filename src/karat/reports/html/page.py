@@ -282,9 +282,8 @@ def _blocks(report: Report, history: Sequence[charts.Chart]) -> Iterator[PageBlo
     if curves := drawn("curves", charts.curves_charts(report)):
         yield PageBlock("curves", "Curves", charts=curves)
     for name, block in render_sections(report, "html"):
-        tables = block.tables[: len(block.tables) - block.core_tables]  # the page shows core tables itself
         found = drawn(name, block.charts())
-        if tables or found or (block.lines and not block.core_tables):
-            yield PageBlock(name, block.title, block.lines, tables, found)
+        if block.own_tables or found or (block.lines and not block.core_tables):
+            yield PageBlock(name, block.title, block.lines, block.own_tables, found)
     if history:
         yield PageBlock("history", "History", charts=drawn("history", history))

@@ -40,9 +40,14 @@ class Block:
     replaces: frozenset[str] = frozenset()
     """Core tables (``headline``, ``comparison``, ``slices``) that it shows better: the console leaves these out."""
     core_tables: int = 0
-    """How many of the last tables are those; writers that show the core tables anyway leave them out."""
+    """How many of the last tables are those, which only writers without the core tables show."""
     only: frozenset[str] = frozenset()
     """Writers (``console``, ``markdown``, ``html``, ``notebook``, ``pull-request``) that show it; none: all."""
+
+    @property
+    def own_tables(self) -> Sequence[Table]:
+        """The tables for writers that show the core tables anyway."""
+        return self.tables[: len(self.tables) - self.core_tables]
 
 
 Render = Callable[[Report, bool], Block | None]

@@ -23,6 +23,8 @@ __all__: list[str] = []
 _KILO = 1_000
 _EXAMPLES_SHOWN, _ITEMS_SHOWN = 5, 3
 _LONGEST_NAME = 40
+_NOT_ON_PAGE = frozenset({"console", "markdown", "notebook", "pull-request"})
+"""The page has examples of its own, which can be opened."""
 
 
 @renderer("index")
@@ -81,7 +83,7 @@ def render_examples(report: Report, brief: bool) -> Block | None:
             chosen = [one for one in examples if one.kind == kind][:_EXAMPLES_SHOWN]
             if chosen:
                 lines += [f"{title} queries of {system}:", *(f"  {_example_line(one)}" for one in chosen)]
-    return Block("Examples", lines=lines, order=53, only=frozenset({"console", "markdown"})) if lines else None
+    return Block("Examples", lines=lines, order=53, only=_NOT_ON_PAGE) if lines else None
 
 
 @renderer("hints")

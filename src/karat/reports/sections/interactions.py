@@ -26,34 +26,33 @@ _SIGNS = {"better": " ▲", "worse": " ▼"}
 
 @renderer("interactions")
 def render_interactions(report: Report, brief: bool) -> Block | None:
-    """Return the log, every system, the first measure beside the baseline, and measures in every tier."""
+    """Return the log and measures in every tier; in brief also every system, and the first measure's comparison."""
     log = report.section(Interactions)
     if log is None:
         return None
     report = report.only(report.headline) if brief and report.headline else report
     cutoffs = cutoff_times_line(log)
     title = f"{split_line(log)}\ncut-off times: {cutoffs}" if cutoffs else split_line(log)
-    tables = [replace(windows_table(log), title=title), _board(report)]
+    tables = [replace(windows_table(log), title=title), *([_board(report)] if brief else ())]
     first = report.only(report.labels[:1])
-    if first.comparisons:
+    if brief and first.comparisons:
         found = comparison_table(first).without("measure")
         columns = (replace(found.columns[0], wraps=True), *found.columns[1:])
         note = f"{report.labels[0]} − {report.baseline}'s; {p_legend(first)}; +/=/−: users"
         tables.append(replace(found, columns=columns, narrower=(), notes=(note,), fixed=1))
     compared = dict.fromkeys(one.measure for one in report.comparisons)
     labels = report.labels[:1] if brief else list(dict.fromkeys((*compared, *report.labels)))
-    tables += [_tiers_table(report, label, ends=not brief) for label in labels]
-    lines: list[str] = []
-    if report.slices:
-        lines = [*_tier_ranges(report), *_empty_tiers(report), _tiers_legend(report, labels)]
-        lines += [ITEM_SLICES] if any(part.of == "items" for part in report.slices) else []
+    tiers = [found for label in labels if (found := _tiers_table(report, label, ends=not brief))]
+    if tiers:
+        notes = [*_tier_ranges(report), *_empty_tiers(report), _tiers_legend(report, labels)]
+        notes += [ITEM_SLICES] if any(part.of == "items" for part in report.slices) else []
+        tables += [*tiers[:-1], replace(tiers[-1], notes=tuple(notes))]
     return Block(
         "Recommenders",
-        [one for one in tables if one],
-        lines,
+        tables,
         order=0,
         replaces=frozenset({"headline", "comparison", "slices"}),
-        core_tables=sum(map(bool, tables[1:])),
+        core_tables=len(tables) - 1,
     )
 
 

@@ -1,0 +1,26 @@
+"""A section that a third party adds to reports: the weather while a system ran."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from karat.report_warnings import ReportWarning
+from karat.sections import SECTIONS, Section
+
+HOT = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class Weather(Section):
+    """Temperatures by place."""
+
+    name = "weather"
+
+    degrees: dict[str, float]
+
+    def warnings(self) -> Iterator[ReportWarning]:
+        hot = [place for place, found in self.degrees.items() if found > HOT]
+        if hot:
+            yield ReportWarning(f"it was hot in {', '.join(hot)}", code="heat", count=len(hot))
+
+
+SECTIONS.add(Weather.name, Weather)
