@@ -422,7 +422,7 @@ class TestMarkdown:
     def test_windows_tiers_and_exposure_are_there(self, whole: Report) -> None:
         text = to_markdown(whole)
         titles = re.findall(r"^### (.+)$", text, re.MULTILINE)
-        assert titles[0] == "Compared with popularity" and titles[-2:] == ["Recommenders", "Exposure"]
+        assert titles[0] == "Compared with popularity" and titles[-3:] == ["Recommenders", "Exposure", "Systems"]
         bold = re.findall(r"^\*\*(.+)\*\*$", text, re.MULTILINE)
         by_tier = [title.split()[0] for title in bold if "by tier" in title]
         assert by_tier == ["ndcg@5", "recall(rel=4)@&#8203;5", "ndcg@10", "recall(rel=4)@&#8203;10"]

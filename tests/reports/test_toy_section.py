@@ -13,7 +13,7 @@ import pytest
 
 from karat.archive import Archive, Origin, Run
 from karat.report import Report
-from karat.reports.console import print_all
+from karat.reports.console import print_report
 from karat.reports.html import page_of
 from karat.reports.markdown import to_markdown
 from karat.reports.pull_request import summary_of
@@ -45,11 +45,17 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     monkeypatch.syspath_prepend(metadata.parent)
     forget_plugins(monkeypatch)
     yield
+    _forget_modules()
+
+
+def _forget_modules() -> None:
+    """Importing them registers the section, which each test does for itself."""
     for name in ("section", "renderer"):
         sys.modules.pop(f"tests.reports.toy_{name}", None)
 
 
 def forget_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    _forget_modules()
     for registry in (SECTIONS, RENDERERS):
         registry.load_own()
         entries = {name: one for name, one in registry._entries.items() if name != "weather"}  # type: ignore[attr-defined]
@@ -109,7 +115,7 @@ def test_json_round_trip(report: Report, tmp_path: Path) -> None:
 
 
 def test_console(report: Report, capsys: pytest.CaptureFixture[str]) -> None:
-    print_all(report)
+    print_report(report)
     check_text(f"{capsys.readouterr().out} {' '.join(report.warning_lines)}")
 
 
@@ -154,5 +160,5 @@ def test_where_it_is_not_installed_it_is_kept_and_not_shown(
     forget_plugins(monkeypatch)
     other = Report.from_json(form)
     assert isinstance(other.systems["new"].sections["weather"], UnknownSection) and other.to_json() == form
-    print_all(other)
+    print_report(other)
     assert "Weather" not in capsys.readouterr().out and WARNING in other.warning_lines
