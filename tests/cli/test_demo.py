@@ -171,7 +171,7 @@ def test_small_matrices_of_ones_own(karat: Karat) -> None:
     before = sorted(Path.cwd().rglob("*"))
     outcome = karat("demo", "papers", "--data", "mine")
     assert outcome.code == 0, outcome.err
-    assert "2 systems" in outcome.out and re.search(r"^ +20 ", outcome.out, re.MULTILINE)
+    assert "2 systems" in outcome.out and re.search(r"^ *20 ", outcome.out, re.MULTILINE)
     assert not re.search(r"^ +50 ", outcome.out, re.MULTILINE)
     assert outcome.err.splitlines()[-1] == "Next: keep tables, plot and report with -o results"
     assert sorted(Path.cwd().rglob("*")) == before, "without -o nothing is written"
