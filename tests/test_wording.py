@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from karat.report_warnings import ReportWarning, with_unit
 from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Bounds
 from karat.wording import (
@@ -16,7 +17,6 @@ from karat.wording import (
     difference_shown,
     estimate_shown,
     named,
-    of_users,
     p_shown,
     percent,
     told_once,
@@ -157,13 +157,15 @@ def test_some_of_many_are_named(most: int, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("5 queries have nothing", "5 users have nothing"),
-        ("1 query at 5, 2 queries at 10", "1 user at 5, 2 users at 10"),
-        ("queried, subquery, query_id", "queried, subquery, query_id"),
+        ("5 {queries} have nothing", "5 users have nothing"),
+        ("1 {query} at 5, 2 {queries} at 10", "1 user at 5, 2 users at 10"),
+        ("queried, subquery, query_id, queries.csv", "queried, subquery, query_id, queries.csv"),
     ],
 )
 def test_where_queries_are_users(text: str, expected: str) -> None:
-    assert of_users(text) == expected
+    (found,) = with_unit([ReportWarning(text, "x", "a-code", 5)], ("user", "users"))
+    assert found == ReportWarning(expected, "x", "a-code", 5)
+    assert str(ReportWarning(text)) == expected.replace("users", "queries").replace("user", "query")
 
 
 class TestToldOnce:

@@ -1,6 +1,5 @@
 """How figures are put to people: no more digits than the interval deserves, differences with their sign."""
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from math import ceil, floor, isclose, isnan, log10
@@ -19,7 +18,6 @@ __all__ = [
     "estimate_shown",
     "figure_shown",
     "named",
-    "of_users",
     "p_shown",
     "percent",
 ]
@@ -87,11 +85,6 @@ def estimate_shown(estimate: Estimate) -> str:
         return f"Σ {estimate.total:,.0f}"
     text = figure_shown(estimate.mean, decimals_of(estimate.ci))
     return f"{text} {bounds_shown(estimate.ci)}" if estimate.ci else text
-
-
-def of_users(text: str) -> str:
-    """What is said of queries, where these are users."""
-    return re.sub(r"\bquery\b", "user", re.sub(r"\bqueries\b", "users", text))
 
 
 def figure_shown(value: float, decimals: int) -> str:
