@@ -436,8 +436,8 @@ class TestMarkdown:
         ):
             for row in rows:
                 assert f"| {' | '.join(row)} |" in text
-        for line in ("activity: low at most 12", "warning: not shown to be better than popularity on ndcg@5: recent"):
-            assert f"- {line}" in text
+        assert "\n\nactivity: low at most 12" in text
+        assert "- warning: not shown to be better than popularity on ndcg@5: recent" in text
 
     def test_users_are_users(self, whole: Report) -> None:
         text = to_markdown(replace(whole, warnings=()))
