@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.report_warnings import ReportWarning, with_unit
+from karat.report_warnings import ReportWarning, merge_warnings, with_unit
 from karat.statistics.estimates import Estimate
 from karat.statistics.intervals import Bounds
 from karat.wording import (
@@ -19,7 +19,6 @@ from karat.wording import (
     named,
     p_shown,
     percent,
-    told_once,
 )
 
 NAN = math.nan
@@ -166,6 +165,16 @@ def test_where_queries_are_users(text: str, expected: str) -> None:
     (found,) = with_unit([ReportWarning(text, "x", "a-code", 5)], ("user", "users"))
     assert found == ReportWarning(expected, "x", "a-code", 5)
     assert str(ReportWarning(text)) == expected.replace("users", "queries").replace("user", "query")
+
+
+def told_once(lines: list[str], systems: list[str]) -> list[str]:
+    """Merge warnings that are given as lines: ``a: 5 ties`` is about a, where a is a system."""
+    parts = [line.partition(": ") for line in lines]
+    found = [
+        ReportWarning(text, name) if colon and name in systems else ReportWarning(line)
+        for line, (name, colon, text) in zip(lines, parts, strict=True)
+    ]
+    return merge_warnings(found, systems)
 
 
 class TestToldOnce:
