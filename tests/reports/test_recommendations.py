@@ -12,13 +12,14 @@ import pytest
 from karat.common_sections import Facts
 from karat.exposures import Exposure
 from karat.interactions.summary import Interactions, WindowSize
+from karat.plan.interactions import below_chance
 from karat.plan.reading import check_plan
 from karat.plan.run import run_plan
 from karat.report import Report
 from karat.reports.cells import Table
 from karat.reports.console import print_report
 from karat.reports.markdown import to_markdown
-from karat.reports.sections.interactions import below_chance, render_exposure, render_interactions, windows_table
+from karat.reports.sections.interactions import render_exposure, render_interactions, windows_table
 from tests.reports.small import tables_of, with_estimates, with_only
 
 USERS, ITEMS = 30, 40

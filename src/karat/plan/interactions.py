@@ -32,12 +32,12 @@ from karat.plan.context import Context, GoldTable, Loaded, LoadedGold, Table, lo
 from karat.recommenders.given_runs import check_recommendations
 from karat.report import Report
 from karat.report_warnings import ReportWarning, as_warnings
-from karat.reports.sections.interactions import below_chance
+from karat.reports.tables import verdict_of
 from karat.slices import Cuts
 from karat.text.models import find_model
 from karat.types import Gold, Ranking
 
-__all__ = ["InteractionsGold", "LoadedInteractions", "SplitTable", "TiersTable"]
+__all__ = ["InteractionsGold", "LoadedInteractions", "SplitTable", "TiersTable", "below_chance"]
 
 _TRAINING: dict[str, tuple[Window, ...]] = {"train": ("train",), "train+validation": ("train", "validation")}
 _OF_LOGS = ("user", "item", "value", "time", "scale", "split")
@@ -295,6 +295,33 @@ class LoadedInteractions(LoadedGold):
         headline = context.checked.headline
         label = next((one for one in headline if one in of_gold), headline[0])
         yield from as_warnings(below_chance(report, label))
+
+
+def below_chance(report: Report, label: str) -> Iterator[str]:
+    """Name the systems that do no better than a random order, and those not shown to be better than popularity.
+
+    Of a measure beyond accuracy nothing is said: a random order covers most.
+    """
+    measure = report.measure(label)
+    if measure is not None and measure.metric.of_lists:
+        return
+    means = {name: of[label].mean for name, of in report.estimates.items() if label in of}
+    random = [
+        name for name in report.systems if name in report.random_systems or report.fact(name, "model") == "random"
+    ]
+    floor = max((means[name] for name in random if name in means), default=None)
+    for name, mean in means.items():
+        if floor is not None and name not in random and mean <= floor:
+            yield f"{name} ranks no better than chance: {label} {mean:.4f}, a random order has {floor:.4f}"
+    if report.baseline is not None and report.fact(report.baseline, "model") == "popularity":
+        models = [one for one in report.comparisons if one.measure == label and one.system not in random]
+        verdicts = {one.system: verdict_of(one, report.level) for one in models}
+        worse = [name for name, verdict in verdicts.items() if verdict == "worse"]
+        even = [name for name, verdict in verdicts.items() if verdict not in ("better", "worse")]
+        if worse:
+            yield f"worse than {report.baseline} on {label}: {', '.join(worse)}"
+        if even:
+            yield f"not shown to be better than {report.baseline} on {label}: {', '.join(even)}"
 
 
 def _loose_measures(asked: Sequence[Asked]) -> Iterator[ReportWarning]:

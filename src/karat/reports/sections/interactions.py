@@ -14,7 +14,7 @@ from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate
 from karat.wording import ITEM_SLICES, estimate_shown, figure_shown, percent
 
-__all__ = ["below_chance", "render_exposure", "render_interactions"]
+__all__ = ["render_exposure", "render_interactions", "windows_table"]
 
 _DECIMALS = 3
 _UNIT = "training interactions"
@@ -199,32 +199,3 @@ def _exposure_table(found: Mapping[str, Exposure]) -> Table:
     header = ["system", *(f"top {percent(first.edges[place], 0)}" for place in places), "different items"]
     title = f"Which share of the first {first.k} recommendations is of the most popular items of training"
     return table(header, rows, title=title)
-
-
-def below_chance(report: Report, label: str) -> Iterator[str]:
-    """Systems that do no better than an order by chance, and those that popularity keeps up with.
-
-    Of a measure beyond accuracy nothing is said: a random order covers most.
-    """
-    if label in _beyond_accuracy(report):
-        return
-    means = {name: of[label].mean for name, of in report.estimates.items() if label in of}
-    random = [name for name in report.systems if name in report.random_systems or _model(report, name) == "random"]
-    floor = max((means[name] for name in random if name in means), default=None)
-    for name, mean in means.items():
-        if floor is not None and name not in random and mean <= floor:
-            yield f"{name} ranks no better than chance: {label} {mean:.4f}, a random order has {floor:.4f}"
-    if report.baseline is not None and _model(report, report.baseline) == "popularity":
-        models = [one for one in report.comparisons if one.measure == label and one.system not in random]
-        verdicts = {one.system: verdict_of(one, report.level) for one in models}
-        worse = [name for name, verdict in verdicts.items() if verdict == "worse"]
-        even = [name for name, verdict in verdicts.items() if verdict not in ("better", "worse")]
-        if worse:
-            yield f"worse than {report.baseline} on {label}: {', '.join(worse)}"
-        if even:
-            yield f"not shown to be better than {report.baseline} on {label}: {', '.join(even)}"
-
-
-def _model(report: Report, system: str) -> str | None:
-    model = report.fact(system, "model")
-    return model if isinstance(model, str) else None
