@@ -12,7 +12,7 @@ from tests.browser.reported import Reported, items_of, rows_of, rows_on_all_page
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-ORDER = ["verdicts", "headline", "slices", "queries", "examples", "curves", "distributions", "provenance", "warnings"]
+ORDER = ["verdicts", "headline", "slices", "queries", "examples", "curves", "first_scores", "space", "provenance", "warnings"]
 CLOSE = 2e-3
 """Scores on the page have fewer digits, by which they are also ordered."""
 
@@ -28,7 +28,7 @@ def losses(movies: Reported) -> dict[str, float]:
 
 
 def scores_of(movies: Reported, place: int) -> dict[str, float]:
-    scores = list(movies.report.systems.values())[place]
+    scores = list(movies.report.scores.values())[place]
     return dict(zip(movies.queries, scores[movies.report.headline[0]].tolist(), strict=True))
 
 
@@ -222,7 +222,7 @@ def test_charts_say_what_they_show(page: "Page", movies: Reported) -> None:
 def test_conventions_provenance_and_warnings_are_whole(page: "Page", movies: Reported) -> None:
     movies.opened(page)
     text = page.inner_text("#provenance")
-    for scores in movies.report.systems.values():
+    for scores in movies.report.scores.values():
         assert all(label in text for label in scores.labels)
     assert movies.report.provenance["made"] in text
     warned = page.inner_text("#warnings")
