@@ -10,8 +10,8 @@ from typing import Literal
 
 __all__ = ["Cell", "Column", "Style", "Table", "table"]
 
-Style = Literal["", "better", "worse", "noise", "pass", "fail", "unsure", "muted"]
-"""What a cell says, for colours and marks; its text says the same."""
+Style = Literal["", "better", "worse", "noise", "pass", "fail", "unsure", "muted", "baseline"]
+"""What a cell says, for colours and marks; its text says the same. A row that begins with ``baseline`` is shaded."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class Column:
     """Text is aligned to the left, numbers to the right."""
     wraps: bool = False
     """Whether its cells may be broken into lines where there is too little room."""
+    strong: bool = False
+    """Whether the values in it, without their intervals and further lines, are in bold on a page."""
 
 
 @dataclass(frozen=True)

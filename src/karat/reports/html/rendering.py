@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from karat._version import __version__
 from karat.markup import visible
@@ -36,25 +36,24 @@ def embedded(form: Any) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def cell_html(cell: Cell, kind: str = "number") -> Markup:
-    """Return a cell: verdicts as badges, marks in colour, intervals and further lines small."""
+def cell_html(cell: Cell, kind: str = "number", *, strong: bool = False) -> Markup:
+    """Return a cell: verdicts as badges, marks in colour, intervals and further lines small, ``strong`` values bold."""
     first, *more = map(shown, cell.text.split("\n"))
     if cell.style in ("pass", "fail", "unsure"):
         return Markup('<span class="badge {}">{}</span>').format(cell.style, first)
     value, bracket, rest = first.partition(" [")
     interval = Markup(' <span class="small">[{}</span>').format(rest) if bracket and kind == "number" else ""
     text = value if interval or not bracket else first
-    if not more:
-        if cell.style in ("better", "worse"):
-            return Markup('<b class="{}">{}</b>{}').format(cell.style, text, interval)
-        return Markup('<bdi class="name">{}</bdi>').format(text) if kind == "text" else escape(text) + interval
-    lines = [Markup('<bdi class="name">{}</bdi>').format(text) if kind == "text" else escape(text)]
+    if cell.style in ("better", "worse") and not more:
+        return Markup('<b class="{}">{}</b>{}').format(cell.style, text, interval)
+    form = '<bdi class="name">{}</bdi>' if kind == "text" else '<span class="mean">{}</span>' if strong else "{}"
+    lines = [Markup(form).format(text) + interval]
     for number, line in enumerate(more):
-        style = f"difference {cell.style}" if cell.style and number == 0 else "small"
+        style = f"difference {cell.style}" if cell.style and kind == "number" and number == 0 else "small"
         value, bracket, rest = line.partition(" [")
         small = Markup(' <span class="small">[{}</span>').format(rest) if bracket else ""
         lines.append(Markup('<span class="{}">{}{}</span>').format(style, value, small))
-    return lines[0] + interval + Markup("<br>") + Markup("<br>").join(lines[1:])
+    return Markup("<br>").join(lines)
 
 
 @cache

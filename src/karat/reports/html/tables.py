@@ -7,7 +7,7 @@ from typing import Any
 from karat.breakdown import Slice
 from karat.markup import visible
 from karat.report import SCHEMA, Report
-from karat.reports.cells import Cell, Table, table
+from karat.reports.cells import Cell, Column, Style, Table, table
 from karat.reports.tables import idle_systems, verdict_of
 from karat.statistics.differences import Comparison
 from karat.statistics.estimates import Estimate
@@ -36,14 +36,15 @@ def measures_matrix(report: Report, labels: Sequence[str], *, across: bool = Tru
     for name, system in report.systems.items():
         mark = " (baseline)" if name == report.baseline else " (by chance)" if system.random else ""
         gold = f"\nagainst {visible(system.gold, one_line=True)}" if system.gold and across else ""
-        names[name] = visible(name, one_line=True) + mark + gold
+        style: Style = "baseline" if name == report.baseline else ""
+        names[name] = Cell(visible(name, one_line=True) + mark + gold, style)
     titles = {label: report.both_names(label) for label in labels}
     rows: list[list[str | Cell]]
     if across:
         rows = [[names[name], *(cells[name, label] for label in labels)] for name in report.systems]
-        return table(["system", *titles.values()], rows)
+        return table([Column("system", "text"), *(Column(title, strong=True) for title in titles.values())], rows)
     rows = [[titles[label], *(cells[name, label] for name in report.systems)] for label in labels]
-    return table(["measure", *names.values()], rows)
+    return table([Column("measure", "text"), *(Column(name.text, strong=True) for name in names.values())], rows)
 
 
 def _cell(estimate: Estimate | None, compared: Comparison | None, level: float) -> Cell:
@@ -78,7 +79,8 @@ def slice_tables(report: Report, labels: Sequence[str], room: int) -> tuple[dict
         if tables and used > 2 * room:
             break
         rows = [_slice_row(report, part, label, systems, brief=bool(tables)) for part in parts[:most]]
-        tables[label] = table(["slice", "n", *systems], rows)
+        columns = (Column(name, strong=not tables) for name in systems)
+        tables[label] = table([Column("slice", "text"), Column("n"), *columns], rows)
     omitted = max((len(parts) - most for label, parts in known.items() if label in tables), default=0)
     return tables, len(known) - len(tables), max(omitted, 0)
 
