@@ -12,7 +12,18 @@ from tests.browser.reported import Reported, items_of, rows_of, rows_on_all_page
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-ORDER = ["verdicts", "headline", "slices", "queries", "examples", "curves", "first_scores", "space", "provenance", "warnings"]
+ORDER = [
+    "verdicts",
+    "headline",
+    "slices",
+    "queries",
+    "examples",
+    "curves",
+    "first_scores",
+    "space",
+    "provenance",
+    "warnings",
+]
 CLOSE = 2e-3
 """Scores on the page have fewer digits, by which they are also ordered."""
 
