@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from karat.errors import UsageError
+from karat.errors import KaratError, UsageError
 from karat.measure import split_spelling
 from karat.report import Report
 from karat.statistics.estimates import Estimate
 from karat.usual import beside, usual_name
 from karat.wording import count
 
-__all__ = ["ByCutoff", "CutMeasure", "by_cutoff", "display_names"]
+__all__ = ["ByCutoff", "CutMeasure", "by_cutoff", "cut_labels", "display_names"]
 
 _FAMILIAR = {"recall": "Recall", "precision": "Precision", "ndcg": "NDCG", "rr": "MRR", "ap": "MAP", "rbo": "RBO"}
 
@@ -93,7 +93,7 @@ def by_cutoff(report: Report) -> ByCutoff:
     """The report's measures that have a cut-off; the others are left out."""
     estimates: dict[tuple[str, str, int], Estimate] = {}
     lower: dict[str, bool] = {}
-    for system, label, spelling, k in _cut_labels(report):
+    for system, label, spelling, k in cut_labels(report):
         estimates.setdefault((system, spelling, k), report.estimates[system][label])
         lower.setdefault(spelling, report.lower_is_better(label))
     if not estimates:
@@ -115,16 +115,19 @@ def display_names(report: Report) -> dict[str, str]:
     """By label: ``NDCG@10`` for a measure that has a cut-off, the label for one that has none; both names of some."""
     grid = by_cutoff(report)
     names = {measure.spelling: measure.name for measure in grid.measures}
-    found = {label: f"{names[spelling]}@{k}" for _, label, spelling, k in _cut_labels(report)}
+    found = {label: f"{names[spelling]}@{k}" for _, label, spelling, k in cut_labels(report)}
     usual = report.usual_names
     return {label: beside(found.get(label, label), usual.get(label)) for label in report.labels}
 
 
-def _cut_labels(report: Report) -> Iterator[tuple[str, str, str, int]]:
-    """System, label, spelling without the cut-off, and the cut-off."""
+def cut_labels(report: Report) -> Iterator[tuple[str, str, str, int]]:
+    """Yield system, label, spelling without the cut-off, and the cut-off; unknown conventions are omitted."""
     for system, found in report.systems.items():
         for label, convention in found.conventions.items():
-            k = split_spelling(convention)[2]
+            try:
+                k = split_spelling(convention)[2]
+            except KaratError:
+                continue
             if k is not None:
                 yield system, label, convention.rpartition("@")[0], k
 

@@ -10,6 +10,7 @@ from karat.exposures import Exposure
 from karat.interactions.summary import Interactions
 from karat.report import Report
 from karat.reports.charts.axes import range_with_zero
+from karat.reports.charts.builders.curves import curve_chart
 from karat.reports.charts.model import Bars, Dot, DotPlot, Grid, Line, LineChart, Row
 from karat.reports.cutoffs import ByCutoff, CutMeasure, by_cutoff
 from karat.statistics.estimates import Estimate
@@ -59,31 +60,12 @@ def _curves(grid: ByCutoff, measures: Sequence[CutMeasure]) -> tuple[LineChart, 
 
 def _curve(grid: ByCutoff, measure: CutMeasure) -> LineChart:
     ks = grid.ks_of(measure)
-    even = len({after - before for before, after in pairwise(ks)}) <= 1
     name = measure.name_at_k + (" (less is better)" if measure.lower_is_better else "")
-    lines = []
-    for place, system in enumerate(grid.systems):
-        row = grid.row(system, measure)
-        # Of one cut-off the systems are side by side, between the ends of the axis.
-        shift = 0.5 * ((place + 1) / (len(grid.systems) + 1) - 0.5) if len(ks) == 1 else 0.0
-        lows, highs = ([one.ci[end] if one and one.ci else None for one in row] for end in (0, 1))
-        lines.append(
-            Line(
-                system,
-                xs=tuple(number + shift for number in range(len(ks))),
-                ys=tuple(one.mean if one else None for one in row),
-                lows=tuple(lows),
-                highs=tuple(highs),
-            )
-        )
-    return LineChart(
-        title=name,
-        description=f"Mean {name} over {grid.over} at k = {', '.join(map(str, ks))}.",
-        x_label="k" if even else "k (evenly spaced)",
-        y_label=name,
-        lines=tuple(lines),
-        spacing="even",
-        x_names=tuple(map(str, ks)),
+    return curve_chart(
+        {k: f"{measure.name}@{k}" for k in ks},
+        {system: grid.row(system, measure) for system in grid.systems},
+        name,
+        f"Mean {name} over {grid.over} at k = {', '.join(map(str, ks))}.",
     )
 
 
