@@ -88,11 +88,12 @@ def render_examples(report: Report, brief: bool) -> Block | None:
 
 @renderer("hints")
 def render_hints(report: Report, brief: bool) -> Block | None:
-    """Return one line per pattern: where several systems show it, of the last, which is the one under trial."""
+    """Return one line per hint; in brief one per pattern, of the last system that shows it, which is under trial."""
+    hints = list(report.section(Hints) or ())
+    lines = [] if brief else list(map(str, hints))
     patterns: dict[str, list[Hint]] = {}
-    for hint in report.section(Hints) or ():
+    for hint in hints if brief else ():
         patterns.setdefault(hint.figure, []).append(hint)
-    lines = []
     for found in patterns.values():
         others = ", ".join(dict.fromkeys(one.system for one in found[:-1]))
         lines.append(f"Hint: {found[-1]}" + (f" (so with {others})" if others else ""))
