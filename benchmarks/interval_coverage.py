@@ -15,8 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from karat.statistics.estimates import estimate_all
-from karat.statistics.intervals import IntervalMethod, Resampling
-from karat.statistics.streams import keys_of
+from karat.statistics.resampling import IntervalMethod, Resampling, keys_of
 
 Floats = NDArray[np.float64]
 Shape = Callable[[np.random.Generator, tuple[int, ...]], Floats]

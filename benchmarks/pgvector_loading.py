@@ -18,12 +18,11 @@ import numpy as np
 import polars as pl
 
 from karat.engines import settled
+from karat.engines.pgvector import Session, create, dropping
 from karat.engines.pgvector.links import Link, Target
 from karat.engines.pgvector.loading import blocks_of, load
-from karat.engines.pgvector.making import create, dropping
 from karat.engines.pgvector.parameters import BUILDS
 from karat.engines.pgvector.server import running
-from karat.engines.pgvector.sessions import Session
 from karat.engines.pgvector.statements import Table, copying, creation, name_columns, quoted
 
 SEED, SCHEMA, KIND = 7, "loading", "vector"

@@ -47,8 +47,7 @@ def counted(asked: Asked, counts: Sequence[int] | Ints, met: Sequence[int] | Int
 def karat_items(table: Lists, keywords: int) -> Any:
     import polars as pl
 
-    from karat.annotations import Annotations
-    from karat.vocabulary import Keyword, Vocabulary
+    from karat.vocabulary import Annotations, Keyword, Vocabulary
 
     ids = pl.Series(np.arange(len(table))).cast(pl.String)
     vocabulary = Vocabulary(tuple(Keyword("all", f"{number:05}") for number in range(keywords)))
@@ -57,7 +56,7 @@ def karat_items(table: Lists, keywords: int) -> Any:
 
 def karat_asks(annotations: Any, asked: Asked) -> Any:
     from karat.gold.keywords import ask_items, ask_keywords
-    from karat.predicates import Match
+    from karat.vocabulary import Match
 
     match = Match.parse("graded" if asked.graded else "all")
     if asked.own is not None:

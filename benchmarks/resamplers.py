@@ -74,8 +74,7 @@ def karat_intervals(queries: int, resamples: int) -> Report:
     import polars as pl
 
     from karat.statistics.estimates import Estimate, estimate_all
-    from karat.statistics.intervals import Resampling
-    from karat.statistics.streams import keys_of
+    from karat.statistics.resampling import Resampling, keys_of
 
     scores, names = draw_scores(queries), pl.Series(range(queries)).cast(pl.String)
     how = Resampling(resamples=resamples, level=LEVEL, interval="percentile")
@@ -90,9 +89,9 @@ def karat_intervals(queries: int, resamples: int) -> Report:
 def karat_tests(queries: int, resamples: int) -> Report:
     import polars as pl
 
-    from karat.statistics.paired import Randomised, sign_flip_tests
-    from karat.statistics.streams import keys_of
+    from karat.statistics.resampling import keys_of
     from karat.statistics.sums import to_fixed
+    from karat.statistics.tests import Randomised, sign_flip_tests
 
     scores, names = draw_scores(queries), pl.Series(range(queries)).cast(pl.String)
     rival = draw_rival(scores)

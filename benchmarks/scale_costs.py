@@ -54,10 +54,10 @@ class Clock:
 def carry_out(data: Path, clock: Clock) -> dict[str, Any]:
     """All steps; returns how many rows and queries there were, and bytes of a row."""
     from karat.scale.api import request_for
+    from karat.scale.blocks import Partition
     from karat.scale.memory import Budget
-    from karat.scale.partition import Partition
     from karat.scale.tables import open_table
-    from karat.statistics.intervals import Resampling
+    from karat.statistics.resampling import Resampling
 
     tables = [open_table(data / "gold", "gold"), open_table(data / "ranking", "run")]
     rows = sum(table.rows for table in tables)

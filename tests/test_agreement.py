@@ -17,11 +17,9 @@ from scipy import stats
 
 from karat import agreement
 from karat.agreement import AGREEMENTS, LOWER_IS_BETTER, MOST_RESAMPLES, Agreement, Pairs, agreement_of
-from karat.blocks import cut_rows
 from karat.statistics import resampling
-from karat.statistics.intervals import Resampling
-from karat.statistics.streams import Keys, bootstrap_weights, keys_of
-from karat.types import Floats
+from karat.statistics.resampling import Keys, Resampling, bootstrap_weights, keys_of
+from karat.types import Floats, cut_rows
 
 from .statistics.support import digits, keys, thorough
 
@@ -278,7 +276,7 @@ class TestNothingElseMatters:
     def test_threads(self) -> None:
         program = (
             "import numpy as np; from karat.agreement import Pairs, agreement_of;"
-            "from karat.statistics.intervals import Resampling;"
+            "from karat.statistics.resampling import Resampling;"
             "x, z = np.random.default_rng(0).normal(size=(2, 30_000)); keys = np.arange(600, dtype=np.uint64);"
             "print(agreement_of(Pairs(np.repeat(np.arange(600), 50), x, x + z, ''), keys, Resampling(100)))"
         )

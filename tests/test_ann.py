@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from karat.indexed import LOW_PERCENTILE, AnnRecall, recall_of, share_found
 from karat.neighbours import NOBODY, Neighbours, nearest
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from karat.types import Floats
 
 thorough = settings(max_examples=60, deadline=None, derandomize=True, database=None)

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
-from karat.annotations import Annotations, places_of
 from karat.gold.annotations import annotations_from_frame
-from karat.vocabulary import Keyword, Vocabulary
+from karat.vocabulary import Annotations, Keyword, Vocabulary, places_of
 from tests.partial import plain
 
 

@@ -13,7 +13,7 @@ import karat
 from karat.errors import UsageError
 from karat.report import QueryData, Report, SystemResult
 from karat.reports.writers import Request, write_reports
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from karat.targets import Target
 
 QUICK = Resampling(resamples=200)

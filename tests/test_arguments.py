@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import karat
-from karat.arguments import check_arguments, check_fields
 from karat.errors import DataError, UsageError
+from karat.validation import check_arguments, check_fields
 
 
 @check_arguments

@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 
 import karat
-import karat.blocks
+import karat.types
 from karat.assessment import assess
 from karat.errors import DataError, UnknownName, UsageError
 from karat.evaluation import resolve_all
 from karat.report import Report
 from karat.slices import Attribute, Cuts, parse_attributes
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 
 QUICK = Resampling(resamples=300, seed=4)
 MEASURES = ["ndcg@10", "ap", "unjudged@5", "num_rel_ret", "gm_map"]
@@ -102,8 +102,8 @@ class TestDigits:
     def test_the_number_of_threads_and_the_size_of_blocks(
         self, whole: Report, threads: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(karat.blocks.os, "cpu_count", lambda: threads)
-        monkeypatch.setattr(karat.blocks, "ROWS_PER_BLOCK", 50)
+        monkeypatch.setattr(karat.types.os, "cpu_count", lambda: threads)
+        monkeypatch.setattr(karat.types, "ROWS_PER_BLOCK", 50)
         monkeypatch.setattr("karat.statistics.resampling._RESAMPLES_PER_PART", 64 * threads)
         assert as_text(assessed()) == as_text(whole)
 

@@ -16,11 +16,9 @@ from karat.comparisons import pairs_of
 from karat.measure import Aggregate
 from karat.results import Scores
 from karat.slices import Group
-from karat.statistics.comparison import compare_pairs
-from karat.statistics.differences import Comparison
+from karat.statistics.comparison import Comparison, compare_pairs
 from karat.statistics.estimates import estimate_all
-from karat.statistics.intervals import Resampling
-from karat.statistics.streams import keys_of
+from karat.statistics.resampling import Resampling, keys_of
 from karat.types import Bools, Floats
 
 NAN = math.nan

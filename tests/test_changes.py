@@ -13,7 +13,7 @@ import karat
 from karat.assessment import assess
 from karat.changes import Change, Move
 from karat.evaluation import resolve_all
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 
 QUICK = Resampling(resamples=100)
 

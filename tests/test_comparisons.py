@@ -10,8 +10,7 @@ import pytest
 from karat.comparisons import compare_scores, pair_scores, pairs_of
 from karat.results import Scores
 from karat.statistics.comparison import compare_pairs, correct
-from karat.statistics.intervals import Resampling
-from karat.statistics.streams import keys_of
+from karat.statistics.resampling import Resampling, keys_of
 
 QUICK = Resampling(resamples=400)
 

@@ -15,13 +15,13 @@ from karat.assessment import assess
 from karat.chance import Chance, expected_scores
 from karat.evaluation import Evaluation, evaluate, resolve_all
 from karat.explain import explain
+from karat.judged import relevant_count
 from karat.judging import judge
 from karat.measure import METRICS, Measure, Metric
-from karat.metrics.common import relevant_count
-from karat.predicates import Predicates
 from karat.slices import Attribute, Cuts
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from karat.types import Gold, Ranking, Runs, gathered
+from karat.vocabulary import Predicates
 from tests.partial import plain
 from tests.test_predicates import CLIPS, by_items, by_words
 

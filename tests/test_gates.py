@@ -15,7 +15,7 @@ from karat.gates import Gate, Verdict, check_targets, measures_of
 from karat.report import SCHEMA, QueryData, Report, SystemResult
 from karat.reports.saved import looks_like_report, read_report
 from karat.reports.writers import Request, write_reports
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from karat.targets import Target, parse_target
 
 QUICK = Resampling(resamples=300)

@@ -5,8 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from karat.errors import DataError, UsageError
-from karat.guard import guard_reading
+from karat.errors import DataError, UsageError, guard_reading
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import karat
-from karat import blocks
+from karat import types
 from karat.errors import DataError, UsageError
 from karat.intake import stable_order
 
@@ -127,8 +127,8 @@ def test_the_order_of_rows_changes_no_digit(expected: karat.Scores, seed: int) -
 def test_the_size_of_blocks_changes_no_digit(
     expected: karat.Scores, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
-    monkeypatch.setattr(blocks, "ROWS_PER_BLOCK", rows)
-    assert len(blocks.cut_into_blocks(np.array([0, 30, 60, 90]))) == (3 if rows < 100 else 1)
+    monkeypatch.setattr(types, "ROWS_PER_BLOCK", rows)
+    assert len(types.cut_into_blocks(np.array([0, 30, 60, 90]))) == (3 if rows < 100 else 1)
     _same(karat.evaluate(GOLD, RUN, MEASURES), expected)
     shuffled = pl.DataFrame(_columns(RUN, "score")).sample(fraction=1, shuffle=True, seed=1)
     _same(karat.evaluate(GOLD, shuffled, MEASURES), expected)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
-import karat.blocks
+import karat.types
 from karat.judging import Bench, judge
 
 QUERIES = ["q1", "q10", "q2", "é", "Q"]
@@ -89,7 +89,7 @@ def test_block_size_is_of_no_account(gold: Any, run: Any, size: int) -> None:
         return
     whole = judge(karat.as_gold(gold), karat.as_ranking(run))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(karat.blocks, "ROWS_PER_BLOCK", size)
+        patch.setattr(karat.types, "ROWS_PER_BLOCK", size)
         parts = judge(karat.as_gold(gold), karat.as_ranking(run))
     assert flat(whole) == flat(parts)
     for name in ("tie_first", "tie_last", "gold_index", "depth", "gold_grades", "gold_starts"):

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat import sampling
+from karat import pairing
+from karat.answers import first_rows
 from karat.gold.reference import reference_gold
 from karat.intake import as_ranking
-from karat.pairing import Listed, compared, sampled_pairs, top_pairs
+from karat.pairing import Listed, OfRun, OfVectors, compared, sampled_pairs, top_pairs
 from karat.rankers.others import without_own
-from karat.similarities import OfRun, OfVectors
-from karat.tops import first_rows
 from karat.types import Gold, Ranking, Vectors
 
 from .statistics.support import thorough
@@ -91,7 +90,7 @@ class TestSampled:
         ids = series(f"p{number}" for number in range(200))
         found = [pairs_of(sampled_pairs(ids, ids, 2_000, seed)) for seed in (1, 2)]
         assert found[0] != found[1] and len(found[0]) == 2_000
-        monkeypatch.setattr(sampling, "_CELLS_AT_ONCE", 300)
+        monkeypatch.setattr(pairing, "_CELLS_AT_ONCE", 300)
         assert pairs_of(sampled_pairs(ids, ids, 2_000, 1)) == found[0]
 
 

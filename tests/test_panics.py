@@ -6,9 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from karat.errors import DataError
-from karat.guard import guard_reading
-from karat.panics import NATIVE_STDERR
+from karat.errors import NATIVE_STDERR, DataError, guard_reading
 
 PANIC = b"thread 'async-executor-1' (7) panicked at crates/x.rs:1:2:\nassertion failed\n"
 

@@ -12,13 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
-import karat.predicates
-from karat.annotations import Annotations
+import karat.vocabulary
 from karat.gold.annotations import annotations_from_frame
 from karat.gold.keywords import ask_items, ask_keywords
-from karat.predicates import Match, Predicates
 from karat.types import Gold
-from karat.vocabulary import Keyword
+from karat.vocabulary import Annotations, Keyword, Match, Predicates
 from tests.partial import plain
 
 CLIPS: plain.Table = {
@@ -183,8 +181,8 @@ def test_keywords_as_queries_like_plain_sets(data: Any, table: plain.Table) -> N
 @settings(max_examples=15, deadline=None, derandomize=True)
 def test_how_many_are_combined_at_once_is_of_no_account(table: plain.Table, match: str, words: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(karat.predicates, "_WORDS_AT_ONCE", words)
-        patch.setattr(karat.predicates, "_PAIRS_AT_ONCE", words)
+        patch.setattr(karat.vocabulary, "_WORDS_AT_ONCE", words)
+        patch.setattr(karat.vocabulary, "_PAIRS_AT_ONCE", words)
         predicates = by_items(table, match)
         check(predicates, table, plain.gold(table, table, match, own=True))
         run = karat.as_ranking({query: list(table) for query in table})

@@ -22,18 +22,16 @@ from karat.changes import Change
 from karat.errors import DataError
 from karat.gates import Gate, Verdict
 from karat.interactions.summary import WindowSize
-from karat.records import FiniteFloat, Positive, SignedInt
 from karat.report import QueryData, Report, SystemResult
 from karat.report_upgrade import SCHEMA
-from karat.report_warnings import ReportWarning
 from karat.results import Recorded, Scores
-from karat.sections import SECTIONS, MappingSection, Section, UnknownSection
+from karat.sections import SECTIONS, MappingSection, ReportWarning, Section, UnknownSection
 from karat.stability import QuerySimilarities
-from karat.statistics.differences import Comparison
-from karat.statistics.estimates import Estimate
-from karat.statistics.intervals import Resampling
-from karat.statistics.quantiles import QuantileValues
+from karat.statistics.comparison import Comparison
+from karat.statistics.estimates import Estimate, QuantileValues
+from karat.statistics.resampling import Resampling
 from karat.targets import parse_target
+from karat.validation import FiniteFloat, Positive, SignedInt
 
 from .golden.cases import CASES
 from .golden.recording import FROZEN, record

@@ -10,8 +10,8 @@ import pytest
 
 import karat
 from karat.report import SCHEMA, Report, SystemResult
-from karat.report_warnings import ReportWarning, as_warnings
 from karat.results import Scores
+from karat.sections import ReportWarning, as_warnings
 from karat.wording import estimate_shown
 
 NAN = math.nan

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from karat import sampling
+from karat import pairing
 from karat.errors import DataError, UsageError
-from karat.sampling import sample_ids, sample_others
+from karat.pairing import sample_ids, sample_others
 from karat.types import Ints
 
 from .statistics.support import thorough
@@ -123,7 +123,7 @@ class TestOthers:
         assert reverse == list(found.values())[::-1]
         assert others(NAMES[40:43], own[40:43], items, size) == [found[name] for name in NAMES[40:43]]
         for cells in (1, 5_000):
-            monkeypatch.setattr(sampling, "_CELLS_AT_ONCE", cells)
+            monkeypatch.setattr(pairing, "_CELLS_AT_ONCE", cells)
             assert others(NAMES[:90], own, items, size) == list(found.values())
 
     @pytest.mark.parametrize("sizes", [(1, 5, 20, 60, 124), (125, 130, 250, 400, 499)])

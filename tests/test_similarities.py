@@ -8,7 +8,7 @@ import pytest
 
 from karat import neighbours
 from karat.intake import as_ranking
-from karat.similarities import OfRun, OfVectors
+from karat.pairing import OfRun, OfVectors
 from karat.types import Floats, Ranking, Vectors
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from karat.errors import DataError, UnknownName, UsageError
-from karat.report_warnings import ReportWarning
+from karat.sections import ReportWarning
 from karat.slices import Attribute, Cuts, Group, group_by, parse_attributes, suitable_attributes
 from karat.slices.groups import Census
 

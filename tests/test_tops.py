@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
+from karat.answers import first_rows, first_scores
 from karat.rankers.vectors import rank_vectors
-from karat.tops import first_rows, first_scores
 from karat.types import Ranking, Vectors
 
 INF = float("inf")

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 import karat
 from karat.catalogue import metric_facts
-from karat.measure import METRICS, Measure
-from karat.usual import beside, usual_name, usual_names
+from karat.measure import METRICS, Measure, beside, usual_name, usual_names
 
 from .peers.strategies import Case, cases
 

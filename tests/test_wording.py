@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.report_warnings import ReportWarning, merge_warnings, with_unit
+from karat.sections import ReportWarning, merge_warnings, with_unit
 from karat.statistics.estimates import Estimate
-from karat.statistics.intervals import Bounds
+from karat.statistics.resampling import Bounds
 from karat.wording import (
     aligned,
     bounds_shown,

@@ -8,16 +8,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from karat.against import agree
-    from karat.annotations import Annotations
     from karat.api import compare, evaluate, gate
     from karat.coded import evaluate_arrays
     from karat.drift import drift_between
     from karat.engines import ENGINES, Engine
     from karat.errors import DataError, KaratError, MissingExtra, UnknownName, UsageError
+    from karat.formats import read_gold, read_run
     from karat.formats.vectors import read_vectors
     from karat.gold.annotations import read_annotations
     from karat.gold.keywords import keyword_gold
-    from karat.gold.labels import read_gold
     from karat.gold.ordered import read_ordered
     from karat.intake import as_gold, as_ranking, ordered_gold
     from karat.interactions.audit import audit
@@ -31,26 +30,26 @@ if TYPE_CHECKING:
     from karat.measure import Measure, Metric, Option, metric
     from karat.plan.api import run_plan
     from karat.rankers.fusion import Fusion, fuse
-    from karat.rankers.runs import read_run
     from karat.rankers.vectors import rank_vectors
     from karat.recommenders import RECOMMENDERS, Recommender
     from karat.recommending import held_out, recommend
     from karat.report import Report
     from karat.results import Scores
-    from karat.statistics.differences import Comparison
+    from karat.statistics.comparison import Comparison
     from karat.statistics.estimates import Estimate
-    from karat.statistics.intervals import Resampling
+    from karat.statistics.resampling import Resampling
     from karat.targets import Target
     from karat.text.keywords import map_texts
     from karat.text.labels import label
     from karat.text.products import read_catalogue
     from karat.trying import try_index
     from karat.types import Gold, Ranking, Vectors
+    from karat.vocabulary import Annotations
 
 _HOMES = {
     **dict.fromkeys(("compare", "evaluate", "gate"), "karat.api"),
     **dict.fromkeys(("DataError", "KaratError", "MissingExtra", "UnknownName", "UsageError"), "karat.errors"),
-    "Annotations": "karat.annotations",
+    "Annotations": "karat.vocabulary",
     "agree": "karat.against",
     "drift_between": "karat.drift",
     "evaluate_arrays": "karat.coded",
@@ -61,7 +60,7 @@ _HOMES = {
     "keyword_gold": "karat.gold.keywords",
     "map_texts": "karat.text.keywords",
     "read_annotations": "karat.gold.annotations",
-    "read_gold": "karat.gold.labels",
+    "read_gold": "karat.formats",
     "read_ordered": "karat.gold.ordered",
     "read_vectors": "karat.formats.vectors",
     **dict.fromkeys(("as_gold", "as_ranking", "ordered_gold"), "karat.intake"),
@@ -75,15 +74,15 @@ _HOMES = {
     **dict.fromkeys(("held_out", "recommend"), "karat.recommending"),
     "judge": "karat.judging",
     **dict.fromkeys(("Measure", "Metric", "Option", "metric"), "karat.measure"),
-    "read_run": "karat.rankers.runs",
+    "read_run": "karat.formats",
     "rank_vectors": "karat.rankers.vectors",
     "run_plan": "karat.plan.api",
     **dict.fromkeys(("Fusion", "fuse"), "karat.rankers.fusion"),
     "Report": "karat.report",
     "Scores": "karat.results",
-    "Comparison": "karat.statistics.differences",
+    "Comparison": "karat.statistics.comparison",
     "Estimate": "karat.statistics.estimates",
-    "Resampling": "karat.statistics.intervals",
+    "Resampling": "karat.statistics.resampling",
     "Target": "karat.targets",
     **dict.fromkeys(("Gold", "Ranking", "Vectors"), "karat.types"),
     "Judged": "karat.judged",

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from karat.agreement import ReferenceGold
-from karat.arguments import check_arguments
 from karat.assessment import assess
 from karat.errors import DataError, UnknownName, UsageError
 from karat.evaluation import resolve_all
@@ -19,16 +18,15 @@ from karat.formats.vectors.checks import names_of
 from karat.formats.vectors.ids import read_ids
 from karat.gold.reference import MEASURES, ReferenceTies, measures_for, reference_gold
 from karat.hygiene import GoldSpaces, Hygiene
-from karat.pairing import PairsOfSystems, ReferenceSide
+from karat.pairing import OfVectors, PairsOfSystems, ReferenceSide, chosen_ids, sample_ids
 from karat.rankers.given import as_vectors
 from karat.rankers.others import excludes_self
 from karat.rankers.vectors import check_same_items, rank_vectors
 from karat.report import Report
-from karat.report_warnings import as_warnings
-from karat.sampling import chosen_ids, sample_ids
-from karat.similarities import OfVectors
-from karat.statistics.intervals import Resampling
+from karat.sections import as_warnings
+from karat.statistics.resampling import Resampling
 from karat.types import Ranking, Vectors
+from karat.validation import check_arguments
 
 __all__ = ["agree"]
 

@@ -15,14 +15,11 @@ from math import isnan, nan, sqrt
 
 import numpy as np
 
-from karat.blocks import cut_rows, in_threads
-from karat.records import Record
 from karat.sections import Section
-from karat.statistics.intervals import Bounds, Resampling
-from karat.statistics.resampling import draw_sums
-from karat.statistics.streams import Keys, bootstrap_weights
+from karat.statistics.resampling import Bounds, Keys, Resampling, bootstrap_weights, draw_sums
 from karat.statistics.sums import to_fixed
-from karat.types import Floats, Ints
+from karat.types import Floats, Ints, cut_rows, in_threads
+from karat.validation import Record
 
 __all__ = [
     "AGREEMENTS",

@@ -7,29 +7,27 @@ from typing import Any
 
 import polars as pl
 
-from karat.arguments import check_arguments
 from karat.assessment import assess
-from karat.errors import UnknownName, UsageError
+from karat.errors import UnknownName, UsageError, guard_reading
 from karat.evaluation import DEFAULT_MEASURES, resolve_all
 from karat.evaluation import evaluate as evaluate_judged
+from karat.formats import read_gold, read_run
 from karat.formats.attributes import check_attributes, read_attributes
 from karat.formats.source import Source
 from karat.gates import Gate, check_targets
-from karat.gold.labels import read_gold
-from karat.guard import guard_reading
 from karat.intake import as_gold, as_ranking, frame_of
 from karat.judging import DuplicateRule
 from karat.lists import Background
 from karat.measure import Measure, Value
-from karat.rankers.runs import read_run
 from karat.report import Report
-from karat.report_warnings import ReportWarning, as_warnings, with_unit
 from karat.reports.saved import looks_like_report, read_report
 from karat.results import Scores
+from karat.sections import ReportWarning, as_warnings, with_unit
 from karat.slices import Cuts, parse_attributes
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from karat.targets import Target, parse_target, parse_targets
 from karat.types import Gold, Ranking
+from karat.validation import check_arguments
 
 __all__ = ["compare", "evaluate", "gate"]
 

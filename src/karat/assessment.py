@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from karat.answers import GOLD_SHOWN, Answers, Listed, listed_gold, listed_ranking
-from karat.breakdown import Slice, correct_slices, estimates_of
+from karat.breakdown import Crossings, Slice, Sliced, correct_slices, estimates_of
 from karat.chance import Chance, expected_scores, has_expectation
 from karat.changes import Change, Trace, changes_between
 from karat.comparisons import compare_scores, pairs_of
@@ -19,12 +19,11 @@ from karat.judging import DuplicateRule
 from karat.lists import Background
 from karat.progress import NO_PROGRESS, Progress
 from karat.report import QueryData, Report, SystemResult
-from karat.report_warnings import QUERIES, ReportWarning, with_unit
 from karat.results import Scores
+from karat.sections import QUERIES, ReportWarning, with_unit
 from karat.slices import Cuts, Group, ItemGroups
-from karat.slicing import Crossings, Sliced
 from karat.statistics.estimates import FEW_QUERIES
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from karat.types import Bools, Gold, Ranking
 from karat.wording import count
 

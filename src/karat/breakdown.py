@@ -1,4 +1,10 @@
-"""Where it fails: every measure in every slice, beside the baseline there or beside the rest of the queries."""
+"""Where it fails: every measure in every slice, beside the baseline there or beside the rest of the queries.
+
+A slice of items restricts what counts as relevant. Measures that depend on positions (ndcg, ap, rr …) rank the items of
+the slice alone, so that the best ranking scores 1 in every slice; the others (recall, precision …) look at the top k of
+the whole ranking. Crossed with a group of queries it is that slice over these queries:
+activity=low*item.popularity=tail.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,15 +13,14 @@ from math import isnan
 from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
 
 from karat.comparisons import pairs_of
 from karat.measure import Aggregate
-from karat.records import Record, to_json
+from karat.progress import Progress
 from karat.results import Scores
 from karat.slices import Group
-from karat.statistics.comparison import compare_pairs, correct
-from karat.statistics.corrections import is_shown
-from karat.statistics.differences import Comparison
+from karat.statistics.comparison import Comparison, compare_pairs, correct
 from karat.statistics.estimates import (
     Estimate,
     Pooled,
@@ -27,16 +32,18 @@ from karat.statistics.estimates import (
     with_interval,
 )
 from karat.statistics.gathered import Column
-from karat.statistics.intervals import Bounds, Resampling, interval
-from karat.statistics.paired import apart_test
-from karat.statistics.streams import Keys, keys_of
+from karat.statistics.resampling import Bounds, Keys, Resampling, interval, keys_of
 from karat.statistics.sums import Fixed, to_fixed
+from karat.statistics.tests import apart_test, is_shown
 from karat.types import Bools, Floats
+from karat.validation import Record, to_json
 
 __all__ = [
+    "Crossings",
     "Gap",
     "Lost",
     "Slice",
+    "Sliced",
     "break_down",
     "correct_slices",
     "estimates_of",
@@ -306,3 +313,92 @@ def worst_slices(slices: Sequence[Slice], level: float, *, measure: str | None =
         if found.gain < 0 and (measure is None or found.measure == measure)
     ]
     return sorted(lost, key=lambda one: (one.found.gain, one.slice.name, one.found.system, one.found.measure))
+
+
+Crossings = Sequence[tuple[str, str]]
+"""Attributes of queries and of items, by the names that slices begin with: (activity, item.popularity)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sliced:
+    """The systems' scores, and what they are to be broken down by."""
+
+    scores: Mapping[str, Scores]
+    """By system; only measures that each query has a value of."""
+    groups: Sequence[Group]
+    """Of queries, as the scores have them."""
+    item_groups: Sequence[Group]
+    of_items: Mapping[str, Mapping[str, Scores]]
+    """By system and the name of a group of items, with the gold restricted to it; systems may have different golds."""
+    crossings: Crossings = ()
+
+    @property
+    def _groups(self) -> Sequence[Group]:
+        """None where no measure has a value by query."""
+        return self.groups if next(iter(self.scores.values())).labels else ()
+
+    def plainly(self) -> Iterator[Slice]:
+        """Means alone, where nothing is resampled."""
+        for group in self._groups:
+            rows = np.flatnonzero(group.members)
+            means = estimates_of({name: one.part(rows) for name, one in self.scores.items()}, None)
+            yield Slice(group.name, group.note, "queries", rows.size, means, tuple(rows.tolist()))
+        for group, parts in self._restricted():
+            size = len(next(iter(parts.values())).queries)
+            yield Slice(group.name, group.note, "items", size, estimates_of(parts, None))
+
+    def resampled(
+        self,
+        how: Resampling,
+        baseline: str | None,
+        compared: Mapping[str, Scores],
+        expected: Sequence[str],
+        progress: Progress,
+    ) -> Iterator[Slice]:
+        """With intervals and differences; p-values are not yet corrected.
+
+        ``compared`` are the systems and measures to hold against the baseline; scores of the systems ``expected`` are
+        expectations, as those of a random order are.
+        """
+        restricted = list(self._restricted())
+        steps = len(self._groups) + len(restricted)
+        signs = signs_for(steps * (len(self.scores) - 1), how)
+        done = 0
+        if self._groups:
+            for part in break_down(self.scores, self._groups, how, baseline, signs, compared, expected):
+                yield part
+                done += 1
+                progress.update("Breaking down", done, steps)
+        for group, parts in restricted:
+            beside = {
+                name: parts[name].only([label for label in one.labels if label in parts[name].labels])
+                for name, one in compared.items()
+                if name in parts
+            }
+            yield slice_of_items(group, parts, how, baseline if baseline in beside else None, signs, beside)
+            done += 1
+            progress.update("Breaking down", done, steps)
+
+    def _restricted(self) -> Iterator[tuple[Group, dict[str, Scores]]]:
+        """The slices of items, then those of both crossed that any query falls in."""
+        of_items = [
+            (group, {name: parts[group.name] for name, parts in self.of_items.items() if group.name in parts})
+            for group in self.item_groups
+        ]
+        of_items = [(group, parts) for group, parts in of_items if next(iter(parts.values())).labels]
+        yield from of_items
+        for of_queries, of_item in self.crossings:
+            for group in self.groups:
+                for other, parts in of_items:
+                    if (group.attribute, other.attribute) == (of_queries, of_item):
+                        yield from self._crossed(group, other, parts)
+
+    def _crossed(
+        self, group: Group, other: Group, parts: Mapping[str, Scores]
+    ) -> Iterator[tuple[Group, dict[str, Scores]]]:
+        every = next(iter(self.scores.values())).queries
+        members = every.filter(pl.Series(group.members)).implode()
+        found = {name: one.part(np.flatnonzero(one.queries.is_in(members))) for name, one in parts.items()}
+        if all(len(one.queries) for one in found.values()):
+            note = "; ".join(filter(None, (group.note, other.note)))
+            yield Group(f"{group.name}*{other.name}", note, group.members), found

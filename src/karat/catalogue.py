@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from karat.dialects import DIALECTS, Dialect
-from karat.measure import METRICS, Measure, Metric
+from karat.measure import METRICS, Measure, Metric, usual_names
 from karat.names import names_elsewhere
-from karat.usual import usual_names
 
 __all__ = ["dialect_facts", "dialects_table", "metric_facts", "metrics_table"]
 

@@ -20,11 +20,10 @@ import polars as pl
 from karat.dialects import Asked
 from karat.errors import DataError, UsageError
 from karat.evaluation import cut_gold, measure_values
-from karat.judged import Judged
+from karat.judged import Judged, cut_or_depth, divide, hits_of, relevant_count
 from karat.judging import Bench, DuplicateRule
 from karat.measure import Measure
 from karat.metrics import cascade, counts, gain, sets
-from karat.metrics.common import cut_or_depth, divide, hits_of, relevant_count
 from karat.results import Scores
 from karat.types import Floats, Gold, Ints, Ranking, Runs, gathered
 from karat.wording import count

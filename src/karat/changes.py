@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from karat.judged import Judged
-from karat.records import Record
 from karat.types import ROW_NUMBER, Floats, Gold
+from karat.validation import Record
 
 __all__ = ["Change", "Move", "Trace", "changes_between", "largest_drops"]
 

@@ -10,10 +10,10 @@ from json import dumps
 from re import fullmatch
 from typing import Any
 
-from karat.common_sections import Facts, Fingerprints
 from karat.indexed import Indexed
-from karat.records import Record
 from karat.report import Report
+from karat.sections import Facts, Fingerprints
+from karat.validation import Record
 
 __all__ = ["Changed", "Circumstances", "Difference", "circumstances_between", "differences_between"]
 

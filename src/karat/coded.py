@@ -15,19 +15,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from karat.arguments import check_arguments
-from karat.blocks import cut_into_blocks
 from karat.errors import DataError, UsageError
 from karat.evaluation import DEFAULT_MEASURES, Evaluation, resolve_all
-from karat.judged import Judged, TieGroups
+from karat.judged import Judged, TieGroups, order_rows
 from karat.judging import Bench, TieRule
 from karat.lists import Background, Lists, checked_background
 from karat.measure import Measure, Value
-from karat.ordering import order_rows
 from karat.results import Scores
 from karat.settings import is_whole
 from karat.shared_ids import IdSample, SharedIds
-from karat.types import Bools, Floats, Gold, Ints, freeze, gathered, segments_within
+from karat.types import Bools, Floats, Gold, Ints, cut_into_blocks, freeze, gathered, segments_within
+from karat.validation import check_arguments
 
 __all__ = ["NO_ITEM", "Codes", "evaluate_arrays", "look_up", "stands_twice"]
 

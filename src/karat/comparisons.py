@@ -7,11 +7,8 @@ import numpy as np
 import polars as pl
 
 from karat.results import Scores
-from karat.statistics.comparison import Paired, compare_pairs, correct
-from karat.statistics.differences import Comparison
-from karat.statistics.intervals import Resampling
-from karat.statistics.relative import with_relative
-from karat.statistics.streams import keys_of
+from karat.statistics.comparison import Comparison, Paired, compare_pairs, correct, with_relative
+from karat.statistics.resampling import Resampling, keys_of
 from karat.types import Bools
 
 __all__ = ["ScorePair", "compare_scores", "pair_scores", "pairs_of"]

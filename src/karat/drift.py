@@ -15,20 +15,19 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from karat.arguments import check_arguments
 from karat.circumstances import Circumstances, circumstances_between
 from karat.comparisons import ScorePair, compare_scores, pair_scores
 from karat.errors import DataError, UnknownName, UsageError
 from karat.measure import Aggregate
-from karat.records import Record, to_json
 from karat.report import Report
 from karat.results import Scores
 from karat.sections import Section
 from karat.stability import Stability
-from karat.statistics.differences import Comparison
+from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import FEW_QUERIES
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from karat.targets import Decision, Outcome
+from karat.validation import Record, check_arguments, to_json
 from karat.wording import count
 
 __all__ = [

@@ -12,17 +12,99 @@
 
 Each says what was found, where, what was expected and what to do, in that order. No message grows with the data: long
 values and long lists are cut (``shorten``, ``list_some``).
+
+Readers hand bytes of unknown origin to Polars, NumPy, json and others, and what these raise about damage cannot be
+listed: Polars panics with an exception that is not an ``Exception``, NumPy passes headers through Python's tokenizer,
+json stops at the recursion limit. So this is the one place that catches broadly.
 """
 
-from collections.abc import Iterable, Sequence
+import os
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
+from threading import Lock
+from typing import IO, Any
 
 __all__ = [
-    "DamagedRun", "DataError", "DuplicatePair", "EngineLost", "ImpossibleSetting", "KaratError", "MissingExtra",
-    "UnknownName", "UsageError", "list_some", "shorten",
-]  # fmt: skip
+    "NATIVE_STDERR",
+    "DamagedRun",
+    "DataError",
+    "DuplicatePair",
+    "EngineLost",
+    "ImpossibleSetting",
+    "KaratError",
+    "MissingExtra",
+    "UnknownName",
+    "UsageError",
+    "guard_reading",
+    "list_some",
+    "parse_toml",
+    "shorten",
+]
+
+_PANIC = b"panicked at "
+
+
+class _NativeStderr:
+    """Descriptor 2 while a file is read: Rust prints a panic there, before Polars raises it.
+
+    Only a command enables this, and gives Python's own standard error another descriptor: the descriptor belongs to the
+    process, and so not to a library. What was printed is passed on afterwards, unless it is a panic: that is raised.
+    """
+
+    def __init__(self) -> None:
+        self.enabled = False
+        self._lock = Lock()
+        self._readers = 0
+        self._descriptor = -1
+        self._text: IO[bytes] | None = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold back what is printed within the block; several threads may be in one at once."""
+        if not self.enabled:
+            yield
+            return
+        with self._lock:
+            self._readers += 1
+            if self._readers == 1:
+                self._begin()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._readers -= 1
+                if self._readers == 0:
+                    self._end()
+
+    def _begin(self) -> None:
+        try:
+            import tempfile  # takes as long to load as the rest of a short command
+
+            self._text = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _end
+        except OSError:  # no folder for temporary files: a panic is printed then
+            return
+        self._descriptor = os.dup(2)
+        os.dup2(self._text.fileno(), 2)
+
+    def _end(self) -> None:
+        if self._text is None:
+            return
+        os.dup2(self._descriptor, 2)
+        with self._text as file:
+            file.seek(0)
+            text = file.read()
+        if text and _PANIC not in text:
+            os.write(self._descriptor, text)
+        os.close(self._descriptor)
+        self._text = None
+
+
+NATIVE_STDERR = _NativeStderr()
+
 
 _LONGEST_PART = 1_000
 """Characters of a part of a message: more than any that karat words itself, ten lines of a terminal."""
@@ -190,3 +272,74 @@ class DamagedRun(DataError):  # noqa: N818
 
 class EngineLost(DataError):  # noqa: N818
     """An engine cannot be reached any more: to ask it for the next query is of no use."""
+
+
+_LONGEST_REASON = 200
+"""Characters of a library's message that are shown; some quote the whole file."""
+
+
+@contextmanager
+def guard_reading(
+    where: str, format: str | None = None, *, line: int | None = None, expected: str | None = None
+) -> Iterator[None]:
+    """Turn any error raised while a file, or a frame of another library, is read into a DataError with its place.
+
+    Args:
+        where: The file as the user named it, or what the frame holds.
+        format: What the file is read as, such as ``Parquet`` or ``a table``; named in the message.
+        line: The line being read, where it is known.
+        expected: What is expected; unset: a whole file.
+
+    Raises:
+        DataError: In place of any error that is not karat's own. Ctrl-C and exit requests pass unchanged.
+    """
+    place = where if line is None else f"{where}:{line}"
+    try:
+        with NATIVE_STDERR.held():
+            yield
+    except (KaratError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except FileNotFoundError as error:
+        raise DataError("no such file", where=place) from error
+    except MemoryError as error:
+        raise DataError("reading it needs more memory than there is", where=place) from error
+    except RecursionError as error:
+        raise DataError("nested too deeply", where=place, expected="a few levels") from error
+    except UnicodeError as error:
+        raise DataError("found text that is not UTF-8", where=place, expected="UTF-8") from error
+    except BaseException as error:  # Polars' PanicException is not an Exception
+        kind = f" as {format}" if format else ""
+        expected = expected or "a whole file"
+        raise DataError(f"cannot be read{kind}: {_reason(error)}", where=place, expected=expected) from error
+
+
+def parse_toml(text: str, where: str, *, fault: type[KaratError] = DataError) -> dict[str, Any]:
+    """Parse a TOML text.
+
+    Args:
+        text: The content of the file.
+        where: The file as the user named it.
+        fault: The error that is raised: ``UsageError`` for what a user writes as a request, such as a plan.
+
+    Raises:
+        KaratError: The text is not TOML; of the class ``fault``.
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise fault("nested too deeply", where=where, expected="a few levels") from error
+    except ValueError as error:  # TOMLDecodeError, and what Python says of an integer of more than 4,300 digits
+        raise fault(f"not TOML: {_reason(error)}", where=where) from error
+
+
+def _reason(error: BaseException) -> str:
+    """Return the first line of an error's message, cut where it is long; its type where it has none.
+
+    What Polars says of a panic is about its own code.
+    """
+    if type(error).__name__ == "PanicException":
+        return "its data is damaged"
+    text = (getattr(error, "strerror", None) or str(error)).strip().partition("\n")[0].strip()
+    if len(text) > _LONGEST_REASON:
+        text = f"{text[:_LONGEST_REASON]}…"
+    return text or type(error).__name__

@@ -10,13 +10,12 @@ import polars as pl
 from karat.dialects import Asked, resolve
 from karat.errors import DataError, UsageError
 from karat.findings import Findings
-from karat.judged import Judged
+from karat.judged import Judged, relevant_count
 from karat.judging import Bench, DuplicateRule, Places, TieRule
 from karat.lists import Background, Lists, checked_background
 from karat.measure import Measure, Value
-from karat.metrics.common import relevant_count
-from karat.report_warnings import ReportWarning, as_warnings
 from karat.results import Scores
+from karat.sections import ReportWarning, as_warnings
 from karat.slices import ItemGroups
 from karat.types import Bools, Floats, Gold, Ranking
 from karat.wording import count, named

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat.records import Record
 from karat.results import Scores
 from karat.sections import Section
 from karat.types import Gold
+from karat.validation import Record
 
 __all__ = ["Example", "ExampleItem", "Examples", "examples_of"]
 

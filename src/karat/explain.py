@@ -10,10 +10,9 @@ from karat.dialects import DIALECTS, resolve
 from karat.errors import KaratError
 from karat.evaluation import Evaluation
 from karat.judging import DuplicateRule
-from karat.measure import Measure, Value
+from karat.measure import Measure, Value, usual_name
 from karat.statistics.estimates import summarise
 from karat.types import Gold, Ranking
-from karat.usual import usual_name
 
 __all__ = ["Explained", "explain"]
 

@@ -6,11 +6,10 @@ from typing import cast
 
 import numpy as np
 
-from karat.judged import Judged
+from karat.judged import Judged, relevant_count, within
 from karat.judging import Bench
 from karat.measure import Measure
-from karat.metrics.common import relevant_count, within
-from karat.report_warnings import ReportWarning
+from karat.sections import ReportWarning
 from karat.shared_ids import SharedIds, no_item_in_common
 from karat.wording import count, percent
 

@@ -14,17 +14,16 @@ from karat.breakdown import Slice
 from karat.comparisons import compare_scores, pair_scores
 from karat.dialects import resolve
 from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.markup import snippet_of
 from karat.measure import METRICS, Measure
-from karat.records import FiniteFloat, Record
 from karat.report import Report
 from karat.results import Recorded, Scores
 from karat.sections import Section
-from karat.statistics.differences import Comparison
-from karat.statistics.distributions import normal_quantile
+from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import FEW_QUERIES, Estimate
-from karat.statistics.intervals import Bounds, Resampling
+from karat.statistics.resampling import Bounds, Resampling, normal_quantile
 from karat.targets import Decision, Outcome, Target
+from karat.validation import FiniteFloat, Record
+from karat.wording import snippet_of
 
 __all__ = ["GATE_SCHEMA", "Gate", "Verdict", "check_targets", "measures_of"]
 

@@ -9,12 +9,12 @@ from typing import Any
 from karat.drift import Drift
 from karat.hygiene import Hygiene
 from karat.indexed import Indexed
-from karat.records import FiniteFloat, Record
 from karat.report import Report
+from karat.results import SystemResult
 from karat.sections import Section
 from karat.stability import Spread, Stability
-from karat.system_results import SystemResult
 from karat.timing.summary import Latency
+from karat.validation import FiniteFloat, Record
 from karat.wording import bounds_shown, count, figure_shown, percent
 
 __all__ = ["Hint", "Hints", "hints_of"]

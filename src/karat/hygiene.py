@@ -8,13 +8,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from karat.blocks import cut_rows
 from karat.neighbours import NOBODY, Neighbours, nearest, score_listed
-from karat.records import Record
-from karat.report_warnings import ReportWarning, as_warnings
-from karat.sections import Section
+from karat.sections import ReportWarning, Section, as_warnings
 from karat.similarity import COSINES, norms_of
-from karat.types import Floats, Ints, Matrix, Vectors
+from karat.types import Floats, Ints, Matrix, Vectors, cut_rows
+from karat.validation import Record
 from karat.wording import count
 
 __all__ = ["HUB_K", "GoldSpaces", "Hygiene", "inspect"]

@@ -15,14 +15,13 @@ import numpy as np
 import polars as pl
 
 from karat.neighbours import NOBODY, Neighbours, score_listed
-from karat.records import Record
 from karat.results import Recorded
 from karat.sections import Section
 from karat.statistics.estimates import estimate_all
-from karat.statistics.intervals import Bounds, Resampling
-from karat.statistics.streams import keys_of
+from karat.statistics.resampling import Bounds, Resampling, keys_of
 from karat.timing.summary import Latency
 from karat.types import Bools, Floats, Ints, Matrix
+from karat.validation import Record
 
 __all__ = [
     "CLOCKS",

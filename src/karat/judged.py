@@ -1,17 +1,41 @@
-"""Judged: a ranking with the gold looked up, the waist between where things come from and arithmetic."""
+"""Judged: a ranking with the gold looked up; and the array work that judging and metrics share."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from karat.errors import DataError
 from karat.lists import Lists
-from karat.types import Bools, Floats, Ints, Runs, freeze, segments_within
+from karat.measure import COMMON_OPTIONS, Option
+from karat.types import Bools, Floats, Ints, Runs, cut_into_blocks, freeze, in_threads, segments_within, sort_key
 
-__all__ = ["Judged", "TieGroups"]
+__all__ = [
+    "HIGHEST_SUMMED",
+    "NEGATIVE",
+    "REL",
+    "Judged",
+    "Ordered",
+    "TieGroups",
+    "TieRule",
+    "check_highest",
+    "discounts",
+    "divide",
+    "hits_of",
+    "nth_in_row",
+    "order_rows",
+    "relevant",
+    "relevant_count",
+    "running_count",
+    "sum_by_row",
+    "ties_or",
+    "within",
+]
 
 _PER_HIT = ("row", "rank", "grade", "tie_first", "tie_last", "gold_index", "place")
 _MOST_LAID_OUT = 1 << 22
@@ -197,3 +221,247 @@ class Judged:
         lengths = np.diff(self.gold_starts)
         last = self.gold_starts[:-1] + np.minimum(lengths, k) - 1
         return np.where(lengths > 0, np.append(self.gold_grades, np.inf)[last], np.inf)
+
+
+TieRule = Literal["id", "id-desc", "order"]
+
+
+class Ordered:
+    """Rows of CSR segments in descending order of value.
+
+    Sorted rows keep to their segment, so a *position* (index into the sorted order) and a row index belong to the
+    same segment. ``order`` is None where the rows already stood in order, which is the usual case.
+    """
+
+    def __init__(self, starts: Ints, order: Ints | None, first: Ints, last: Ints) -> None:
+        self.starts = starts
+        self.order = order
+        self.first = first
+        """First position of each group of equal values (groups of two and more)."""
+        self.last = last
+        self._inverse: Ints | None = None
+
+    def positions(self, rows: Ints) -> Ints:
+        """Where these rows stand, before equal values are told apart."""
+        if self.order is None:
+            return rows
+        if self._inverse is None:
+            self._inverse = np.empty_like(self.order)
+            self._inverse[self.order] = np.arange(self.order.size)
+        return self._inverse[rows]
+
+    def tie_group(self, positions: Ints) -> Ints:
+        """The group of equal values that each position stands in, −1 where it is alone."""
+        if self.first.size == 0:
+            return np.full(positions.size, -1)
+        group = np.searchsorted(self.first, positions, side="right") - 1
+        alone = (group < 0) | (positions > self.last[group])
+        return np.where(alone, -1, group)
+
+    def tie_bounds(self, positions: Ints) -> tuple[Ints, Ints]:
+        """First and last position of the group of equal values of each position; itself where it is alone."""
+        group = self.tie_group(positions)
+        tied = group >= 0
+        first, last = positions.copy(), positions.copy()
+        first[tied], last[tied] = self.first[group[tied]], self.last[group[tied]]
+        return first, last
+
+    def resolved(self, rows: Ints, rule: TieRule, ids: pl.Series) -> Ints:
+        """Final positions of these rows, equal values ordered by ``rule``. Only groups they stand in are looked at."""
+        positions = self.positions(rows)
+        groups = self.tie_group(positions)
+        wanted = np.unique(groups[groups >= 0])
+        if wanted.size == 0:
+            return positions
+        lengths = self.last[wanted] - self.first[wanted] + 1
+        offsets = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        member_positions = np.repeat(self.first[wanted], lengths) + offsets
+        members = member_positions if self.order is None else self.order[member_positions]
+        final = np.empty(members.size, dtype=np.int64)
+        final[_sorted_members(np.repeat(wanted, lengths), members, rule, ids)] = member_positions
+        by_row = np.argsort(members)
+        slot = by_row[np.searchsorted(members, rows[groups >= 0], sorter=by_row)]
+        resolved = positions.copy()
+        resolved[groups >= 0] = final[slot]
+        return resolved
+
+
+def _sorted_members(groups: Ints, members: Ints, rule: TieRule, ids: pl.Series) -> NDArray[np.int64]:
+    """The order of the members of tie groups: by group, then by the rule."""
+    if rule == "order":
+        return np.lexsort((members, groups))
+    frame = pl.DataFrame({"group": groups, "id": sort_key(ids.gather(members))}).with_row_index("at")
+    ordered = frame.sort("group", "id", descending=[False, rule == "id-desc"], maintain_order=True)
+    return ordered["at"].cast(pl.Int64).to_numpy()
+
+
+def order_rows(starts: Ints, values: Floats | None, *, single: bool = False) -> Ordered:
+    """Sort the rows of each segment by value, descending; None: they stand in order and never tie.
+
+    ``single`` compares the values as 32-bit numbers.
+    """
+    none = np.empty(0, dtype=np.int64)
+    if values is None or values.size < 2:
+        return Ordered(starts, None, none, none)
+
+    def order_block(first: int, last: int) -> tuple[Ints | None, Ints, Ints]:
+        low, high = int(starts[first]), int(starts[last])
+        block = _as_single(values[low:high]) if single else values[low:high]
+        order, *ties = _order_block(starts[first : last + 1] - low, block)
+        return None if order is None else order + low, ties[0] + low, ties[1] + low
+
+    parts = cut_into_blocks(starts)
+    orders, firsts, lasts = zip(*in_threads(order_block, parts), strict=True)
+    order = None
+    if any(block is not None for block in orders):
+        order = np.arange(values.size, dtype=np.int64)
+        for (first, last), block in zip(parts, orders, strict=True):
+            if block is not None:
+                order[starts[first] : starts[last]] = block
+    return Ordered(starts, order, np.concatenate(firsts), np.concatenate(lasts))
+
+
+def _as_single(values: Floats) -> NDArray[np.float32]:
+    """As C casts: what is too large becomes infinite."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
+
+
+def _order_block(starts: Ints, values: NDArray[np.floating]) -> tuple[Ints | None, Ints, Ints]:
+    """The permutation if one is needed, and first and last position of each group of equal values."""
+    inner = starts[1:-1]
+    boundaries = inner[(inner > 0) & (inner < values.size)] - 1
+    rises = values[1:] > values[:-1]
+    rises[boundaries] = False
+    order = None
+    if rises.any():
+        order = _sort_unsorted(starts, values, rises)
+        values = values[order]
+    equal = values[1:] == values[:-1]
+    equal[boundaries] = False
+    return order, *_runs(equal)
+
+
+def _sort_unsorted(starts: Ints, values: NDArray[np.floating], rises: Bools) -> Ints:
+    """The permutation that sorts each segment that is not yet in order.
+
+    One sort of all values, then one of (segment, place in that sort) packed into 64 bits: both run at the speed of
+    sorting plain numbers, which a sort on two columns does not.
+    """
+    segment_of_rise = np.searchsorted(starts, np.flatnonzero(rises), side="right") - 1
+    unsorted = np.unique(segment_of_rise)
+    lengths = np.diff(starts)[unsorted]
+    segment = np.repeat(np.arange(unsorted.size, dtype=np.uint64), lengths)
+    offsets = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    rows = np.repeat(starts[unsorted], lengths) + offsets
+    by_value = np.argsort(-values[rows])
+    packed = (segment[by_value] << np.uint64(32)) | np.arange(rows.size, dtype=np.uint64)
+    packed.sort()
+    order = np.arange(values.size, dtype=np.int64)
+    order[rows] = rows[by_value[(packed & np.uint64(0xFFFFFFFF)).astype(np.int64)]]
+    return order
+
+
+def _runs(equal: Bools) -> tuple[Ints, Ints]:
+    """First and last position of each run of positions that equal their successor."""
+    if not equal.any():
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    edges = np.diff(np.concatenate(([False], equal, [False])).astype(np.int8))
+    return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+
+
+HIGHEST_SUMMED = 1e300
+"""Of grades up to this, the sum of 10^8 is still a float."""
+NEGATIVE = Option("negative", "an item of a grade below 0 is unjudged, or judged not relevant", ("unjudged", "judged"))
+REL = Option("rel", "grade from which an item is relevant (otherwise the gold's own: any grade above 0)")
+
+
+def is_relevant(grades: Floats, rel: float | None, judged: Judged) -> Bools:
+    """Which of these grades are relevant: ``rel`` and better, else the gold's own threshold, else above zero."""
+    threshold = judged.relevant_from if rel is None else rel
+    return grades > 0 if threshold is None else grades >= threshold
+
+
+def check_highest(judged: Judged, highest: float, expected: str, hint: str | None = None) -> None:
+    """Refuse a gold with a grade above ``highest``; the error names the first query that has one."""
+    if judged.highest <= highest:
+        return
+    above = np.flatnonzero(judged.gold_grades > highest)
+    if above.size:  # none, where only some queries or items of the gold are looked at here
+        query, grade = judged.queries[int(judged.gold_rows[above[0]])], judged.gold_grades[above[0]]
+        raise DataError(f"query {query!r} has an item of grade {grade:g}", where="gold", expected=expected, hint=hint)
+
+
+def relevant(judged: Judged, rel: float | None) -> Bools:
+    """Which of the judged retrieved items are relevant."""
+    return is_relevant(judged.grade, rel, judged)
+
+
+def within(judged: Judged, k: int | None) -> Bools:
+    """Which of the judged retrieved items stand at rank k or better."""
+    return np.ones(judged.rank.size, bool) if k is None else judged.rank <= k
+
+
+def sum_by_row(judged: Judged, where: Bools, weights: Floats | None = None) -> Floats:
+    """Sums of the weights (or counts) of the chosen items by query, added in order of rank."""
+    chosen = None if weights is None else weights[where]
+    return np.bincount(judged.row[where], chosen, minlength=len(judged)).astype(np.float64)
+
+
+def hits_of(judged: Judged, k: int | None, rel: float | None) -> Floats:
+    """How many relevant items each query has within the cut-off."""
+    return sum_by_row(judged, relevant(judged, rel) & within(judged, k))
+
+
+def relevant_count(judged: Judged, rel: float | None) -> Floats:
+    """How many relevant items the gold has for each query; worked out once for each threshold."""
+    if rel not in judged.relevant_counts:
+        starts, grades, numbers = judged.gold_starts, judged.gold_grades, None
+        if judged.counted is not None:
+            starts, grades, numbers = judged.counted.starts, judged.counted.grades, judged.counted.counts
+        chosen = is_relevant(grades, rel, judged)
+        total = np.concatenate(([0], np.cumsum(chosen if numbers is None else chosen * numbers)))
+        found = np.diff(total[starts]).astype(np.float64)
+        found.flags.writeable = False
+        judged.relevant_counts[rel] = found
+    return judged.relevant_counts[rel]
+
+
+def cut_or_depth(judged: Judged, k: int | None) -> Floats:
+    """The cut-off of each query: k, or where there is none, how many were retrieved."""
+    return judged.depth.astype(np.float64) if k is None else np.full(len(judged), float(k))
+
+
+def divide(numerator: NDArray[np.number], denominator: NDArray[np.number]) -> Floats:
+    """The quotient, and 0 where nothing is divided by nothing."""
+    quotient: Floats = np.divide(numerator, denominator, out=np.zeros(numerator.size), where=denominator > 0)
+    return quotient
+
+
+def nth_in_row(rows: Ints) -> Floats:
+    """For rows in ascending order: 1, 2, 3 … within each row."""
+    if rows.size == 0:
+        return np.empty(0)
+    firsts = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1])))
+    lengths = np.diff(np.append(firsts, rows.size))
+    return np.arange(1.0, rows.size + 1) - np.repeat(firsts, lengths)
+
+
+@lru_cache(maxsize=8)
+def discounts(up_to: int) -> Floats:
+    """log2(rank + 1) at index ``rank``; by the C library, whose last digit the other tools share."""
+    return np.array([math.inf, *(math.log2(rank + 1) for rank in range(1, up_to + 1))])
+
+
+def running_count(judged: Judged, chosen: Bools) -> Floats:
+    """How many chosen items of the same query stand above each item or at it."""
+    total = np.cumsum(chosen)
+    starts = np.searchsorted(judged.row, np.arange(len(judged)))
+    before = np.concatenate(([0], total))[starts]
+    return np.asarray(total - before[judged.row], dtype=np.float64)
+
+
+def ties_or(choice: str, about: str) -> Option:
+    """The common option ``ties`` with one more choice, which the judge need not know."""
+    usual = next(option for option in COMMON_OPTIONS if option.name == "ties")
+    return Option("ties", f"{usual.about}; {choice}: {about}", (*usual.choices, choice))

@@ -16,14 +16,25 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from karat.arguments import check_arguments
-from karat.blocks import cut_into_blocks, in_threads
 from karat.errors import DataError, DuplicatePair, UnknownName, UsageError
-from karat.judged import Judged, TieGroups
+from karat.judged import Judged, Ordered, TieGroups, TieRule, order_rows
 from karat.lists import Background, Lists
-from karat.ordering import Ordered, TieRule, order_rows
 from karat.shared_ids import IdSample, SharedIds, no_item_in_common
-from karat.types import ROW_NUMBER, Bools, Floats, Gold, Ints, Ranking, Runs, gathered, places_in, segments_within
+from karat.types import (
+    ROW_NUMBER,
+    Bools,
+    Floats,
+    Gold,
+    Ints,
+    Ranking,
+    Runs,
+    cut_into_blocks,
+    gathered,
+    in_threads,
+    places_in,
+    segments_within,
+)
+from karat.validation import check_arguments
 
 __all__ = [
     "Bench",

@@ -12,22 +12,26 @@ from functools import cached_property
 from math import isinf
 from typing import Any, Literal
 
-from karat.arguments import check_arguments, check_fields
 from karat.errors import UnknownName, UsageError, shorten
 from karat.registry import Registry
 from karat.types import Floats
+from karat.validation import check_arguments, check_fields
 
 __all__ = [
     "COMMON_OPTIONS",
+    "LEGEND",
     "METRICS",
     "Measure",
     "Metric",
     "Option",
     "Value",
+    "beside",
     "is_descriptive",
     "metric",
     "own_aliases",
     "split_spelling",
+    "usual_name",
+    "usual_names",
 ]
 
 _LARGEST_CUT = 2**31 - 1
@@ -344,3 +348,32 @@ def split_spelling(text: str) -> tuple[str, dict[str, str], int | None]:
         found = f"the cut-off {shorten(k)!r} in the measure {shorten(text)!r}"
         raise UsageError(found, expected=f"a whole number from 1 to {_LARGEST_CUT:,}")
     return match["name"], options, None if k is None else int(k)
+
+
+LEGEND = "After =: what the measure is usually called"
+_USUAL = {("recall", "k"): "precision", ("precision", "relevant"): "recall"}
+"""By metric and divisor. The other divisors (min, found, retrieved) give quantities that have no other name."""
+
+
+def usual_name(measure: Measure | str) -> str | None:
+    """``precision@5`` for ``recall(over=k)@5``; None where there is no other name for exactly the same quantity.
+
+    The other conventions (``rel``, ``self``, ``empty`` …) hold for both names. A measure whose gold is cut has no other
+    name: wherever the gold is long enough, as many items are relevant as are shown, and precision and recall are one.
+    """
+    name, options, k = split_spelling(str(measure))
+    usual = _USUAL.get((name, options.get("over", "")))
+    if usual is None or options.get("gold", "all") != "all":
+        return None
+    return usual if k is None else f"{usual}@{k}"
+
+
+def usual_names(conventions: Mapping[str, str]) -> dict[str, str]:
+    """By label, from the spellings by label: the usual names of those that have one."""
+    found = {label: usual_name(spelling) for label, spelling in conventions.items()}
+    return {label: usual for label, usual in found.items() if usual is not None}
+
+
+def beside(label: str, usual: str | None) -> str:
+    """``Recall@5 = precision@5``: both names where there are two."""
+    return label if usual is None else f"{label} = {usual}"

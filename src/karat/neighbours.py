@@ -13,11 +13,10 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.blocks import cut_rows, in_threads, threads
 from karat.progress import NO_PROGRESS, Progress
 from karat.selection import NOBODY, PARTS, Best, Tile, buffer_of, taken
 from karat.similarity import Similarity, Singles, similarity_of
-from karat.types import Bools, Floats, Ints, Matrix, gathered
+from karat.types import Bools, Floats, Ints, Matrix, cut_rows, gathered, in_threads, threads
 
 __all__ = ["NOBODY", "LeftOut", "Neighbours", "levels_of", "nearest", "placed", "score_listed"]
 

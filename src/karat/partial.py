@@ -13,14 +13,13 @@ from types import MappingProxyType
 import numpy as np
 import polars as pl
 
-from karat.annotations import Annotations
-from karat.columns import ITEM, QUERY, SCORE
-from karat.ordering import TieRule
-from karat.predicates import Predicates
-from karat.records import Record
+from karat.answers import first_rows, known_scores
+from karat.intake import ITEM, QUERY, SCORE
+from karat.judged import TieRule
 from karat.sections import Section
-from karat.tops import first_rows, known_scores
 from karat.types import Bools, Floats, Ints, Ranking, gathered
+from karat.validation import Record
+from karat.vocabulary import Annotations, Predicates
 
 __all__ = [
     "Alike", "Instead", "LookAlike", "Looked", "Missed", "Partial", "Result", "ResultCounts", "partial_matches",

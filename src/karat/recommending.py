@@ -6,7 +6,6 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, get_args
 
-from karat.arguments import check_arguments
 from karat.errors import UnknownName, UsageError
 from karat.evaluation import DEFAULT_MEASURES, resolve_all
 from karat.interactions.attributes import Attributes, facts_of, read_items, read_users
@@ -25,6 +24,7 @@ from karat.recommenders.called import recommender_of
 from karat.recommenders.ranking import recommend as recommended
 from karat.settings import Params, is_whole
 from karat.types import WHOLE, Ranking
+from karat.validation import check_arguments
 
 __all__ = ["held_out", "recommend"]
 

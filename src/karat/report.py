@@ -15,24 +15,19 @@ import polars as pl
 
 from karat._version import __version__
 from karat.answers import Answers
-from karat.arguments import check_arguments
 from karat.breakdown import Gap, Slice, worst_slices
 from karat.changes import Change
 from karat.errors import DataError, UsageError
-from karat.markup import snippet_of
-from karat.measure import Measure
-from karat.records import Record, read_record, to_json
+from karat.measure import Measure, beside, usual_names
 from karat.report_upgrade import SCHEMA, upgrade_report
-from karat.report_warnings import ReportWarning, merge_warnings
-from karat.results import Recorded, Scores
-from karat.sections import Section, read_sections
-from karat.statistics.differences import Comparison
+from karat.results import QueryData, Recorded, Scores, SystemResult
+from karat.sections import ReportWarning, Section, merge_warnings, read_sections
+from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
-from karat.statistics.intervals import Resampling
-from karat.system_results import QueryData, SystemResult
+from karat.statistics.resampling import Resampling
 from karat.types import Floats
-from karat.usual import beside, usual_names
-from karat.wording import aligned, count, difference_shown, estimate_shown, p_shown
+from karat.validation import Record, check_arguments, read_record, to_json
+from karat.wording import aligned, count, difference_shown, estimate_shown, p_shown, snippet_of
 
 __all__ = ["SCHEMA", "QueryData", "Report", "SystemResult"]
 

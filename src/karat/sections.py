@@ -5,15 +5,98 @@ report's JSON, and has its tables and charts in one renderer (``karat.reports.se
 one, write the dataclass, the renderer and a test; nothing else knows its name.
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
-from karat.records import Record, RecordError
 from karat.registry import Registry
-from karat.report_warnings import ReportWarning
+from karat.statistics.estimates import QuantileValues
+from karat.validation import Record, RecordError
 
-__all__ = ["SECTIONS", "MappingSection", "Section", "UnknownSection", "read_sections"]
+__all__ = [
+    "QUERIES",
+    "SECTIONS",
+    "Facts",
+    "Fingerprints",
+    "Fusion",
+    "Keywords",
+    "MappingSection",
+    "Quantiles",
+    "ReportWarning",
+    "ScoreHistogram",
+    "Section",
+    "UnknownSection",
+    "as_warnings",
+    "merge_warnings",
+    "read_sections",
+    "warning_lines",
+    "with_unit",
+]
+
+QUERIES = ("query", "queries")
+"""What a query is called, and queries are, unless they are users."""
+_MANY = 3
+"""Systems from which on a warning that they share is shown once."""
+
+
+@dataclass(frozen=True)
+class ReportWarning(Record):
+    """One warning. The same warning of several systems is shown once (``merge_warnings``)."""
+
+    text: str
+    """A sentence without the system's name. ``{query}`` and ``{queries}`` stand for what the queries of the report
+    are (users of a recommender, for example) until the report is assembled (``with_unit``)."""
+    system: str | None = None
+    """The system that it is about; None: all, or the data."""
+    code: str = ""
+    """A short name for programs, such as ``missing-queries``."""
+    count: int | None = None
+    """How many queries, items or rows it is about, where that is known."""
+
+    def about(self, system: str) -> "ReportWarning":
+        """Return it as a warning about a system, unless it is about one already."""
+        return self if self.system is not None else replace(self, system=system)
+
+    def with_unit(self, one: str, many: str) -> "ReportWarning":
+        """Return it with the words for a query and for queries filled in."""
+        return replace(self, text=self.text.replace("{query}", one).replace("{queries}", many))
+
+    def __str__(self) -> str:
+        text = self.with_unit(*QUERIES).text
+        return text if self.system is None else f"{self.system}: {text}"
+
+
+def with_unit(warnings: Iterable[ReportWarning], unit: tuple[str, str] = QUERIES) -> tuple[ReportWarning, ...]:
+    """Return warnings with the words for a query and for queries filled in."""
+    return tuple(one.with_unit(*unit) for one in warnings)
+
+
+def as_warnings(texts: Iterable[str], system: str | None = None) -> list[ReportWarning]:
+    """Return texts as warnings, about a system where one is given."""
+    return [ReportWarning(text, system) for text in texts]
+
+
+def warning_lines(form: Mapping[str, Any]) -> list[str]:
+    """Return the warnings of a report's JSON as lines to show."""
+    found = [ReportWarning.from_json(one) for one in form.get("warnings") or ()]
+    return merge_warnings(found, list(form["systems"]))
+
+
+def merge_warnings(warnings: Iterable[ReportWarning], systems: Sequence[str]) -> list[str]:
+    """Return warnings as lines to show: each once, and what holds of three or more systems in one line."""
+    distinct = list(dict.fromkeys(replace(one, code="", count=None) for one in warnings))
+    owners: dict[str, list[str]] = {}
+    for one in distinct:
+        if one.system is not None:
+            owners.setdefault(one.text, []).append(one.system)
+    lines = []
+    for one in distinct:
+        names = owners[one.text] if one.system is not None else []
+        if len(names) < _MANY:
+            lines.append(str(one))
+        elif one.system == names[0]:
+            lines.append(f"{', '.join(names) if len(names) < len(systems) else 'all systems'}: {one.text}")
+    return lines
 
 
 class Section(Record):
@@ -46,17 +129,17 @@ SECTIONS: Registry[type[Section]] = Registry(
         "drift": "karat.drift:Drift",
         "examples": "karat.examples:Examples",
         "exposure": "karat.exposures:Exposure",
-        "facts": "karat.common_sections:Facts",
-        "fingerprints": "karat.common_sections:Fingerprints",
-        "first_scores": "karat.common_sections:ScoreHistogram",
-        "fusion": "karat.common_sections:Fusion",
+        "facts": "karat.sections:Facts",
+        "fingerprints": "karat.sections:Fingerprints",
+        "first_scores": "karat.sections:ScoreHistogram",
+        "fusion": "karat.sections:Fusion",
         "gate": "karat.gates:Gate",
         "hints": "karat.hints:Hints",
         "index": "karat.indexed:Indexed",
         "interactions": "karat.interactions.summary:Interactions",
-        "keywords": "karat.common_sections:Keywords",
+        "keywords": "karat.sections:Keywords",
         "partial_matches": "karat.partial:Partial",
-        "quantiles": "karat.common_sections:Quantiles",
+        "quantiles": "karat.sections:Quantiles",
         "space": "karat.hygiene:Hygiene",
         "spaces": "karat.hygiene:GoldSpaces",
         "stability": "karat.stability:Stability",
@@ -113,3 +196,54 @@ def read_sections(
         except RecordError as error:
             raise error.within(key) from error
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Facts(MappingSection):
+    """What a system is made of: a model, a chunking, a threshold."""
+
+    name = "facts"
+
+
+@dataclass(frozen=True, eq=False)
+class Fusion(MappingSection):
+    """How a system was fused from others."""
+
+    name = "fusion"
+
+
+@dataclass(frozen=True, eq=False)
+class Fingerprints(MappingSection):
+    """Hashes of a system's items, vectors and queries."""
+
+    name = "fingerprints"
+
+
+@dataclass(frozen=True, eq=False)
+class Quantiles(Section):
+    """Scores at some shares of the queries, by measure."""
+
+    name = "quantiles"
+    json_field = "measures"
+
+    measures: Mapping[str, QuantileValues] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Keywords(MappingSection):
+    """What queries ask for by keywords: groups, match, how texts were mapped and how well."""
+
+    name = "keywords"
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreHistogram(Section):
+    """Histogram of the scores of a system's first items."""
+
+    name = "first_scores"
+    omitted = ("fallback_queries",)
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    fallback_queries: int | None = None
+    """How many queries were answered by a fallback, whose scores are left out."""

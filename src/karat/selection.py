@@ -8,9 +8,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.blocks import cut_rows
 from karat.similarity import Singles
-from karat.types import Ints
+from karat.types import Ints, cut_rows
 
 __all__ = ["NOBODY", "PARTS", "Best", "Tile", "buffer_of", "taken"]
 

@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 
 from karat.errors import DataError
-from karat.records import Positive, Record
 from karat.sections import Section
 from karat.statistics.sums import mean_and_std
 from karat.types import Floats
+from karat.validation import Positive, Record
 
 __all__ = ["QuerySimilarities", "Spread", "Stability", "stability_of"]
 

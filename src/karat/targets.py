@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from karat.arguments import check_arguments
-from karat.errors import UnknownName, UsageError, shorten
-from karat.guard import parse_toml
-from karat.records import FiniteFloat, Record
+from karat.errors import UnknownName, UsageError, parse_toml, shorten
+from karat.validation import FiniteFloat, Record, check_arguments
 
 __all__ = ["ABOUT_DRIFT", "Decision", "Outcome", "Target", "Targets", "parse_target", "parse_targets"]
 

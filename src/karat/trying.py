@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-from karat.arguments import check_arguments
 from karat.engines import ENGINES, Params
 from karat.errors import UsageError
 from karat.indexed import Indexed
@@ -13,7 +12,8 @@ from karat.lab.stored import read_stored
 from karat.rankers.given import as_vectors
 from karat.rankers.others import excludes_self, own_item
 from karat.rankers.vectors import check_pair
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
+from karat.validation import check_arguments
 
 __all__ = ["try_index"]
 

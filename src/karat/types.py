@@ -4,19 +4,25 @@ All are frozen and their arrays read-only. Rows are grouped by query (CSR: the r
 ``starts[i]:starts[i + 1]``). Ids are compared as strings; whole-number ids are kept as such and stand for their
 decimal form. Items that are row numbers, because vectors came without ids, have the type ``ROW_NUMBER``: they equal
 their decimal form too, but equal scores put them in the order of their numbers, 2 before 10 (``sort_key``).
+
+Small blocks keep their arrays within the processor's cache, which is worth more than the threads. Nothing that comes
+out depends on the size of a block or on the number of threads.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from karat.arguments import check_arguments
 from karat.errors import DataError, UsageError, shorten
+from karat.validation import check_arguments
 
 __all__ = [
     "ROW_NUMBER",
@@ -30,14 +36,18 @@ __all__ = [
     "Runs",
     "Vectors",
     "as_floats",
+    "cut_into_blocks",
+    "cut_rows",
     "freeze",
     "gathered",
     "ids_and_rows",
+    "in_threads",
     "listed",
     "names_of",
     "places_in",
     "segments_within",
     "sort_key",
+    "threads",
 ]
 
 Matrix = NDArray[np.floating]
@@ -396,3 +406,38 @@ def gathered(starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
 
 def _repeat(queries: pl.Series, starts: Ints) -> pl.Series:
     return queries.gather(np.repeat(np.arange(len(queries)), np.diff(starts)))
+
+
+Result = TypeVar("Result")
+
+ROWS_PER_BLOCK = 1 << 18
+
+
+def cut_into_blocks(starts: Ints, rows_per_block: int | None = None) -> list[tuple[int, int]]:
+    """Ranges of whole segments (first, past the last) of about so many rows each."""
+    size = rows_per_block or ROWS_PER_BLOCK
+    segments = starts.size - 1
+    bounds = np.searchsorted(starts, np.arange(size, int(starts[-1]), size))
+    edges = np.unique(np.concatenate(([0], bounds, [segments])))
+    return list(pairwise(edges.tolist()))
+
+
+def cut_rows(rows: int, rows_per_block: int | None = None) -> list[tuple[int, int]]:
+    """Ranges of rows (first, past the last), whatever segments they belong to."""
+    size = rows_per_block or ROWS_PER_BLOCK
+    return [(first, min(first + size, rows)) for first in range(0, rows, size)]
+
+
+def in_threads(work: Callable[[int, int], Result], parts: list[tuple[int, int]]) -> Iterator[Result]:
+    """The results of the parts, in their order."""
+    if len(parts) < 2 or threads() < 2:
+        yield from (work(first, last) for first, last in parts)
+        return
+    with ThreadPoolExecutor(max_workers=threads()) as pool:
+        yield from pool.map(lambda part: work(*part), parts)
+
+
+def threads() -> int:
+    """As many as cores; KARAT_THREADS says otherwise, where others have a claim to them."""
+    given = os.environ.get("KARAT_THREADS", "")
+    return int(given) if given.isdigit() and int(given) else os.cpu_count() or 1

@@ -1,15 +1,25 @@
-"""How figures are put to people: no more digits than the interval deserves, differences with their sign."""
+"""Text for people: numbers with no more digits than the interval deserves, plurals, escaping of untrusted names.
 
-from collections.abc import Iterable, Sequence
+Also the registry of HTML snippets for notebooks, which are rendered above all values.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from math import ceil, floor, isclose, isnan, log10
+from typing import TYPE_CHECKING, Any
 
 from karat.errors import shorten
-from karat.statistics.estimates import Estimate
-from karat.statistics.intervals import Bounds
+from karat.registry import Registry
+
+if TYPE_CHECKING:
+    from karat.statistics.estimates import Estimate
+    from karat.statistics.resampling import Bounds
 
 __all__ = [
+    "FORMULA_START",
     "ITEM_SLICES",
+    "SNIPPETS",
     "aligned",
     "bounds_shown",
     "count",
@@ -17,10 +27,98 @@ __all__ = [
     "difference_shown",
     "estimate_shown",
     "figure_shown",
+    "markdown_text",
     "named",
     "p_shown",
     "percent",
+    "snippet_of",
+    "spreadsheet_text",
+    "visible",
 ]
+
+SNIPPETS: Registry[Callable[[Any], str]] = Registry(
+    "kind of snippet", home="karat.reports.notebook", group="karat.notebook"
+)
+
+# Control characters, a carriage return that is not part of a line end, marks that break a line or turn the direction of
+# text, and surrogates, which cannot be written. Tabs and line ends stay.
+_INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
+
+_ZERO_WIDTH_SPACE = "&#8203;"
+_LONGEST_HASH_PART = 6
+"""GitHub links a commit by seven digits of its hash."""
+_MARKDOWN = re.compile(
+    r"""
+      (?P<split>             # GitHub reads these in the rendered text too, so only a split keeps them text
+          (?<![a-z0-9_])@(?=\w) | @(?=[\w-]+\.\w)       # mention, mail address
+        | \#(?=\w) | \bgh(?=-\d)                       # issue
+        | :(?=//) | \bwww(?=\.)                         # address
+        | :(?=(?:[\w+-]*[a-z+-][\w+-]*|100|1234):)       # emoji code
+      )
+    | (?P<hash> (?<![a-z0-9_]) (?=[0-9]*[a-f]) [0-9a-f]{7,40} (?![a-z0-9_]) )
+    | [&<\\|*`~$]
+    | (?<![a-z0-9])_ | _(?![a-z0-9])                   # emphasis; a_b is none
+    | \](?=[(\[:]) | (?<!\S)\#                          # link, its definition, heading
+    | \A (?: > | [-+](?=\s|\Z) | -(?=-) | =(?==) | \[(?=[ x]\]) )  # quotation, list, rule, task
+    | (?P<number> \A\d{1,9} [.)] (?=\s|\Z) )           # numbered list
+    """,
+    re.IGNORECASE | re.VERBOSE | re.ASCII,
+)
+
+FORMULA_START = r"\A([=+\-@\t\r\n＝＋－＠])"
+"""How a cell begins that a spreadsheet may run; also in full width. A pattern for Polars, too."""
+
+
+def visible(text: str, *, one_line: bool = False) -> str:
+    """Replace characters that could steer a terminal or hide in a page by visible ones.
+
+    Control characters become their symbols (``␛``); marks that turn the direction of text and surrogates become their
+    escapes (``\\u202e``).
+
+    Args:
+        text: Names and messages of unknown origin.
+        one_line: Show the ends of lines and tabs as symbols, too.
+    """
+    shown = _INVISIBLE.sub(_as_symbol, text)
+    return re.sub("[\t\n\r]", _as_symbol, shown) if one_line else shown
+
+
+def _as_symbol(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code <= 0x9F else f"\\u{code:04x}"
+
+
+def markdown_text(text: str) -> str:
+    """Escape a text for Markdown, so that it is shown as it is, in one line: in a paragraph, a heading or a table.
+
+    Nothing in it becomes a link, image, mention, issue reference, commit, emoji, tag, emphasis, code, formula or
+    column. Only character references are used, so that it may also be put between HTML tags.
+    """
+    line = " ".join(visible(text).splitlines()).strip(" \t")
+    return _MARKDOWN.sub(_as_reference, line)
+
+
+def _as_reference(match: re.Match[str]) -> str:
+    found = match[0]
+    if match["split"]:
+        return f"{found}{_ZERO_WIDTH_SPACE}"
+    if match["hash"]:
+        parts = range(0, len(found), _LONGEST_HASH_PART)
+        return _ZERO_WIDTH_SPACE.join(found[start : start + _LONGEST_HASH_PART] for start in parts)
+    if match["number"]:
+        return f"{found[:-1]}&#{ord(found[-1])};"
+    return {"&": "&amp;", "<": "&lt;"}.get(found, f"&#{ord(found)};")
+
+
+def spreadsheet_text(text: str) -> str:
+    """Put an apostrophe before a text that a spreadsheet would run as a formula (OWASP, CSV injection)."""
+    return re.sub(FORMULA_START, r"'\1", text)
+
+
+def snippet_of(kind: str, value: object) -> str:
+    """Return a value as HTML for another page: no script, no style beyond its own, everything escaped."""
+    return SNIPPETS.get(kind)(value)
+
 
 NOTHING = "–"
 ITEM_SLICES = (
@@ -68,7 +166,7 @@ def percent(share: float, decimals: int | None = None, *, signed: bool = False) 
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %".replace("-", "−")
 
 
-def decimals_of(ci: Bounds | None) -> int:
+def decimals_of(ci: "Bounds | None") -> int:
     """Two digits of the interval's half-width, within reason; four where there is no interval."""
     half = (ci[1] - ci[0]) / 2 if ci else 0.0
     if half <= 0:
@@ -77,7 +175,7 @@ def decimals_of(ci: Bounds | None) -> int:
     return min(max(ceil(-log10(half)) + 1, fewest), _MOST_DECIMALS)
 
 
-def estimate_shown(estimate: Estimate) -> str:
+def estimate_shown(estimate: "Estimate") -> str:
     """``0.612 [0.566, 0.657]``; a sum is marked as one."""
     if estimate.n == 0:
         return NOTHING
@@ -91,7 +189,7 @@ def figure_shown(value: float, decimals: int) -> str:
     return f"{value:.{decimals}f}".replace("-", "−")
 
 
-def difference_shown(difference: float, ci: Bounds | None, *, decimals: int | None = None) -> str:
+def difference_shown(difference: float, ci: "Bounds | None", *, decimals: int | None = None) -> str:
     """``+0.043 [+0.019, +0.068]``; as many decimals as the interval deserves, or as are asked for."""
     if isnan(difference):
         return NOTHING
@@ -99,7 +197,7 @@ def difference_shown(difference: float, ci: Bounds | None, *, decimals: int | No
     return f"{text} {bounds_shown(ci, signed=True)}" if ci else text
 
 
-def bounds_shown(ci: Bounds, *, signed: bool = False) -> str:
+def bounds_shown(ci: "Bounds", *, signed: bool = False) -> str:
     decimals = decimals_of(ci)
     low, high = (_signed(end, decimals) if signed else figure_shown(end, decimals) for end in ci)
     return f"[{low}, {high}]"

@@ -132,8 +132,7 @@ def test_real_runs(archive: Archive, made: tuple[Outcome, Origin], tmp_path: Pat
 
 
 def test_the_last_runs_keep_the_steps_of_all() -> None:
-    from karat.archive.history import Point, Series, Stepped, last_of
-    from karat.statistics.steps import Step
+    from karat.archive.history import Point, Series, Step, Stepped, last_of
 
     points = tuple(Point(f"t{n}", f"r{n}", 0.5, None, None, None, 9, "rr") for n in range(5))
     steps = [Stepped(Step(index, 0.4, 0.5, None), None, None, ()) for index in (1, 4)]  # type: ignore[arg-type]

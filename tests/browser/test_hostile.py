@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from karat.errors import DataError
+from karat.formats import read_run
 from karat.plan.api import run_plan
-from karat.rankers.runs import read_run
 from tests.browser.hostile import HOSTILE, LONE_SURROGATE, SYSTEMS, hostile_plan, item_of, slices_of, title_of
 
 TEXTS = list(HOSTILE.values())

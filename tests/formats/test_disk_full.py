@@ -19,7 +19,7 @@ from karat.formats.vectors.writing import write_vectors
 from karat.interactions.log import log_from_frame
 from karat.interactions.saving import write_folds, write_split
 from karat.interactions.splitting import folds_of, split_log
-from karat.scale.per_query import writing_per_query
+from karat.scale.one_process import writing_per_query
 from karat.text.kept import keeping
 from karat.types import Vectors
 

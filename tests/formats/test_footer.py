@@ -10,8 +10,7 @@ import pytest
 
 from karat.errors import DataError
 from karat.formats import read
-from karat.formats.footer import _Thrift, check_parquet
-from karat.formats.parquet import read_schema, read_whole
+from karat.formats.parquet import _Thrift, check_parquet, read_schema, read_whole
 
 ROWS = pl.DataFrame({"query_id": [f"q{n // 9}" for n in range(90)], "item_id": [f"d{n}" for n in range(90)],
                      "score": [float(n) for n in range(90)]})  # fmt: skip

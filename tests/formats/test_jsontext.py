@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from karat.errors import DataError
 from karat.formats import read
 from karat.formats.attributes import read_attributes
-from karat.formats.jsontext import _depth, check_depth, count_octets, parse_json, unique_members
+from karat.formats.jsonl import _depth, check_depth, count_octets, parse_json, unique_members
 from karat.formats.source import Source
 from karat.gold.ordered import read_ordered
 from karat.reports.saved import read_report

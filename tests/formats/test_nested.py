@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from karat.errors import DataError
-from karat.formats import read
-from karat.rankers.runs import read_run
+from karat.formats import read, read_run
 
 from .support import exact, put, read_rows
 

@@ -8,9 +8,7 @@ import polars as pl
 import pytest
 
 from karat.errors import DataError
-from karat.formats import read
-from karat.gold.labels import read_gold
-from karat.rankers.runs import read_run
+from karat.formats import read, read_gold, read_run
 
 from .support import exact, read_rows
 

@@ -22,8 +22,7 @@ import polars as pl
 
 from karat.archive import Archive
 from karat.archive.manifest import about_file, manifest_bytes
-from karat.errors import KaratError
-from karat.guard import guard_reading
+from karat.errors import KaratError, guard_reading
 from karat.view import Pages, Shelf
 from karat.view.server import Refused, request_of
 from tests.fuzz import inputs, mutators

@@ -20,6 +20,7 @@ import zstandard
 from karat import scale
 from karat.api import compare
 from karat.errors import KaratError
+from karat.formats import read_gold, read_run
 from karat.formats.attributes import read_attributes, read_column
 from karat.formats.candidates import read_candidates
 from karat.formats.vectors import read_vectors
@@ -28,7 +29,6 @@ from karat.formats.vectors.ids import read_ids
 from karat.formats.vectors.metadata import read_metadata
 from karat.gold.annotations import read_annotations
 from karat.gold.keywords import keyword_gold
-from karat.gold.labels import read_gold
 from karat.gold.ordered import read_ordered
 from karat.interactions.attributes import read_items, read_users
 from karat.interactions.audit import audit
@@ -39,15 +39,14 @@ from karat.interactions.splitting import split_log
 from karat.plan.drafting import draft, kind_for
 from karat.plan.looking import look
 from karat.plan.reading import read_plan
-from karat.rankers.runs import read_run
 from karat.rankers.vectors import rank_vectors
 from karat.recommenders.given_tables import read_scores
 from karat.reports.saved import read_report
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from karat.text.corpus import read_corpus
 from karat.text.human import read_human
 from karat.text.keywords.labelled import read_labelled
-from karat.text.keywords.synonyms import read_keyword_synonyms
+from karat.text.keywords.spellings import read_keyword_synonyms
 from karat.text.labels import label
 from karat.text.products import read_catalogue
 from karat.text.queries import read_queries

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import karat
-from karat.annotations import Annotations
 from karat.gold.annotations import annotations_from_frame, read_annotations
+from karat.vocabulary import Annotations
 
 from .made import written
 

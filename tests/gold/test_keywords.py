@@ -8,11 +8,10 @@ import pytest
 
 import karat
 import karat.gold.keywords
-from karat.annotations import Annotations
 from karat.evaluation import evaluate, resolve_all
 from karat.gold.annotations import annotations_from_frame, read_annotations
 from karat.gold.keywords import KeywordGold, ask_items, ask_keywords, keyword_gold
-from karat.predicates import Match
+from karat.vocabulary import Annotations, Match
 
 JAAD = Path(__file__).parents[2].parent / "shared/data/driving/jaad_clips.csv"
 

@@ -17,8 +17,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 import karat
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.integrations import AgainstReference, checked_pairs, matched, strings
-from karat.pairing import sampled_pairs
-from karat.similarities import OfVectors
+from karat.pairing import OfVectors, sampled_pairs
 
 Numbers = NDArray[np.float64]
 LIBRARY = find_spec("sentence_transformers") is not None

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from karat.errors import DataError, UsageError
 from karat.interactions.attributes import Attributes, read_items
-from karat.interactions.audit import Audit, audit
-from karat.interactions.audit.figures import gini, histogram, share_of_top
+from karat.interactions.audit import Audit, audit, gini, histogram, share_of_top
 from karat.interactions.audit.times import times_of
 from karat.interactions.log import Log, log_from_frame
 from karat.interactions.reading import read_log

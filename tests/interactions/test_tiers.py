@@ -14,7 +14,7 @@ from karat.interactions.log import Log, log_from_frame
 from karat.interactions.splitting import counts, split_log
 from karat.interactions.task import Task
 from karat.interactions.tiers import Tiers, describe, item_cuts, item_tiers, user_cuts, user_tiers
-from karat.report_warnings import ReportWarning
+from karat.sections import ReportWarning
 from karat.slices import Cuts
 
 SPLIT_AT = 1000

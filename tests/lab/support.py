@@ -17,7 +17,7 @@ from karat.lab.journal import Journal
 from karat.lab.points import Point
 from karat.neighbours import Neighbours
 from karat.progress import NO_PROGRESS, Progress
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from karat.types import Matrix, Vectors
 
 ITEMS, QUERIES, K = 200, 12, 5

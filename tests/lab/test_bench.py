@@ -13,7 +13,7 @@ from karat.engines.exact import Exact
 from karat.errors import DataError, UnknownName, UsageError
 from karat.lab.bench import Bench
 from karat.neighbours import NOBODY, Neighbours
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from karat.types import Vectors
 
 from .support import vectors

@@ -13,7 +13,7 @@ from karat.evaluation import evaluate, resolve_all
 from karat.indexed import Loss
 from karat.lab.loss import loss_of, measure_of_loss
 from karat.lab.measuring import Measured, measure
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from karat.types import Gold, Ranking
 
 from .test_bench import CORPUS, QUERIES, bench_of, by_numpy

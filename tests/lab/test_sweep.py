@@ -20,8 +20,7 @@ from karat.lab.identity import identity_of, versions_of
 from karat.lab.journal import Journal
 from karat.lab.outcome import Sweep
 from karat.lab.points import Point
-from karat.lab.pruning import needless
-from karat.lab.sweep import sweep
+from karat.lab.sweep import needless, sweep
 from karat.progress import Progress
 
 from .support import ITEMS, Glance, bench, journal_in, lines_of, point

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 import karat
 from karat.evaluation import resolve_all
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 
 from . import slow_beyond as slow
 from .slow_beyond import World, worlds

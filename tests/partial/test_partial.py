@@ -8,12 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
-from karat.annotations import Annotations
 from karat.gold.annotations import annotations_from_frame
 from karat.gold.keywords import ask_items, ask_keywords
 from karat.partial import Alike, Instead, Missed, Partial, ResultCounts, partial_matches
-from karat.predicates import Match, Predicates
-from karat.vocabulary import Keyword
+from karat.vocabulary import Annotations, Keyword, Match, Predicates
 from tests.partial import plain
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.common_sections import Fusion
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.plan.reading import read_plan
 from karat.plan.run import rankings_of, run_plan
 from karat.results import Recorded
+from karat.sections import Fusion
 from tests.specs import slow_movies as slow
 
 from . import OTHER, QUICK, RUN, SHORT, carried_out, checked, means, plan_in, put, with_runs

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.common_sections import Fingerprints
 from karat.engines import ENGINES
 from karat.engines.exact import Exact
 from karat.errors import DataError, MissingExtra, UsageError
@@ -20,6 +19,7 @@ from karat.plan.outputs import check_outputs, write_outputs
 from karat.plan.run import Outcome, run_plan
 from karat.plan.sweeping import sweeps_of
 from karat.reports.saved import read_report
+from karat.sections import Fingerprints
 from karat.stability import Stability
 from karat.targets import parse_target
 from karat.text.queryset import pin, read_query_set

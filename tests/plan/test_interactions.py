@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import karat
-from karat.common_sections import Facts
 from karat.errors import DataError, MissingExtra, UsageError
 from karat.exposures import Exposure
 from karat.interactions.log import Log
@@ -25,6 +24,7 @@ from karat.plan.run import Outcome
 from karat.plan.tuning import subjects_of
 from karat.progress import NO_PROGRESS, Progress
 from karat.recommenders import RECOMMENDERS, Recommender
+from karat.sections import Facts
 from karat.tuning.models import tune_model
 from karat.types import Ints, Matrix
 from tests.specs import slow_movielens as slow

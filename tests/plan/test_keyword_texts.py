@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from karat.common_sections import Keywords
 from karat.errors import DataError
+from karat.sections import Keywords
 
 from . import put
 from .keyword_plans import (

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import karat.plan.texts
-from karat.common_sections import Facts
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.hygiene import Hygiene
 from karat.plan.run import Outcome
+from karat.sections import Facts
 from karat.text.wordllama import WordLlamaModel
 
 from . import carried_out, checked, put

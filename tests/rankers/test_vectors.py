@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import karat
-from karat.answers import listed_gold, listed_ranking
+from karat.answers import first_rows, listed_gold, listed_ranking
 from karat.errors import DataError, UnknownName, UsageError
 from karat.gold.reference import reference_gold
 from karat.lab.bench import Bench
 from karat.rankers.given import as_vectors
 from karat.rankers.vectors import rank_listed, rank_vectors
-from karat.tops import first_rows
 from karat.types import Ranking, Vectors
 
 

@@ -14,7 +14,7 @@ from karat.reports.cells import Table
 from karat.reports.sections import Block
 from karat.sections import Section
 from karat.statistics.estimates import Estimate
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 
 QUICK = Resampling(resamples=200)
 MEASURES = ["ndcg@5", "unjudged@5", "num_rel_ret"]

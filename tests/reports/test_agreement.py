@@ -14,8 +14,8 @@ from karat.report import Report
 from karat.reports.console import print_report
 from karat.reports.cutoffs import display_names
 from karat.reports.sections.agreement import render_agreement, render_reference
-from karat.statistics.differences import Comparison
-from karat.statistics.intervals import Resampling
+from karat.statistics.comparison import Comparison
+from karat.statistics.resampling import Resampling
 
 from .small import tables_of, with_only
 from .test_cutoffs import PAPERS, at, example

@@ -13,7 +13,7 @@ from karat.intake import as_ranking, ordered_gold
 from karat.report import Report
 from karat.reports.cutoffs import by_cutoff
 from karat.statistics.estimates import Estimate
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from karat.types import Ranking
 
 PAPERS = ("recall(over=k,gold=k)", "ndcg(gain=binary,gold=k)", "rr(gold=k)", "ap(over=found,gold=k)")

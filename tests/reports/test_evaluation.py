@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.common_sections import Facts, Fingerprints
 from karat.drift import drift_between
 from karat.errors import UsageError
 from karat.hints import Hints
@@ -20,6 +19,7 @@ from karat.report import Report
 from karat.reports.saved import looks_like_report, read_report
 from karat.reports.writers import Request
 from karat.reports.writers.evaluation import to_evaluation
+from karat.sections import Facts, Fingerprints
 from tests.cli.conftest import Karat, folder, karat
 from tests.cli.support import check_failure, check_width
 from tests.plan import checked

@@ -18,7 +18,6 @@ from karat.breakdown import Gap, break_down
 from karat.changes import Change, Move
 from karat.errors import UsageError
 from karat.report import QueryData, Report, SystemResult
-from karat.report_warnings import ReportWarning, as_warnings
 from karat.reports import cells as model
 from karat.reports.gate import gate_to_markdown
 from karat.reports.html import Details
@@ -35,8 +34,9 @@ from karat.reports.tables import (
 from karat.reports.writers import Request, write_reports
 from karat.reports.writers.json import to_json
 from karat.reports.writers.tables import to_csv
+from karat.sections import ReportWarning, as_warnings
 from karat.slices import Cuts
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from tests.reports.small import HOSTILE, gated, small
 from tests.reports.test_gate_forms import cells
 from tests.reports.test_pull_request import READER, check_tame

@@ -16,11 +16,10 @@ from karat.reports.cells import Table, table
 from karat.reports.console import print_block
 from karat.reports.sections import render_sections
 from karat.reports.sections.index import render_examples, render_indexes, render_stability
+from karat.results import SystemResult
 from karat.stability import Spread, Stability, stability_of
 from karat.statistics.estimates import Estimate
-from karat.system_results import SystemResult
-from karat.timing.quantiles import Percentile
-from karat.timing.summary import Latency
+from karat.timing.summary import Latency, Percentile
 from tests.cli.support import check_width
 from tests.reports.small import tables_of, with_only
 

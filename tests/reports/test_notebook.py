@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 import karat
 from karat.errors import UnknownName
 from karat.gates import Gate
-from karat.markup import snippet_of
 from karat.report import Report, SystemResult
-from karat.report_warnings import as_warnings
-from karat.wording import difference_shown, estimate_shown, p_shown
+from karat.sections import as_warnings
+from karat.wording import difference_shown, estimate_shown, p_shown, snippet_of
 from tests.reports.small import HOSTILE, gated, small, with_verdicts
 
 TAGS = {

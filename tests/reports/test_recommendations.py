@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from karat.common_sections import Facts
 from karat.exposures import Exposure
 from karat.interactions.summary import Interactions, WindowSize
 from karat.plan.interactions import below_chance
@@ -20,6 +19,7 @@ from karat.reports.cells import Table
 from karat.reports.console import print_report
 from karat.reports.markdown import to_markdown
 from karat.reports.sections.interactions import render_exposure, render_interactions, windows_table
+from karat.sections import Facts
 from tests.reports.small import tables_of, with_estimates, with_only
 
 USERS, ITEMS = 30, 40

@@ -1,9 +1,9 @@
 """What systems are made of: fusions everywhere, models and thresholds in files."""
 
-from karat.common_sections import Facts, Fusion
 from karat.report import Report
 from karat.reports.sections import render_sections
 from karat.reports.sections.systems import render
+from karat.sections import Facts, Fusion
 
 from .small import small, tables_of, with_only
 

@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 import karat
-from karat.common_sections import Quantiles, QuantileValues
 from karat.integrations.loggable import files_of
 from karat.report import Report
 from karat.reports.html import Details, to_html
 from karat.reports.markdown import to_markdown
 from karat.reports.pull_request import summary_of
+from karat.sections import Quantiles, QuantileValues
 from tests.scale.made import Study
 
 TARGETS = ["ndcg@10 >= 0.01", "ap drop <= 0.5"]

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from karat.report_warnings import ReportWarning
-from karat.sections import SECTIONS, Section
+from karat.sections import SECTIONS, ReportWarning, Section
 
 HOT = 30.0
 

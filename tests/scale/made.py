@@ -19,7 +19,7 @@ from karat.scale.memory import Budget
 from karat.scale.one_process import evaluate_files
 from karat.scale.request import Request
 from karat.slices import Cuts, parse_attributes
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 
 QUICK = Resampling(resamples=100)
 GIGABYTE = 10**9

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.common_sections import Quantiles
 from karat.errors import DataError, UsageError
 from karat.progress import Progress
 from karat.report import Report
-from karat.statistics.intervals import Resampling
+from karat.sections import Quantiles
+from karat.statistics.resampling import Resampling
 from tests.scale.made import QUICK, WAYS, Study, form_of
 
 QUERIES = 40

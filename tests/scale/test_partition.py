@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from karat.errors import DataError
-from karat.scale.partition import Partition
+from karat.scale.blocks import Partition
 
 SCHEMA = pl.Schema({"query_id": pl.Int64, "item_id": pl.String})
 ROOT = Path(__file__).parents[2]

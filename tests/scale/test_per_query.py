@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from karat.errors import DataError
-from karat.scale.per_query import writing_per_query
+from karat.scale.one_process import writing_per_query
 from tests.scale.made import Study
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from hypothesis.strategies import DrawFn
 
 from karat.measure import Aggregate
 from karat.statistics.comparison import Paired
-from karat.statistics.intervals import IntervalMethod, Resampling
+from karat.statistics.resampling import IntervalMethod, Resampling
 from karat.types import Floats
 
 from .support import NAN, paired, scores_or_none

@@ -9,11 +9,9 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
 from karat.measure import Aggregate
-from karat.statistics.comparison import Paired, compare_pairs
-from karat.statistics.differences import Comparison
+from karat.statistics.comparison import Comparison, Paired, compare_pairs
 from karat.statistics.estimates import Estimate, estimate_all
-from karat.statistics.intervals import Resampling
-from karat.statistics.streams import Keys, keys_of
+from karat.statistics.resampling import Keys, Resampling, keys_of
 from karat.types import Floats
 
 NAN = float("nan")

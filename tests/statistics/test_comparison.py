@@ -12,9 +12,8 @@ from scipy import stats
 
 from karat.measure import Aggregate
 from karat.statistics.comparison import compare_pairs, correct
-from karat.statistics.intervals import IntervalMethod, Resampling
-from karat.statistics.paired import sign_flip_tests, wilcoxon_test
-from karat.statistics.power import detectable_difference, queries_needed
+from karat.statistics.resampling import IntervalMethod, Resampling
+from karat.statistics.tests import detectable_difference, queries_needed, sign_flip_tests, wilcoxon_test
 from karat.types import Floats
 
 from .pairs_of_systems import AGGREGATES, KINDS, both_defined, realistic

@@ -4,10 +4,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from karat.statistics.comparison import correct
-from karat.statistics.corrections import benjamini_hochberg, holm
-from karat.statistics.differences import Comparison
-from karat.statistics.power import queries_needed
+from karat.statistics.comparison import Comparison, correct
+from karat.statistics.tests import benjamini_hochberg, holm, queries_needed
 
 from .pairs_of_systems import realistic
 from .support import QUICK, compare, paired

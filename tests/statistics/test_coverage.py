@@ -14,10 +14,9 @@ import pytest
 
 from karat.statistics.comparison import compare_pairs
 from karat.statistics.estimates import estimate_all
-from karat.statistics.intervals import IntervalMethod, Resampling
-from karat.statistics.paired import sign_flip_tests, t_test, wilcoxon_test
-from karat.statistics.power import POWER, detectable_difference
+from karat.statistics.resampling import IntervalMethod, Resampling
 from karat.statistics.sums import to_fixed
+from karat.statistics.tests import POWER, detectable_difference, sign_flip_tests, t_test, wilcoxon_test
 from karat.types import Floats
 
 from .support import keys, paired

@@ -13,14 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from karat.measure import Aggregate
-from karat.statistics.comparison import Paired, compare_pairs
-from karat.statistics.differences import Comparison
+from karat.statistics.comparison import Comparison, Paired, compare_pairs
 from karat.statistics.estimates import Estimate, estimate_all
 from karat.statistics.gathered import Column, Layout, Outline, Ranks, RanksWithin, Tally, moved, ranges_for
-from karat.statistics.intervals import IntervalMethod, Resampling
-from karat.statistics.paired import SignedRanks
-from karat.statistics.streams import keys_of
+from karat.statistics.resampling import IntervalMethod, Resampling, keys_of
 from karat.statistics.sums import ExactSum, Powers, exact_products
+from karat.statistics.tests import SignedRanks
 from karat.types import Floats
 
 AGGREGATES: tuple[Aggregate, ...] = ("mean", "sum", "geometric")

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 import karat
-from karat.statistics.intervals import Bounds, Influence, IntervalMethod, Resampling
-from karat.statistics.intervals import interval as interval_of
+from karat.statistics.resampling import Bounds, Influence, IntervalMethod, Resampling
+from karat.statistics.resampling import interval as interval_of
 from karat.types import Floats
 
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from karat.errors import UnknownName
-from karat.statistics.intervals import Resampling
-from karat.statistics.streams import keys_of
+from karat.statistics.resampling import Resampling, keys_of
 from karat.text.human import Weighting, cohen_kappa, confusion, kappa_of
 
 from .support import thorough

@@ -8,11 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat.statistics.comparison import Paired, compare_pairs
-from karat.statistics.differences import Comparison
-from karat.statistics.intervals import Bounds, Resampling
-from karat.statistics.relative import with_relative
-from karat.statistics.streams import bootstrap_weights
+from karat.statistics.comparison import Comparison, Paired, compare_pairs, with_relative
+from karat.statistics.resampling import Bounds, Resampling, bootstrap_weights
 
 from .support import NAN, QUICK, digits, keys, paired, scores_or_none, thorough
 

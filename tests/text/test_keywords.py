@@ -199,7 +199,7 @@ def test_keywords_that_the_vocabulary_lacks_are_noted(tmp_path: Path) -> None:
 
 
 def test_ignored_may_stand_below_the_table(tmp_path: Path) -> None:
-    from karat.text.keywords.synonyms import read_keyword_synonyms
+    from karat.text.keywords.spellings import read_keyword_synonyms
 
     path = tmp_path / "s.toml"
     path.write_text('[synonyms]\nbus = ["coach"]\nignored = ["video"]\n', encoding="utf-8")

@@ -13,7 +13,7 @@ import pytest
 
 import karat
 from karat.errors import DataError, UsageError
-from karat.gold.labels import read_gold
+from karat.formats import read_gold
 from karat.text.grading import RULES, rules_of
 from karat.text.human import merge, read_human
 from karat.text.labels import Labels, label, write_labels

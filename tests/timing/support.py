@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from karat.timing.timed import Timed
+from karat.timing.summary import Timed
 from karat.types import Floats
 
 STALL = 0.2

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from karat.errors import UnknownName, UsageError
 from karat.progress import Progress
-from karat.timing.loops import open_loop
-from karat.timing.schedule import arrival_times, asking_order
+from karat.timing.loops import arrival_times, asking_order, open_loop
 from karat.timing.summary import summarise
 
 from .support import STALL, stalling

@@ -11,8 +11,15 @@ from scipy import stats
 
 from karat.errors import UsageError
 from karat.timing.loops import closed_loop
-from karat.timing.quantiles import binomial_quantile, order_bounds, percentile_of
-from karat.timing.summary import SHARES, FailureCount, Latency, summarise
+from karat.timing.summary import (
+    SHARES,
+    FailureCount,
+    Latency,
+    binomial_quantile,
+    order_bounds,
+    percentile_of,
+    summarise,
+)
 from karat.types import Floats
 
 from .support import timed

@@ -14,7 +14,7 @@ from karat.errors import UnknownName, UsageError
 from karat.evaluation import resolve_all
 from karat.progress import Progress
 from karat.rankers.fusion import METHODS, Fusion
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from karat.tuning import CONSTANTS, TUNING_SCHEMA, Tuning, settings_of, tune
 from tests.metrics import naive
 from tests.rankers.naive_fusion import Run, fused

@@ -15,7 +15,7 @@ from karat.lab.journal import Journal
 from karat.progress import NO_PROGRESS, Progress
 from karat.recommenders import make_recommender
 from karat.recommenders.ranking import recommend
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from karat.tuning.models import Subject, tune_model, without_test
 from karat.tuning.outcome import ModelTuning
 

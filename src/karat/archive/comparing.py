@@ -12,9 +12,8 @@ from karat.comparisons import compare_scores, pair_scores
 from karat.errors import DataError, UnknownName
 from karat.gates import Gate
 from karat.report import Report
-from karat.statistics.comparison import Paired
-from karat.statistics.differences import Comparison
-from karat.statistics.intervals import Resampling
+from karat.statistics.comparison import Comparison, Paired
+from karat.statistics.resampling import Resampling
 
 __all__ = ["Compared", "compare_runs"]
 

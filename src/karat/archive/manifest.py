@@ -33,7 +33,7 @@ from karat.json_types import (
     record,
     table,
 )
-from karat.records import to_json
+from karat.validation import to_json
 
 if TYPE_CHECKING:
     from karat.answers import Answers, Listed
@@ -339,7 +339,7 @@ def versions_of(report: "Report") -> dict[str, Any]:
 
 def _system_versions(report: "Report", system: str) -> list[tuple[str, str, Any]]:
     """Return what is known of a system: under which name, what, and its value."""
-    from karat.common_sections import Facts, Fingerprints
+    from karat.sections import Facts, Fingerprints
 
     prints = report.section(Fingerprints, system) or Fingerprints()
     facts = report.section(Facts, system) or Facts()

@@ -18,10 +18,9 @@ import polars as pl
 from karat.answers import IN_ALL, SYSTEM, WHICH, Answers
 from karat.archive.files import as_bytes, check_file
 from karat.archive.run import Run
-from karat.columns import GRADE, ITEM, QUERY, RANK, SCORE
-from karat.errors import DamagedRun, DataError, UnknownName
-from karat.formats.footer import check_parquet
-from karat.guard import guard_reading
+from karat.errors import DamagedRun, DataError, UnknownName, guard_reading
+from karat.formats.parquet import check_parquet
+from karat.intake import GRADE, ITEM, QUERY, RANK, SCORE
 from karat.json_types import parse_json
 from karat.report import QueryData, Report, SystemResult
 from karat.results import Scores

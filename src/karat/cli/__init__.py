@@ -14,9 +14,8 @@ import typer
 from karat import signals
 from karat._version import __version__
 from karat.cli.environment import prepare_process
-from karat.errors import DataError, KaratError, shorten
-from karat.markup import visible
-from karat.panics import NATIVE_STDERR
+from karat.errors import NATIVE_STDERR, DataError, KaratError, shorten
+from karat.wording import visible
 
 __all__ = ["app", "main", "run"]
 

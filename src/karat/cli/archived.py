@@ -85,8 +85,8 @@ def plan_meant(runs: "Sequence[Run]", given: str | None) -> str:
         return runs[-1].plan
     if not given.endswith(".toml") or not exists(given):
         return of_plan(runs, given)[0].plan
+    from karat.errors import parse_toml
     from karat.formats.source import Source
-    from karat.guard import parse_toml
 
     content = parse_toml(Source.open(given).text(), given, fault=UsageError)
     name = content.get("name")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import split_measures
+from karat.cli.common import check_outputs, deliver, split_measures, write_outputs
 from karat.cli.options import (
     BaselineOption,
     GoldArgument,
@@ -16,7 +16,6 @@ from karat.cli.options import (
     Scoring,
     takes_scoring_options,
 )
-from karat.cli.output import check_outputs, deliver, write_outputs
 from karat.cli.scoring import assess_files, baseline_among
 from karat.errors import DataError, UsageError
 

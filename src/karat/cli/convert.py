@@ -36,10 +36,9 @@ def convert_command(
     """Convert a gold or a run: TREC, JSON, JSONL, CSV, TSV, Parquet, also .gz and .zst."""
     import polars as pl
 
-    from karat.columns import QUERY
     from karat.formats import FORMATS, form_to_write, kind_of, read, write
     from karat.formats.source import Source
-    from karat.intake import gold_from_frame, ranking_from_frame
+    from karat.intake import QUERY, gold_from_frame, ranking_from_frame
     from karat.wording import count, named
 
     if str(target) == "-":

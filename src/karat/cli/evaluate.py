@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import split_measures
+from karat.cli.common import check_outputs, deliver, split_measures, write_outputs
 from karat.cli.options import (
     GoldArgument,
     JsonOption,
@@ -15,7 +15,6 @@ from karat.cli.options import (
     Scoring,
     takes_scoring_options,
 )
-from karat.cli.output import check_outputs, deliver, write_outputs
 from karat.cli.scoring import assess_files
 from karat.errors import UsageError
 

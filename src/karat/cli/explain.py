@@ -49,8 +49,7 @@ def explain_command(
         raise UsageError(f"found {len(asked)} measures: {', '.join(asked)}", expected="one to explain at a time")
     measure = asked[0]
     from karat.explain import explain
-    from karat.gold.labels import read_gold
-    from karat.rankers.runs import read_run
+    from karat.formats import read_gold, read_run
 
     with show_progress(f"Explaining {run}", quiet=quiet):
         rows = explain(read_gold(gold, form), read_run(run, form), measure, duplicates=duplicates.value)

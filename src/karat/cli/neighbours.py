@@ -9,7 +9,7 @@ import typer
 
 from karat.cli.common import QuietOption, check_folder, print_json, say, say_own_item, show_progress, warn
 from karat.cli.options import ExcludeSelfOption, MasterOption, OnOption, Place
-from karat.cli.spark import check_place, spark_session
+from karat.cli.scoring import check_place, spark_session
 from karat.errors import UsageError
 
 if TYPE_CHECKING:
@@ -126,8 +126,8 @@ def neighbours_command(
             )
             ranking = space.ranking
     if output is not None:
-        from karat.columns import ITEM
         from karat.formats import FORMATS, form_to_write, write
+        from karat.intake import ITEM
 
         frame = ranking.frame()
         if form_to_write(output, None, FORMATS)[0] == "trec":

@@ -13,7 +13,7 @@ from karat.cli.common import Duplicates, DuplicatesOption, FormatOption, QuietOp
 from karat.errors import UsageError
 
 if TYPE_CHECKING:
-    from karat.statistics.intervals import Resampling
+    from karat.statistics.resampling import Resampling
 
 __all__ = [
     "BaselineOption",
@@ -137,7 +137,7 @@ class Scoring:
 
     def resampling(self) -> "Resampling":
         """How intervals and tests are made; checked."""
-        from karat.statistics.intervals import Resampling
+        from karat.statistics.resampling import Resampling
 
         return Resampling(self.resamples, self.level, self.seed, self.interval)  # type: ignore[arg-type]
 
@@ -165,8 +165,8 @@ class Scoring:
 
     def conventions(self) -> dict[str, Any]:
         """Conventions for all measures; checked."""
+        from karat.judged import REL
         from karat.measure import COMMON_OPTIONS
-        from karat.metrics.common import REL
 
         known = {option.name: option for option in (*COMMON_OPTIONS, REL)}
         given = {name: getattr(self, name) for name in ("ties", "missing", "empty", "rel")}

@@ -25,7 +25,7 @@ from karat.reports.tables import (
     slices_table,
     tally,
 )
-from karat.statistics.differences import Comparison
+from karat.statistics.comparison import Comparison
 from karat.wording import NOTHING, count, decimals_of, difference_shown, figure_shown, p_shown, percent
 
 __all__ = ["print_compared", "print_run", "size_shown"]

@@ -1,28 +1,208 @@
 """What the commands that score runs share: files → Report."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from os.path import isdir, isfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from karat.cli.common import check_standard_input, exists, looks_like_path, name_systems, show_progress
-from karat.cli.options import Scoring
-from karat.cli.output import check_form
-from karat.cli.scaling import Wanted, assess_in_blocks, is_for_blocks
-from karat.cli.slices import read_cuts
+from karat.cli.common import check_form, check_standard_input, exists, looks_like_path, name_systems, say, show_progress
+from karat.cli.options import Place, Scoring
 from karat.errors import DataError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     import polars as pl
+    from pyspark.sql import SparkSession
 
-    from karat.common_sections import Quantiles
     from karat.dialects import Asked
     from karat.report import Report
-    from karat.statistics.intervals import Resampling
+    from karat.scale.inputs import SlicesAsked
+    from karat.scale.memory import Budget
+    from karat.scale.request import Request
+    from karat.sections import Quantiles
+    from karat.slices import Attribute, Cuts
+    from karat.statistics.resampling import Resampling
     from karat.types import Ranking
 
-__all__ = ["assess_files", "baseline_among"]
+__all__ = [
+    "Wanted",
+    "assess_files",
+    "assess_in_blocks",
+    "baseline_among",
+    "check_place",
+    "is_for_blocks",
+    "parted",
+    "read_cuts",
+    "spark_session",
+]
+
+
+def check_place(on: Place, master: str | None) -> None:
+    if master is not None and on is not Place.spark:
+        raise UsageError("--master without --on spark", expected="both, or neither")
+
+
+@contextmanager
+def spark_session(master: str | None, *, quiet: bool, temp: Path | None = None) -> Iterator["SparkSession"]:
+    from karat.scale.spark.session import open_session
+
+    with ExitStack() as stack:
+        with show_progress("Starting Spark", quiet=quiet):
+            spark = stack.enter_context(open_session(master, temp=temp))
+        yield spark
+
+
+def read_cuts(given: Iterable[str] | None, of: str) -> "list[Cuts]":
+    """``queries.csv:type,length``: the file, and what to group by."""
+    if not given:
+        return []
+    from karat.formats.attributes import read_attributes
+    from karat.slices import Cuts
+
+    found = []
+    for path, asked in map(parted, given):
+        table, id_column = read_attributes(path, "query" if of == "queries" else "item")
+        found.append(Cuts(table, id_column, of, asked, path))
+    return found
+
+
+def parted(text: str) -> "tuple[str, list[tuple[Attribute, ...]] | None]":
+    """The path, and what to group by; None: whatever groups well."""
+    from karat.slices import parse_attributes
+
+    path, attributes = (text, "") if text and exists(text) else _split_off_attributes(text)
+    return path, parse_attributes(attributes) if attributes else None
+
+
+def _split_off_attributes(text: str) -> tuple[str, str]:
+    path, colon, attributes = text.rpartition(":")
+    if not (path if colon else text):
+        raise UsageError(f"no file in {text!r}", expected="something like queries.csv:type,length")
+    return (path, attributes) if colon else (text, "")
+
+
+_OF_A_TASK = 10**9
+_LARGE = 1 << 30
+_SHARE_OF_MEMORY = 8
+"""Parquet files of one part in so many of the memory take about all of it when they are judged whole."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a command wants to know of which files, besides how they are read and scored."""
+
+    gold: str
+    runs: Mapping[str, str]
+    """By the systems' names."""
+    measures: Sequence[str] | None
+    how: "Resampling | None"
+    baseline: str | None = None
+    outputs: Sequence[Path] = ()
+    per_query: str | None = None
+    quantiles: Sequence[float] = ()
+
+    def asked(self, scoring: Scoring) -> "list[Asked]":
+        from karat.evaluation import DEFAULT_MEASURES, resolve_all
+
+        return resolve_all(self.measures or DEFAULT_MEASURES, scoring.dialect, scoring.conventions())
+
+
+def is_for_blocks(gold: str, runs: Sequence[str], scoring: Scoring) -> bool:
+    """Whether it was asked for, or cannot be done otherwise: folders of Parquet, files that would fill the memory."""
+    from karat.scale.files import is_table
+
+    if scoring.on is Place.here and scoring.master is None and scoring.memory is None:
+        paths = [Path(path) for path in (gold, *runs) if path != "-" and exists(path)]
+        sliced = [parted(text)[0] for text in (*(scoring.slices or ()), *(scoring.item_slices or ()))]
+        attributes = [Path(path) for path in sliced if exists(path)]
+        folders = [path for path in (*paths, *attributes) if isdir(path) and is_table(path)]
+        size = sum(path.stat().st_size for path in paths if isfile(path))
+        return bool(folders) or (size > _LARGE and _would_fill_memory(paths, size))
+    return True
+
+
+def _would_fill_memory(paths: Sequence[Path], size: int) -> bool:
+    from karat.scale.files import is_table
+    from karat.scale.memory import available_memory
+
+    return size > available_memory() / _SHARE_OF_MEMORY and all(map(is_table, paths))
+
+
+def assess_in_blocks(wanted: Wanted, scoring: Scoring) -> "Report":
+    """The same as from everything at once, but for what is shown of single queries."""
+    check_place(scoring.on, scoring.master)
+    _check([wanted.gold, *wanted.runs.values()], scoring)
+    from karat.scale.request import Request
+
+    request = Request(
+        wanted.gold,
+        dict(wanted.runs),
+        tuple(wanted.asked(scoring)),
+        wanted.how,
+        wanted.baseline,
+        scoring.duplicates.value,
+        quantiles=tuple(wanted.quantiles),
+    )
+    budget = _budget(scoring)
+    work = _by_spark if scoring.on is Place.spark else _here
+    report = work(request, budget, scoring, wanted.per_query)
+    if wanted.per_query is None and any(path.suffix.lower() == ".html" for path in wanted.outputs):
+        say("Single queries are not on the page: karat evaluate --per-query writes their scores.", quiet=scoring.quiet)
+    return report
+
+
+def _check(paths: Sequence[str], scoring: Scoring) -> None:
+    if "-" in paths:
+        raise UsageError(
+            "standard input cannot be read in blocks or on Spark",
+            expected="the path of a Parquet file, or of a folder of them",
+        )
+    for option, given in (("--format", scoring.form), ("--gold-format", scoring.gold_form)):
+        if given not in (None, "parquet"):
+            raise UsageError(f"{option} {given} in blocks", expected="Parquet", hint="karat convert makes it.")
+
+
+def _budget(scoring: Scoring) -> "Budget":
+    from karat.scale.memory import LEAST_MEMORY, Budget, available_memory, parse_memory
+
+    if scoring.memory is not None:
+        return Budget(parse_memory(scoring.memory))
+    if scoring.on is Place.spark:
+        return Budget(_OF_A_TASK)
+    return Budget(max(available_memory() // 2, LEAST_MEMORY))
+
+
+def _slices(given: list[str] | None) -> "list[SlicesAsked]":
+    from karat.scale.inputs import SlicesAsked
+
+    return [SlicesAsked(*parted(text)) for text in given or ()]
+
+
+def _here(request: "Request", budget: "Budget", scoring: Scoring, per_query: str | None) -> "Report":
+    from karat.scale.one_process import evaluate_files
+
+    slices, item_slices = _slices(scoring.slices), _slices(scoring.item_slices)
+    with show_progress(quiet=scoring.quiet) as progress:
+        target = None if per_query is None else Path(per_query)
+        return evaluate_files(
+            request, slices, item_slices, budget, per_query=target, temp=scoring.temp, progress=progress
+        )
+
+
+def _by_spark(request: "Request", budget: "Budget", scoring: Scoring, per_query: str | None) -> "Report":
+    from karat.scale.spark.files import evaluate_files
+
+    slices, item_slices = _slices(scoring.slices), _slices(scoring.item_slices)
+    with (
+        spark_session(scoring.master, quiet=scoring.quiet, temp=scoring.temp) as spark,
+        show_progress(quiet=scoring.quiet) as progress,
+    ):
+        return evaluate_files(
+            spark, request, slices, item_slices, budget, per_query=per_query, temp=scoring.temp, progress=progress
+        )
+
 
 _USUALLY_SHOWN, _MOST_SHOWN = 10, 20
 
@@ -76,7 +256,7 @@ def _assess_at_once(wanted: Wanted, scoring: Scoring) -> "Report":
         first_name = next(iter(runs))
         first = reader.submit(_read, runs[first_name], scoring.form)
         from karat.assessment import assess
-        from karat.gold.labels import read_gold
+        from karat.formats import read_gold
         from karat.intake import ranking_from_frame
 
         asked = wanted.asked(scoring)
@@ -104,8 +284,8 @@ def _assess_at_once(wanted: Wanted, scoring: Scoring) -> "Report":
 
 
 def _quantiles(report: "Report", shares: Sequence[float]) -> "dict[str, Quantiles]":
-    from karat.common_sections import Quantiles
-    from karat.statistics.quantiles import Quantiles as Quantiled
+    from karat.sections import Quantiles
+    from karat.statistics.estimates import Quantiles as Quantiled
 
     return {
         name: Quantiles({label: Quantiled.of(one[label], len(one.queries)).values(shares) for label in one.labels})

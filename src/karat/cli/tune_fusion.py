@@ -42,7 +42,7 @@ def tune_fusion(
     quiet: bool,
 ) -> None:
     """Of a plan, where it is ``checked``, or of a gold and runs."""
-    from karat.statistics.intervals import Resampling
+    from karat.statistics.resampling import Resampling
     from karat.tuning import CONSTANTS, tune
 
     if output is not None:
@@ -108,9 +108,8 @@ class _Task:
 
 def _from_files(files: list[str], system: str | None, measure: str | None) -> _Task:
     from karat.evaluation import resolve_all
-    from karat.gold.labels import read_gold
+    from karat.formats import read_gold, read_run
     from karat.rankers.fusion import Fusion
-    from karat.rankers.runs import read_run
 
     gold, *runs = files
     if system is not None:

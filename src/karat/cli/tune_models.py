@@ -59,7 +59,7 @@ def tune_models(
     quiet: bool,
 ) -> None:
     """Try, choose, tell; and hold what was chosen against the test window, where that is asked for."""
-    from karat.statistics.intervals import Resampling
+    from karat.statistics.resampling import Resampling
 
     how = Resampling(**(checked.plan.statistics.model_dump() | statistics))
     names = _names(checked, system, options)

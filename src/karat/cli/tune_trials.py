@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from karat.plan.reading import Checked
     from karat.plan.run import Outcome
     from karat.settings import Params
-    from karat.statistics.differences import Comparison
+    from karat.statistics.comparison import Comparison
     from karat.tuning.outcome import ModelTuning
 
 __all__ = ["MODELS_SCHEMA", "as_toml", "form_of", "print_trials"]

@@ -9,12 +9,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from karat.blocks import cut_rows
 from karat.engines import Filter
 from karat.errors import DataError, UnknownName
 from karat.neighbours import NOBODY, Neighbours
 from karat.similarity import Singles
-from karat.types import Matrix
+from karat.types import Matrix, cut_rows
 
 __all__ = ["Turns", "column_of", "columns_of", "made_ready", "neighbours_of", "singles"]
 

@@ -8,14 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from karat.blocks import cut_rows
 from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, passing, settled
 from karat.engines.arrays import made_ready, neighbours_of, singles
 from karat.engines.fitting import bits_for, lists_for, parts_for
 from karat.neighbours import Neighbours
 from karat.progress import NO_PROGRESS, Progress
 from karat.similarity import Singles
-from karat.types import Matrix
+from karat.types import Matrix, cut_rows
 
 __all__ = ["FaissFlat", "FaissHnsw", "FaissIvf", "FaissIvfPq"]
 

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from karat.blocks import cut_rows
 from karat.engines import (
     ENGINES,
     Engine,
@@ -23,7 +22,7 @@ from karat.errors import MissingExtra
 from karat.neighbours import Neighbours
 from karat.progress import NO_PROGRESS, Progress
 from karat.similarity import Singles
-from karat.types import Floats, Ints, Matrix
+from karat.types import Floats, Ints, Matrix, cut_rows
 
 __all__ = ["Hnswlib"]
 

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from karat.blocks import cut_rows
 from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, settled
 from karat.engines.arrays import column_of, columns_of, made_ready, neighbours_of, singles
 from karat.engines.fitting import lists_for, parts_for
@@ -16,7 +15,7 @@ from karat.errors import MissingExtra
 from karat.neighbours import NOBODY, Neighbours
 from karat.progress import NO_PROGRESS, Progress
 from karat.similarity import Singles
-from karat.types import Floats, Matrix
+from karat.types import Floats, Matrix, cut_rows
 
 __all__ = ["LanceDB"]
 

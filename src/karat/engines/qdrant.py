@@ -12,7 +12,6 @@ from uuid import uuid4
 import numpy as np
 import polars as pl
 
-from karat.blocks import cut_rows
 from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, aligned_rows, settled
 from karat.engines.arrays import column_of, columns_of, made_ready, singles
 from karat.errors import DataError, MissingExtra, UsageError
@@ -20,7 +19,7 @@ from karat.masking import Masker, forms_of, redact
 from karat.neighbours import Neighbours
 from karat.progress import NO_PROGRESS, Progress
 from karat.similarity import Singles
-from karat.types import Matrix
+from karat.types import Matrix, cut_rows
 
 __all__ = ["Qdrant"]
 

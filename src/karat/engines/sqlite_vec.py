@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from karat.blocks import cut_rows
 from karat.engines import ENGINES, Engine, Filter, Params, aligned_rows, settled
 from karat.engines.arrays import column_of, columns_of, made_ready, singles
 from karat.engines.folders import FOLDER, Folder, bytes_in, folder_in
@@ -15,7 +14,7 @@ from karat.errors import MissingExtra, UsageError
 from karat.neighbours import Neighbours
 from karat.progress import NO_PROGRESS, Progress
 from karat.similarity import Singles
-from karat.types import Matrix
+from karat.types import Matrix, cut_rows
 
 __all__ = ["SqliteVec"]
 

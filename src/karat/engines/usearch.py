@@ -5,14 +5,13 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import polars as pl
 
-from karat.blocks import cut_rows
 from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, keep_passing, passing, settled
 from karat.engines.arrays import Turns, made_ready, neighbours_of, singles
 from karat.errors import MissingExtra
 from karat.neighbours import NOBODY, Neighbours
 from karat.progress import NO_PROGRESS, Progress
 from karat.similarity import Singles
-from karat.types import Floats, Matrix
+from karat.types import Floats, Matrix, cut_rows
 
 __all__ = ["USearch"]
 

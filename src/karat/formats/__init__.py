@@ -8,12 +8,13 @@ from pathlib import Path
 
 import polars as pl
 
-from karat.columns import GRADE, SCORE, looks_like_header
-from karat.errors import DataError, UnknownName, UsageError
+from karat.errors import DataError, UnknownName, UsageError, guard_reading
 from karat.formats import delimited, jsonl, nested, parquet, trec
 from karat.formats.atomic import replacing
 from karat.formats.source import COMPRESSIONS, Packing, Source, plain_suffix
-from karat.guard import guard_reading
+from karat.intake import GRADE, SCORE, gold_from_frame, looks_like_header, ranking_from_frame
+from karat.types import Gold, Ranking
+from karat.validation import check_arguments
 
 __all__ = [
     "FORMATS",
@@ -22,6 +23,8 @@ __all__ = [
     "format_of",
     "kind_of",
     "read",
+    "read_gold",
+    "read_run",
     "write",
     "write_table",
 ]
@@ -175,3 +178,19 @@ def _write_lines(frame: pl.DataFrame, part: Path, packing: Packing) -> None:
     frame.write_csv(
         part, include_header=False, separator=" ", quote_style="never", compression=packing, check_extension=False
     )
+
+
+@check_arguments
+def read_gold(given: str | Path, form: str | None = None, *, relevant_from: float | None = None) -> Gold:
+    """Read a gold from a path, or from standard input where it is ``-``."""
+    source = Source.open(given)
+    with guard_reading(source.name):
+        return gold_from_frame(read(source, "gold", form), source=source.name, relevant_from=relevant_from)
+
+
+@check_arguments
+def read_run(given: str | Path, form: str | None = None) -> Ranking:
+    """Read a run from a path, or from standard input where it is ``-``."""
+    source = Source.open(given)
+    with guard_reading(source.name):
+        return ranking_from_frame(read(source, "run", form), source=source.name)

@@ -8,14 +8,13 @@ from os.path import exists
 
 import polars as pl
 
-from karat.columns import find_id_column
-from karat.errors import DataError, UnknownName, UsageError
+from karat.errors import DataError, UnknownName, UsageError, guard_reading
 from karat.formats import delimited
 from karat.formats.jsonl import read_json_table
 from karat.formats.nested import records_by_id
 from karat.formats.parquet import read_whole
 from karat.formats.source import Source, plain_suffix
-from karat.guard import guard_reading
+from karat.intake import find_id_column
 
 __all__ = ["check_attributes", "is_query_lines", "query_lines", "read_attributes", "read_column"]
 

@@ -2,12 +2,11 @@
 
 import polars as pl
 
-from karat.columns import ITEM, QUERY, RANK, match_columns
-from karat.errors import DataError
+from karat.errors import DataError, guard_reading
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors.checks import names_of
 from karat.formats.vectors.ids import TABLES, read_ids, read_table
-from karat.guard import guard_reading
+from karat.intake import ITEM, QUERY, RANK, match_columns
 
 __all__ = ["read_candidates"]
 

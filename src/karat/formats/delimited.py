@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
-from karat.columns import GRADE, ITEM, QUERY, check_grades, looks_like_header, match_columns
 from karat.errors import DataError
 from karat.formats.source import Source
+from karat.intake import GRADE, ITEM, QUERY, check_grades, looks_like_header, match_columns
 
 __all__ = ["SEPARATORS", "as_numbers", "cells_of", "misfit", "read", "separator_of", "unreadable"]
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from karat.columns import GRADE, ITEM, QUERY, SCORE, are_whole, check_grades
 from karat.errors import DataError
-from karat.formats.jsonl import table_of
-from karat.formats.jsontext import duplicate_error, parse_json
+from karat.formats.jsonl import duplicate_error, parse_json, table_of
 from karat.formats.source import Source
+from karat.intake import GRADE, ITEM, QUERY, SCORE, are_whole, check_grades
 
 __all__ = ["read", "records_by_id", "to_text"]
 

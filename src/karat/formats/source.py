@@ -19,8 +19,7 @@ from typing import Literal
 
 import polars as pl
 
-from karat.errors import DataError
-from karat.guard import guard_reading
+from karat.errors import DataError, guard_reading
 
 __all__ = [
     "COMPRESSIONS",

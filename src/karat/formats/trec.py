@@ -17,9 +17,9 @@ from pathlib import Path
 
 import polars as pl
 
-from karat.columns import GRADE, ITEM, QUERY, SCORE, are_whole
 from karat.errors import DataError
 from karat.formats.source import Source
+from karat.intake import GRADE, ITEM, QUERY, SCORE, are_whole
 from karat.types import sort_key
 
 __all__ = ["Layout", "look_over", "read", "write"]

@@ -12,13 +12,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from karat.annotations import Annotations
-from karat.arguments import check_arguments
-from karat.errors import DataError, UnknownName, UsageError
+from karat.errors import DataError, UnknownName, UsageError, guard_reading
 from karat.formats.attributes import read_attributes
-from karat.formats.jsontext import parse_json
-from karat.guard import guard_reading
-from karat.vocabulary import Vocabulary
+from karat.formats.jsonl import parse_json
+from karat.validation import check_arguments
+from karat.vocabulary import Annotations, Vocabulary
 from karat.wording import count
 
 __all__ = ["NO_VALUE", "SEPARATOR", "annotations_from_frame", "read_annotations"]

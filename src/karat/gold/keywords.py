@@ -12,11 +12,10 @@ from typing import Literal, get_args
 import numpy as np
 import polars as pl
 
-from karat.annotations import Annotations
-from karat.arguments import check_arguments
 from karat.errors import DataError, UnknownName, UsageError
-from karat.predicates import Match, Predicates
 from karat.types import Bools, Gold, gathered
+from karat.validation import check_arguments
+from karat.vocabulary import Annotations, Match, Predicates
 from karat.wording import count, named
 
 __all__ = ["MOST_LISTED", "KeywordGold", "WithoutKeywords", "ask_items", "ask_keywords", "keyword_gold"]

@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from karat.arguments import check_arguments
-from karat.columns import find_id_column
-from karat.errors import DataError
+from karat.errors import DataError, guard_reading
 from karat.formats import format_of, read
-from karat.formats.jsontext import parse_json
+from karat.formats.jsonl import parse_json
 from karat.formats.source import Source
-from karat.guard import guard_reading
-from karat.intake import ordered_gold, ranking_from_frame
+from karat.intake import find_id_column, ordered_gold, ranking_from_frame
 from karat.types import Gold
+from karat.validation import check_arguments
 from karat.wording import count
 
 __all__ = ["ONLY_ASPECT", "Ordered", "aspects_of", "check_lists", "read_ordered"]

@@ -21,10 +21,8 @@ from karat.evaluation import evaluate
 from karat.formats.vectors.checks import as_floats, checked, listed, names_of
 from karat.gold.reference import MEASURES, measures_for, reference_gold
 from karat.neighbours import score_listed
-from karat.pairing import sampled_pairs
+from karat.pairing import OfVectors, sample_ids, sampled_pairs
 from karat.rankers.vectors import check_same_items, rank_vectors
-from karat.sampling import sample_ids
-from karat.similarities import OfVectors
 from karat.similarity import norms_of
 from karat.types import Floats, Gold, Ints, Matrix, Ranking, Vectors
 

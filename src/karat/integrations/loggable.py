@@ -10,7 +10,6 @@ from typing import Any
 
 from karat.archive.run import PAGE, Run
 from karat.breakdown import Gap, Slice
-from karat.common_sections import Facts, Fusion
 from karat.errors import DataError, UnknownName, UsageError
 from karat.examples import Examples
 from karat.gates import Gate
@@ -18,9 +17,10 @@ from karat.indexed import Indexed
 from karat.report import SCHEMA, Report
 from karat.reports.html import page_of
 from karat.reports.pull_request import summary_of
-from karat.statistics.differences import Comparison
+from karat.sections import Facts, Fusion
+from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
-from karat.statistics.intervals import Bounds
+from karat.statistics.resampling import Bounds
 
 __all__ = ["Flat", "Values", "clean", "files_of", "flatten", "loggable_report", "tables_of"]
 

@@ -8,7 +8,7 @@ import polars as pl
 from karat.errors import DataError
 from karat.interactions.split import Split, Window
 from karat.interactions.task import Task
-from karat.statistics.streams import keys_of, pair_words, random_words
+from karat.statistics.resampling import keys_of, pair_words, random_words
 from karat.types import Bools, Ints, gathered, places_in
 from karat.wording import count, named
 

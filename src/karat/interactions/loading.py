@@ -9,10 +9,9 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from karat.errors import DataError
-from karat.formats.jsontext import parse_json
+from karat.errors import DataError, guard_reading
+from karat.formats.jsonl import parse_json
 from karat.formats.parquet import read_whole
-from karat.guard import guard_reading
 from karat.interactions.log import ITEM, TIME, USER, VALUE, Log, log_from_frame
 from karat.interactions.split import WINDOWS, Split
 from karat.types import places_in

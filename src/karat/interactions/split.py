@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from karat.arguments import check_arguments
 from karat.errors import DataError, UnknownName
 from karat.interactions.log import Log
 from karat.types import Ints, freeze
+from karat.validation import check_arguments
 
 __all__ = ["NOWHERE", "WINDOWS", "Parts", "Split", "Window"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from karat.errors import DataError
 from karat.interactions.candidates import Catalogue
-from karat.records import Record, SignedInt
 from karat.sections import Section
+from karat.validation import Record, SignedInt
 
 __all__ = ["CatalogueSize", "Interactions", "SampledCandidates", "TierSize", "WindowSize"]
 

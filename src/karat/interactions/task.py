@@ -7,13 +7,13 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from karat.arguments import check_arguments, check_fields
 from karat.errors import UnknownName, UsageError, shorten
 from karat.interactions.log import Log, Pairs
 from karat.interactions.split import WINDOWS, Split, Window
 from karat.lists import Background
 from karat.settings import is_whole
 from karat.types import Bools, Gold, Ints, Matrix, freeze, gathered
+from karat.validation import check_arguments, check_fields
 from karat.wording import count
 
 __all__ = ["Facts", "Sampled", "Task"]

@@ -18,7 +18,7 @@ from karat.errors import DataError
 from karat.lab.bench import Built
 from karat.lab.points import Point
 from karat.progress import Progress
-from karat.statistics.paired import SignedRanks
+from karat.statistics.tests import SignedRanks
 from karat.timing.summary import summarise
 
 __all__ = ["PAIRED_ROUNDS", "SINGLE_FACTOR", "PairedTimes", "measure_paired", "setting_key", "surely_less"]

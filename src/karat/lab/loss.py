@@ -8,8 +8,7 @@ from karat.evaluation import evaluate
 from karat.indexed import Loss, Mean
 from karat.results import Scores
 from karat.statistics.comparison import Paired, compare_pairs
-from karat.statistics.intervals import Resampling
-from karat.statistics.streams import keys_of
+from karat.statistics.resampling import Resampling, keys_of
 from karat.types import Gold, Ranking
 
 __all__ = ["loss_of", "measure_of_loss"]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat.columns import QUERY
 from karat.engines import Engine, Params, passing, settled
 from karat.indexed import AnnRecall, Equivalence, Filtered, Indexed, Timings
+from karat.intake import QUERY
 from karat.lab.bench import ROUNDS, WARM_UP, Bench, Built, Embed
 from karat.masking import mask_settings
 from karat.neighbours import NOBODY, Neighbours, nearest, score_listed

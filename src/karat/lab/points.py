@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from karat.engines import Params, Setting
 from karat.lab.grid import spelled
-from karat.statistics.intervals import Bounds
+from karat.statistics.resampling import Bounds
 
 __all__ = ["Point", "Quantile", "Status"]
 

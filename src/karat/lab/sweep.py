@@ -5,29 +5,108 @@ Then the settings that meet the target are timed again, in interleaved rounds, t
 What is measured is kept in a journal as soon as it is known. A later call with the same data and options takes it from
 there, builds only what still has something to measure, and tries anew what failed. A setting that the engine refuses as
 impossible is kept as skipped, and not tried again.
+
+Stated of a parameter with ``more_finds_more``: as it grows, recall does not fall and time does not shorten. So within
+one build, of settings that differ in such parameters only:
+
+- a setting can find no more than any measured one above it, and no more than everything (recall 1);
+- it takes no less time than any below it.
+
+Where a measured one below already finds as much as the setting can find at most, the setting is dominated: it finds no
+more and is no quicker, whatever it would measure. That is the case above a setting that finds everything, and between
+two that find equally much. Such a point can be neither on the frontier (but for noise) nor the cheapest.
+
+What is not pruned: settings above one that meets the target. They are no cheaper, but may find more, and belong to the
+frontier. Nor are builds ever held against each other: what a larger graph costs is stated nowhere.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from json import dumps, loads
 from time import perf_counter
+from typing import Any
 
-from karat.engines import Params, Setting
+from karat.engines import Param, Params, Setting
 from karat.errors import DataError, ImpossibleSetting, KaratError, UsageError
 from karat.lab.bench import ROUNDS, WARM_UP, Bench, Built
-from karat.lab.comparison import PAIRED_ROUNDS, PairedTimes, measure_paired
-from karat.lab.grid import Grid, key_of, spelled
-from karat.lab.identity import identity_of
-from karat.lab.journal import Journal, digest
-from karat.lab.memory import Memory
+from karat.lab.comparison import PAIRED_ROUNDS, PairedTimes, measure_paired, setting_key
+from karat.lab.grid import Grid, key_of, not_above, spelled
+from karat.lab.identity import changes, identity_of
+from karat.lab.journal import Entry, Journal, digest
 from karat.lab.outcome import COSTS, SCHEMA, Choice, Cost, Sweep
 from karat.lab.points import Point
-from karat.lab.pruning import needless
 from karat.progress import NO_PROGRESS, Progress
 from karat.wording import count
 
-__all__ = ["SCHEMA", "Choice", "Cost", "Point", "Sweep", "sweep"]
+__all__ = ["SCHEMA", "Choice", "Cost", "Memory", "Point", "Sweep", "needless", "sweep"]
+
+
+class Memory:
+    """Of one sweep, by the digest of a point's settings; without a journal it forgets."""
+
+    def __init__(self, journal: Journal | None, name: str, about: dict[str, Any]) -> None:
+        self.journal, self.name, self.about = journal, name, about
+        self.id = digest(about)
+        self.taken = 0
+        self._before = {entry.setting: entry for entry in journal or () if entry.sweep == name}
+        self._changed: list[Entry] = []
+
+    def find(self, setting: str) -> Point | None:
+        """As it was measured; None where it was not, or not under these conditions."""
+        entry = self.journal.find(self._key(setting)) if self.journal is not None else None
+        with suppress(KeyError, TypeError, ValueError):  # a line that was tampered with is measured anew
+            if entry is not None:
+                point = Point.from_json(entry.point)
+                self.taken += point.status == "measured"
+                return point
+        if entry is None and setting in self._before:
+            self._changed.append(self._before[setting])
+        return None
+
+    def keep(self, setting: str, point: Point) -> None:
+        if self.journal is not None:
+            self.journal.add(Entry(self._key(setting), self.name, setting, self.about, point.to_json()))
+
+    def find_times(self, candidates: Sequence[Point]) -> PairedTimes | None:
+        """Return the paired times of exactly these candidates; None where they were not compared before."""
+        entry = self.journal.find(self._key(_together(candidates))) if self.journal is not None else None
+        with suppress(KeyError, TypeError, ValueError):
+            return None if entry is None else PairedTimes.from_json(entry.point["comparison"])
+        return None
+
+    def keep_times(self, candidates: Sequence[Point], times: PairedTimes) -> None:
+        if self.journal is not None:
+            setting = _together(candidates)
+            form = {"comparison": times.to_json()}
+            self.journal.add(Entry(self._key(setting), self.name, setting, self.about, form))
+
+    def _key(self, setting: str) -> str:
+        return digest([self.id, setting])
+
+    def notes(self) -> list[str]:
+        """What of the journal could not be used, and why."""
+        if not self._changed:
+            return []
+        differing = dict.fromkeys(word for entry in self._changed for word in changes(entry.about, self.about))
+        found = count(len(self._changed), "setting was", "settings were")
+        return [f"{found} measured before under other conditions ({', '.join(differing)}): begun anew"]
+
+
+def _together(candidates: Sequence[Point]) -> str:
+    return digest(["comparison", *sorted(setting_key(point.build, point.search) for point in candidates)])
+
+
+def needless(search: Params, measured: Sequence[Point], known: Mapping[str, Param]) -> Point | None:
+    """Of the points measured on one build, the one that makes this setting needless; None: it must be measured."""
+    sound = [point for point in measured if point.comparable]
+    ceiling = min((point.recall or 0.0 for point in sound if not_above(search, point.search, known)), default=1.0)
+    for point in sound:
+        if (point.recall or 0.0) >= ceiling and not_above(point.search, search, known):
+            return point
+    return None
+
 
 """Told what is being done, how many points and builds are done, and of how many."""
 _LONGEST_MESSAGE = 500

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from karat.judged import Judged
-from karat.measure import Option, metric
-from karat.metrics.common import (
+from karat.judged import (
     NEGATIVE,
     REL,
+    Judged,
     cut_or_depth,
     divide,
     is_relevant,
@@ -18,6 +17,7 @@ from karat.metrics.common import (
     ties_or,
     within,
 )
+from karat.measure import Option, metric
 from karat.types import Bools, Floats
 
 __all__ = ["ap", "bpref", "gm_ap", "gm_bpref", "inf_ap", "iprec", "iprec_mean", "rr"]

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from karat.judged import Judged
+from karat.judged import HIGHEST_SUMMED, REL, Judged, check_highest, is_relevant, within
 from karat.measure import Option, metric
-from karat.metrics.common import HIGHEST_SUMMED, REL, check_highest, is_relevant, within
 from karat.types import Floats, Ints
 
 __all__ = ["err", "rbp"]

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from karat.judged import Judged
-from karat.measure import Option, metric
-from karat.metrics.common import (
+from karat.judged import (
     NEGATIVE,
     REL,
+    Judged,
     cut_or_depth,
     divide,
     hits_of,
@@ -15,6 +14,7 @@ from karat.metrics.common import (
     sum_by_row,
     within,
 )
+from karat.measure import Option, metric
 from karat.types import Floats
 
 __all__ = [

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from karat.judged import Judged
-from karat.measure import Option, metric
-from karat.metrics.common import (
+from karat.judged import (
     HIGHEST_SUMMED,
     REL,
+    Judged,
     check_highest,
     cut_or_depth,
     discounts,
@@ -15,6 +14,7 @@ from karat.metrics.common import (
     ties_or,
     within,
 )
+from karat.measure import Option, metric
 from karat.types import Bools, Floats
 
 __all__ = ["dcg", "ndcg"]

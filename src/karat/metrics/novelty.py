@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from karat.judged import Judged
+from karat.judged import REL, Judged, cut_or_depth, divide, relevant, within
 from karat.measure import Option, metric
-from karat.metrics.common import REL, cut_or_depth, divide, relevant, within
 from karat.metrics.shown import lists_of, mean_shown
 from karat.types import Bools, Floats, Ints, gathered
 

@@ -3,9 +3,8 @@
 import numpy as np
 
 from karat.errors import DataError
-from karat.judged import Judged
+from karat.judged import REL, Judged, cut_or_depth, divide, hits_of, relevant, relevant_count, sum_by_row
 from karat.measure import Option, metric
-from karat.metrics.common import REL, cut_or_depth, divide, hits_of, relevant, relevant_count, sum_by_row
 from karat.types import Floats, Ints
 
 __all__ = ["f1", "hit_rate", "precision", "r_precision", "rbo", "recall", "set_ap"]

@@ -4,12 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from karat.blocks import cut_rows, in_threads
 from karat.errors import UsageError
 from karat.judged import Judged
 from karat.lists import Lists
 from karat.measure import Option
-from karat.types import Floats, Ints, Matrix
+from karat.types import Floats, Ints, Matrix, cut_rows, in_threads
 
 __all__ = ["BY", "by_blocks", "feature", "lists_of", "mean_shown", "per_list", "row_sums"]
 

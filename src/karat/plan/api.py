@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from karat.archive import Archive, Run, telling
-from karat.arguments import check_arguments
 from karat.engines.folders import clear_left_over
 from karat.errors import DataError
 from karat.formats.atomic import together
@@ -16,6 +15,7 @@ from karat.plan.run import Outcome
 from karat.plan.run import run_plan as run_checked
 from karat.progress import NO_PROGRESS, Progress
 from karat.reports.writers import Writer
+from karat.validation import check_arguments
 
 __all__ = ["PlanResult", "carry_out", "run_plan"]
 

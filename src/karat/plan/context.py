@@ -11,21 +11,18 @@ import numpy as np
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
+from karat.breakdown import Crossings
 from karat.chance import Chance
-from karat.common_sections import Facts
 from karat.dialects import Asked
 from karat.errors import KaratError
+from karat.judged import TieRule
 from karat.lists import Background
-from karat.ordering import TieRule
-from karat.pairing import ReferenceSide
+from karat.pairing import ReferenceSide, Similarities
 from karat.progress import Progress
 from karat.rankers.threshold import shown_from
-from karat.report_warnings import QUERIES, ReportWarning
-from karat.sections import Section
-from karat.similarities import Similarities
+from karat.sections import QUERIES, Facts, ReportWarning, Section
 from karat.slices import Cuts
-from karat.slicing import Crossings
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from karat.types import Gold, Ranking, Vectors
 
 if TYPE_CHECKING:

@@ -7,29 +7,25 @@ import polars as pl
 from pydantic import Field
 
 from karat import agreement
-from karat.columns import QUERY
+from karat.answers import first_rows
 from karat.dialects import Asked
 from karat.errors import UsageError
+from karat.formats import read_gold, read_run
 from karat.formats.vectors import split_off_key
 from karat.formats.vectors.checks import names_of
 from karat.formats.vectors.ids import read_ids
 from karat.formats.vectors.sniffing import holds_vectors
-from karat.gold.labels import read_gold
 from karat.gold.ordered import ONLY_ASPECT, read_ordered
 from karat.gold.reference import Reference, reference_gold
 from karat.hygiene import GoldSpaces
-from karat.intake import ranking_from_frame
-from karat.pairing import ReferenceSide
+from karat.intake import QUERY, ranking_from_frame
+from karat.pairing import OfRun, OfVectors, ReferenceSide, chosen_ids, sample_ids
 from karat.plan import GOLD_KINDS
 from karat.plan.context import Context, GoldTable, LoadedGold
 from karat.plan.vectors import VectorFiles
 from karat.rankers.others import excludes_self, own_note, own_rows, without_own
-from karat.rankers.runs import read_run
 from karat.rankers.vectors import Space, rank_vectors
-from karat.report_warnings import as_warnings
-from karat.sampling import chosen_ids, sample_ids
-from karat.similarities import OfRun, OfVectors
-from karat.tops import first_rows
+from karat.sections import as_warnings
 from karat.types import Ranking
 
 __all__ = ["LabelsGold", "OrderedGold", "ReferenceGold"]

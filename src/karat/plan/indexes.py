@@ -18,7 +18,7 @@ from karat.plan.lab import LoadedIndex, vector_sections
 from karat.plan.vectors import VectorFiles
 from karat.rankers.others import own_item, own_note
 from karat.rankers.vectors import check_pair, those
-from karat.report_warnings import ReportWarning, as_warnings
+from karat.sections import ReportWarning, as_warnings
 from karat.similarity import METRICS, norms_of
 from karat.types import Ints, Vectors
 from karat.variants import are_units

@@ -9,26 +9,23 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from karat.annotations import Annotations
-from karat.columns import QUERY
-from karat.common_sections import Keywords
 from karat.dialects import Asked
 from karat.errors import DataError, KaratError, UnknownName
 from karat.gold.annotations import NO_VALUE, SEPARATOR, read_annotations
 from karat.gold.keywords import KeywordGold, WithoutKeywords, ask_items, ask_keywords
 from karat.gold.ordered import ONLY_ASPECT
+from karat.intake import QUERY
+from karat.pairing import sample_ids
 from karat.partial import partial_matches
 from karat.plan import GOLD_KINDS
 from karat.plan.context import TOP, Context, GoldTable, Loaded, LoadedGold, loose_measures
 from karat.plan.mapping import MappingTable, Texts, given_texts, mapped_texts
-from karat.predicates import Match, Predicates
 from karat.rankers.others import without_own
-from karat.report_warnings import ReportWarning, as_warnings
-from karat.sampling import sample_ids
+from karat.sections import Keywords, ReportWarning, as_warnings
 from karat.slices import Attribute, Cuts
 from karat.text.keywords import MAPPERS
 from karat.types import Gold, Ranking, Vectors
-from karat.vocabulary import Vocabulary
+from karat.vocabulary import Annotations, Match, Predicates, Vocabulary
 from karat.wording import count, named
 
 __all__ = ["KeywordsGold", "LoadedKeywords"]

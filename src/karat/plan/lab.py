@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from karat.common_sections import Fingerprints
 from karat.drift import drift_between
 from karat.engines import Filter
 from karat.errors import DataError, UnknownName, UsageError
@@ -28,8 +27,7 @@ from karat.plan.context import Context, Loaded, Table
 from karat.plan.earlier import Reference, References
 from karat.rankers.threshold import shown_from
 from karat.report import Report
-from karat.report_warnings import as_warnings
-from karat.sections import Section
+from karat.sections import Fingerprints, Section, as_warnings
 from karat.similarity import norms_of
 from karat.stability import Stability, stability_of
 from karat.text.models import Embedder, find_model

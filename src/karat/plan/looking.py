@@ -8,11 +8,10 @@ from zipfile import ZipFile
 
 import polars as pl
 
-from karat.columns import is_item_column
-from karat.errors import KaratError
+from karat.errors import KaratError, guard_reading
 from karat.formats import kind_of
 from karat.formats.attributes import is_query_lines, query_lines, read_attributes
-from karat.formats.jsontext import parse_json
+from karat.formats.jsonl import parse_json
 from karat.formats.parquet import read_schema
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors import VECTOR_SUFFIXES
@@ -23,7 +22,7 @@ from karat.formats.vectors.sniffing import holds_vectors
 from karat.formats.vectors.tables import json_spaces
 from karat.gold.annotations import SEPARATOR
 from karat.gold.ordered import aspects_of
-from karat.guard import guard_reading
+from karat.intake import is_item_column
 from karat.interactions.columns import find_columns
 from karat.interactions.folders import FILES, find_beside, find_companions
 from karat.interactions.log import TIME, VALUE

@@ -12,7 +12,7 @@ from karat.plan.context import GoldTable, SystemTable, Table
 from karat.plan.lab import LabTable
 from karat.plan.sweeping import SweepTable
 from karat.plan.tuning import TuneTable
-from karat.statistics.intervals import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampling
+from karat.statistics.resampling import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampling
 
 __all__ = [
     "AgreementTable",

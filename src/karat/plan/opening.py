@@ -12,7 +12,7 @@ from typing import Any
 
 import karat
 from karat.errors import DataError
-from karat.formats.jsontext import parse_json
+from karat.formats.jsonl import parse_json
 from karat.plan.contents import contents_of
 from karat.plan.reading import Checked
 from karat.wording import count

@@ -6,13 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from karat.common_sections import Facts
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.plan import SYSTEM_KINDS
 from karat.plan.context import Loaded, LoadedGold, SystemContext, SystemTable
 from karat.recommenders import RECOMMENDERS, make_recommender
 from karat.recommenders.ranking import recommend
-from karat.report_warnings import ReportWarning, as_warnings
+from karat.sections import Facts, ReportWarning, as_warnings
 from karat.settings import Params, Setting, settled
 from karat.types import WHOLE
 

@@ -17,13 +17,12 @@ from karat.pairing import PairsOfSystems
 from karat.plan.context import TOP, Context, Loaded, SystemContext
 from karat.plan.lab import LabWork, add_lab_results
 from karat.plan.opening import opened
-from karat.plan.reading import Checked
-from karat.plan.targeting import aim_targets
+from karat.plan.reading import Checked, aim_targets
 from karat.progress import NO_PROGRESS, Progress
 from karat.report import Report
-from karat.report_warnings import ReportWarning, as_warnings, with_unit
+from karat.sections import ReportWarning, as_warnings, with_unit
 from karat.slices import Cuts, parse_attributes
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from karat.targets import Target
 from karat.types import Gold, Ranking
 from karat.wording import count, named

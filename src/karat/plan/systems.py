@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 import polars as pl
 from pydantic import Field
 
-from karat import common_sections
+from karat.answers import first_scores
 from karat.chance import Chance
-from karat.columns import ITEM, QUERY, SCORE
 from karat.errors import UnknownName, UsageError
+from karat.formats import read_run
 from karat.formats.candidates import read_candidates
-from karat.intake import ranking_from_frame
+from karat.intake import ITEM, QUERY, SCORE, ranking_from_frame
+from karat.pairing import OfRun, OfVectors
 from karat.plan import SYSTEM_KINDS
 from karat.plan.context import Loaded, SystemContext, SystemTable
 from karat.plan.lab import vector_sections
@@ -20,12 +21,9 @@ from karat.plan.vectors import VectorFiles
 from karat.rankers.fusion import METHODS as FUSIONS
 from karat.rankers.fusion import NORMALISATIONS, Fusion, fuse
 from karat.rankers.others import own_note, own_rows, without_own
-from karat.rankers.runs import read_run
 from karat.rankers.vectors import check_same_items, rank_listed, rank_vectors, those
-from karat.report_warnings import ReportWarning, as_warnings
-from karat.sections import Section
-from karat.similarities import OfRun, OfVectors
-from karat.tops import first_scores
+from karat.sections import Facts, ReportWarning, Section, as_warnings
+from karat.sections import Fusion as FusionSection
 from karat.types import ROW_NUMBER, Ranking, Vectors
 from karat.wording import count, named
 
@@ -109,7 +107,7 @@ class VectorsSystem(VectorFiles, SystemTable):
         sections: list[Section] = [space.hygiene]
         if context.is_lab and not only_order:
             asked = those(corpus if queries is None else queries, space.ranking.queries, "query")
-            sections.append(common_sections.Facts({"vectors": self.prepared}))
+            sections.append(Facts({"vectors": self.prepared}))
             sections += vector_sections(corpus, asked, first_scores(space.ranking, context.lab.table.k), context)
         return Loaded(space.ranking, tuple(sections), (*warnings, *found), similarities)
 
@@ -155,7 +153,7 @@ class FusionSystem(SystemTable):
         fused = fuse(rankings, fusion, source=" + ".join(self.of))
         if context.side.closed and self.method == "rrf" and self.depth:
             fused = _with_the_rest(fused, rankings)
-        return Loaded(fused, (common_sections.Fusion(about),))
+        return Loaded(fused, (FusionSection(about),))
 
     def fusion(self) -> Fusion:
         weights = None

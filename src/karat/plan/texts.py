@@ -10,18 +10,18 @@ from weakref import WeakKeyDictionary
 import polars as pl
 from pydantic import Field
 
-from karat.common_sections import Facts
+from karat.answers import first_scores
 from karat.errors import DataError, KaratError, UnknownName
 from karat.formats.attributes import read_attributes
 from karat.formats.vectors.checks import listed
 from karat.hygiene import HUB_K
+from karat.pairing import OfRun, OfVectors
 from karat.plan import SYSTEM_KINDS
 from karat.plan.context import Loaded, SystemContext, SystemTable
 from karat.plan.lab import LabWork, vector_sections
 from karat.rankers.chunks import Chunked, rank_chunks
 from karat.rankers.vectors import rank_vectors
-from karat.report_warnings import ReportWarning, as_warnings
-from karat.similarities import OfRun, OfVectors
+from karat.sections import Facts, ReportWarning, as_warnings
 from karat.similarity import METRIC_HELP, METRICS
 from karat.text.chunks import Chunks, chunked, parse_chunking, tokens_of
 from karat.text.corpus import Corpus
@@ -29,7 +29,6 @@ from karat.text.embed import embed
 from karat.text.models import MODELS, Embedder, find_model
 from karat.text.products import Catalogue, read_catalogue
 from karat.text.queryset import check_pins, read_query_set
-from karat.tops import first_scores
 from karat.types import Matrix, Ranking, Vectors
 from karat.wording import count
 

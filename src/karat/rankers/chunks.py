@@ -9,15 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from karat.blocks import cut_rows
-from karat.columns import QUERY
 from karat.errors import UnknownName, UsageError
+from karat.intake import QUERY
 from karat.neighbours import NOBODY, Neighbours, nearest
 from karat.progress import NO_PROGRESS, Progress
 from karat.rankers.others import own_note
 from karat.rankers.vectors import check_pair
 from karat.similarity import COSINES, norms_of, similarity_of
-from karat.types import Bools, Floats, Ints, Matrix, Ranking, Vectors, places_in
+from karat.types import Bools, Floats, Ints, Matrix, Ranking, Vectors, cut_rows, places_in
 
 __all__ = ["AGGREGATES", "Chunked", "aggregate", "nearest_items", "rank_chunks"]
 

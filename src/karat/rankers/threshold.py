@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from karat.tops import known_scores
+from karat.answers import known_scores
 from karat.types import Ranking
 
 __all__ = ["shown_from"]

@@ -7,16 +7,16 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from karat.arguments import check_arguments
-from karat.columns import ITEM, QUERY
 from karat.errors import DataError, UnknownName, UsageError
 from karat.hygiene import HUB_K, Hygiene, inspect
+from karat.intake import ITEM, QUERY
 from karat.neighbours import NOBODY, Neighbours, nearest, score_listed
 from karat.progress import NO_PROGRESS, Progress
 from karat.rankers.others import excludes_self, own_item, own_note
 from karat.settings import is_whole
 from karat.similarity import METRICS, ZERO_VECTORS, norms_of
 from karat.types import WHOLE, Ints, Ranking, Vectors, names_of
+from karat.validation import check_arguments
 from karat.wording import count, named
 
 __all__ = ["Space", "check_pair", "check_same_items", "rank_listed", "rank_vectors", "those"]

@@ -4,7 +4,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from karat.blocks import cut_rows
 from karat.errors import DataError, UnknownName, UsageError
 from karat.interactions.log import Log
 from karat.interactions.task import Facts
@@ -12,7 +11,7 @@ from karat.progress import NO_PROGRESS, Progress
 from karat.recommenders import RECOMMENDERS
 from karat.recommenders.trained import ByFactors, Known, are_known, known_of
 from karat.settings import Param
-from karat.types import Bools, Floats, Ints, gathered
+from karat.types import Bools, Floats, Ints, cut_rows, gathered
 
 __all__ = ["CONTENT", "Content"]
 

@@ -1,5 +1,6 @@
 """Matrix factorisation: truncated SVD (scipy), alternating least squares and BPR (implicit)."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,13 +10,38 @@ from karat.interactions.log import Log
 from karat.interactions.task import Facts
 from karat.progress import NO_PROGRESS, Progress
 from karat.recommenders import RECOMMENDERS
-from karat.recommenders.baseline import Baseline, baseline_of
 from karat.recommenders.sparse import matrix_of, quietly, steadily
-from karat.recommenders.trained import ByFactors, known_of, ratings_of
+from karat.recommenders.trained import ByFactors, Known, known_of, ratings_of
 from karat.settings import Param
 from karat.types import Floats
 
-__all__ = ["LeastSquares", "PairwiseRanking", "TruncatedSvd"]
+__all__ = ["Baseline", "LeastSquares", "PairwiseRanking", "TruncatedSvd", "baseline_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """How far users and items are from the mean of all ratings."""
+
+    mean: float
+    users: Floats
+    items: Floats
+
+    def of_pairs(self, known: Known) -> Floats:
+        """What it says of each training pair."""
+        return self.mean + self.users[known.rows] + self.items[known.columns]
+
+
+def baseline_of(known: Known, ratings: Floats, damping: float) -> Baseline:
+    """Items first, then users from what is left, each mean as if ``damping`` ratings more had been the mean of all."""
+    mean = float(ratings.mean())
+    items = _means(known.columns, ratings - mean, known.shape[1], damping)
+    users = _means(known.rows, ratings - mean - items[known.columns], known.shape[0], damping)
+    return Baseline(mean, users, items)
+
+
+def _means(groups: np.ndarray, values: Floats, n: int, damping: float) -> Floats:
+    return np.bincount(groups, values, minlength=n) / (np.bincount(groups, minlength=n) + damping)
+
 
 _FACTORS = Param(16, "how many factors", least=1)
 _SEED = Param(0, "the seed of the random start", least=0, most=2**32 - 1)

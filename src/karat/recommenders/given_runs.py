@@ -6,11 +6,10 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from karat.blocks import cut_rows
 from karat.errors import DataError
 from karat.interactions.task import Task
 from karat.recommenders.ranking import CELLS_AT_ONCE, candidates_of
-from karat.types import Bools, Ints, Ranking, gathered, places_in
+from karat.types import Bools, Ints, Ranking, cut_rows, gathered, places_in
 from karat.wording import count, named
 
 __all__ = ["check_recommendations"]

@@ -7,16 +7,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from karat.columns import ITEM, QUERY, SCORE
-from karat.errors import DataError, UsageError
+from karat.errors import DataError, UsageError, guard_reading
 from karat.formats import read
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors import split_off_key
 from karat.formats.vectors.arrays import ids_of, load, read_npz
 from karat.formats.vectors.checks import names_of
 from karat.formats.vectors.ids import read_ids
-from karat.guard import guard_reading
-from karat.intake import ranking_from_frame
+from karat.intake import ITEM, QUERY, SCORE, ranking_from_frame
 from karat.types import Floats, Ints, freeze
 from karat.wording import count, named
 

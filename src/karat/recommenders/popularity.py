@@ -11,7 +11,7 @@ from karat.interactions.units import PER_SECOND
 from karat.progress import NO_PROGRESS, Progress
 from karat.recommenders import RECOMMENDERS, Recommender
 from karat.settings import Param
-from karat.statistics.streams import Keys, keys_of, pair_words
+from karat.statistics.resampling import Keys, keys_of, pair_words
 from karat.types import Floats, Ints, Matrix
 
 __all__ = ["Popularity", "RandomOrder"]

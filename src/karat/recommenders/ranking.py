@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from karat.blocks import cut_rows
 from karat.errors import DataError, UnknownName
 from karat.interactions.candidates import drawn
 from karat.interactions.task import Task
 from karat.neighbours import NOBODY, LeftOut, nearest
 from karat.progress import NO_PROGRESS, Progress
 from karat.recommenders import Recommender
-from karat.types import Bools, Floats, Ints, Matrix, Ranking, freeze, gathered
+from karat.types import Bools, Floats, Ints, Matrix, Ranking, cut_rows, freeze, gathered
 from karat.wording import count
 
 __all__ = ["CELLS_AT_ONCE", "COLD", "Recommended", "candidates_of", "recommend", "top_of"]

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from karat.blocks import cut_rows
 from karat.errors import DataError, UsageError
 from karat.interactions.log import Codes, Log
 from karat.recommenders import Recommender
-from karat.types import Bools, Floats, Ints, Matrix, freeze, gathered
+from karat.types import Bools, Floats, Ints, Matrix, cut_rows, freeze, gathered
 
 __all__ = ["ByFactors", "ByRows", "Known", "Trained", "are_known", "known_of", "products", "ratings_of"]
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from karat.markup import visible
 from karat.report import Report
 from karat.reports.cells import Cell, Table, table
 from karat.reports.sections import Block, render_sections
@@ -18,6 +17,7 @@ from karat.reports.tables import (
     slices_table,
     tally,
 )
+from karat.wording import visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from karat.errors import KaratError, UsageError
-from karat.measure import split_spelling
+from karat.measure import beside, split_spelling, usual_name
 from karat.report import Report
 from karat.statistics.estimates import Estimate
-from karat.usual import beside, usual_name
 from karat.wording import count
 
 __all__ = ["ByCutoff", "CutMeasure", "by_cutoff", "cut_labels", "display_names"]

@@ -8,12 +8,11 @@ from json import dumps
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from karat.markup import markdown_text
 from karat.reports.cells import Cell, Style, Table, table
 from karat.reports.console import console, print_table
 from karat.reports.markdown import markdown_table
-from karat.statistics.intervals import Bounds
-from karat.wording import NOTHING, count, figure_shown, percent
+from karat.statistics.resampling import Bounds
+from karat.wording import NOTHING, count, figure_shown, markdown_text, percent
 
 if TYPE_CHECKING:
     from karat.lab.outcome import Choice, Cost, Sweep

@@ -11,13 +11,12 @@ from xml.sax.saxutils import quoteattr
 from karat.errors import UsageError
 from karat.formats.atomic import write_files
 from karat.gates import Gate, Verdict
-from karat.markup import markdown_text, visible
 from karat.reports.cells import Cell, Column, Table, table
 from karat.reports.console import print_table
 from karat.reports.markdown import markdown_table
 from karat.reports.tables import rounded
 from karat.targets import Target
-from karat.wording import NOTHING, bounds_shown, decimals_of, difference_shown, figure_shown
+from karat.wording import NOTHING, bounds_shown, decimals_of, difference_shown, figure_shown, markdown_text, visible
 
 __all__ = [
     "check_form",

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from karat.markup import markdown_text
 from karat.report import Report
 from karat.reports.cells import Table
 from karat.reports.sections import Block, render_sections
@@ -16,7 +15,7 @@ from karat.reports.tables import (
     power_lines,
     slices_table,
 )
-from karat.wording import ITEM_SLICES
+from karat.wording import ITEM_SLICES, markdown_text
 
 __all__ = ["markdown_table", "section_lines", "to_markdown"]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 
 from karat.gates import Gate
-from karat.markup import SNIPPETS
+from karat.measure import beside
 from karat.report import Report
 from karat.reports.cells import Table, table
 from karat.reports.gate import verdict_counts, verdicts_table
@@ -23,9 +23,8 @@ from karat.reports.tables import (
     summary_table,
 )
 from karat.results import Scores
-from karat.statistics.differences import Comparison
-from karat.usual import beside
-from karat.wording import count, decimals_of, difference_shown, estimate_shown, figure_shown, p_shown
+from karat.statistics.comparison import Comparison
+from karat.wording import SNIPPETS, count, decimals_of, difference_shown, estimate_shown, figure_shown, p_shown
 
 __all__ = ["comparison_snippet", "gate_snippet", "report_snippet", "scores_snippet"]
 

@@ -10,7 +10,6 @@ from functools import partial
 
 from karat._version import __version__
 from karat.gates import Gate
-from karat.markup import markdown_text
 from karat.report import Report
 from karat.reports.cells import Table
 from karat.reports.gate import verdict_counts, verdicts_table
@@ -26,7 +25,7 @@ from karat.reports.tables import (
     slices_table,
     summary_table,
 )
-from karat.wording import count
+from karat.wording import count, markdown_text
 
 __all__ = ["LONGEST", "plain", "summary_of"]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from karat.errors import DataError
-from karat.formats.jsontext import parse_json
+from karat.formats.jsonl import parse_json
 from karat.formats.source import Source
 from karat.report import Report
 from karat.report_upgrade import SCHEMA, upgrade_report

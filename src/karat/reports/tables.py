@@ -10,16 +10,15 @@ from math import isnan, nan
 
 from karat.breakdown import Gap, Slice
 from karat.changes import Change, Move
-from karat.common_sections import Quantiles
 from karat.examples import Examples
+from karat.measure import LEGEND, usual_name
 from karat.report import Report
 from karat.reports.cells import Cell, Column, Style, Table, table
 from karat.results import Recorded
-from karat.statistics.corrections import is_shown
-from karat.statistics.differences import Comparison
+from karat.sections import Quantiles
+from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
-from karat.statistics.power import POWER
-from karat.usual import LEGEND, usual_name
+from karat.statistics.tests import POWER, is_shown
 from karat.wording import (
     ITEM_SLICES,
     NOTHING,

@@ -21,7 +21,7 @@ from karat.scale.request import Request
 from karat.scale.scoring import ranking_of
 from karat.scale.tables import open_table
 from karat.slices import Attribute, parse_attributes
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 
 __all__ = ["attributes_named", "evaluate", "judge", "request_for"]
 

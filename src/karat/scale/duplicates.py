@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import polars as pl
 
-from karat.columns import ITEM, QUERY
 from karat.errors import DuplicatePair
+from karat.intake import ITEM, QUERY
 from karat.scale.tables import Table
 
 __all__ = ["naming_files"]

@@ -6,8 +6,8 @@ import polars as pl
 
 from karat.errors import DataError
 from karat.findings import Findings
-from karat.report_warnings import ReportWarning
 from karat.scale.request import Request
+from karat.sections import ReportWarning
 from karat.slices import Shared
 from karat.slices.groups import Census
 from karat.statistics.gathered import added

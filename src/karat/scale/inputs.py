@@ -8,11 +8,10 @@ from pathlib import Path
 
 import polars as pl
 
-from karat.columns import ITEM, QUERY
-from karat.errors import DataError
+from karat.errors import DataError, guard_reading
 from karat.formats.attributes import check_attributes, read_attributes
 from karat.formats.parquet import read_whole
-from karat.guard import guard_reading
+from karat.intake import ITEM, QUERY
 from karat.scale.files import Named, names_of_folders, parquet_files
 from karat.scale.memory import Budget
 from karat.scale.request import AttributesAsked, Request

@@ -1,34 +1,137 @@
 """An evaluation in blocks by one process: as much is held at a time as memory allows, not as much as there is."""
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from operator import add
+from os.path import exists, isdir
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import polars as pl
 
 from karat.errors import DataError
+from karat.formats import TABLE_FORMATS, form_to_write
+from karat.formats.atomic import replacing, write_errors
 from karat.progress import NO_PROGRESS, Progress
 from karat.report import Report
 from karat.scale.blocks import blocks_of
 from karat.scale.duplicates import naming_files
 from karat.scale.found import Found
 from karat.scale.inputs import SlicesAsked, opened
-from karat.scale.keeping import Kept
 from karat.scale.memory import Budget
 from karat.scale.panels import panels_of
-from karat.scale.per_query import check_target, writing_per_query
 from karat.scale.ranks import join_blocks, join_ranges
 from karat.scale.reporting import Gathered, check_number_of_queries, report_of
 from karat.scale.request import Request
 from karat.scale.rounds import ranked, survey, tally, within
 from karat.scale.scored import Scored
 from karat.scale.scoring import score_block
+from karat.scale.scratch import Piece, Scratch
 from karat.scale.tables import Table
 from karat.statistics.gathered import Ranks, ranges_for
+from karat.temporary import new_part
 
-__all__ = ["evaluate_files", "evaluate_in_blocks"]
+__all__ = ["Kept", "PerQuery", "check_target", "evaluate_files", "evaluate_in_blocks", "writing_per_query"]
+
+
+class Kept:
+    """Frames that can be gone through several times."""
+
+    def __init__(self, memory: int, temp: Path | None = None) -> None:
+        self._memory, self._temp = memory, temp
+        self._frames: list[pl.DataFrame] = []
+        self._held = 0
+        self._scratch: Scratch | None = None
+        self._pieces: list[Piece] = []
+
+    def add(self, frame: pl.DataFrame) -> None:
+        size = int(frame.estimated_size())
+        if self._scratch is None and self._held + size <= self._memory:
+            self._frames.append(frame)
+            self._held += size
+            return
+        if self._scratch is None:
+            self._scratch = Scratch(self._temp)
+        try:
+            self._pieces.append(self._scratch.append(frame))
+        except OSError as error:
+            raise self._scratch.fault(error) from error
+
+    def __len__(self) -> int:
+        return len(self._frames) + len(self._pieces)
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        yield from self._frames
+        if self._scratch is not None:
+            yield from map(self._scratch.read, self._pieces)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._scratch is not None:
+            self._scratch.close()
+
+
+class PerQuery:
+    """Takes the scores of blocks; None as the folder: nobody wants them."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._parts = 0
+
+    def add(self, frame: pl.DataFrame) -> None:
+        if self._folder is not None:
+            part = self._folder / f"part-{self._parts:05d}.parquet"
+            with write_errors(part):
+                frame.write_parquet(part)
+            self._parts += 1
+
+
+def check_target(path: Path) -> None:
+    """Refuse what cannot be written before anything is computed: a name without a form is that of a new folder."""
+    if not path.suffix:
+        if exists(path) and (not isdir(path) or any(path.iterdir())):
+            raise DataError("there is something here already", where=str(path), expected="a new or an empty folder")
+    else:
+        form_to_write(path, None, TABLE_FORMATS)
+
+
+@contextmanager
+def writing_per_query(path: Path | None) -> Iterator[PerQuery]:
+    """What is written takes its place when all went well; else nothing is left."""
+    if path is None:
+        yield PerQuery(None)
+        return
+    if not path.suffix:
+        with replacing(path, folder=True) as folder:
+            yield PerQuery(folder)
+        return
+    folder = new_part(path)
+    try:
+        with write_errors(path):
+            folder.mkdir()
+        yield PerQuery(folder)
+        _joined(folder, path)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _joined(folder: Path, path: Path) -> None:
+    """One file of the parts, of which no more than a few are in memory at a time."""
+    form, compression = form_to_write(path, None, TABLE_FORMATS)
+    rows = pl.scan_parquet(sorted(folder.iterdir()), glob=False)
+    with replacing(path) as part:
+        if form == "parquet":
+            rows.sink_parquet(part)
+        elif form == "jsonl":
+            rows.sink_ndjson(part, compression=compression, check_extension=False)
+        else:
+            separator = "\t" if form == "tsv" else ","
+            rows.sink_csv(part, separator=separator, compression=compression, check_extension=False)
+
 
 _SHARE_OF_SCORES = 8
 """One part in so many of the memory holds scores between the rounds, another one what is ranked of them."""

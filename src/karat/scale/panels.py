@@ -11,7 +11,7 @@ from karat.scale.found import Found
 from karat.scale.request import Request
 from karat.scale.scored import Scored
 from karat.slices.groups import Definition, Rows, define, spelled, suitable_names
-from karat.statistics.streams import Keys
+from karat.statistics.resampling import Keys
 from karat.types import Floats
 
 __all__ = ["Panel", "Seen", "panels_of", "seen"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from karat.scale.rounds import Ranked
 from karat.statistics.gathered import Ranks, RanksWithin
-from karat.statistics.paired import SignedRanks
+from karat.statistics.tests import SignedRanks
 
 __all__ = ["join_blocks", "join_ranges"]
 

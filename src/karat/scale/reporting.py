@@ -5,20 +5,17 @@ from dataclasses import dataclass, replace
 
 from karat.assessment import cautions
 from karat.breakdown import Gap, Slice, correct_slices, gap_between
-from karat.common_sections import Quantiles
 from karat.errors import DataError
 from karat.report import Report, SystemResult
-from karat.report_warnings import with_unit
 from karat.scale.found import Found
 from karat.scale.panels import Panel
 from karat.scale.request import Request
 from karat.scale.rounds import Survey, Tallies
-from karat.statistics.comparison import correct
-from karat.statistics.differences import Comparison
-from karat.statistics.estimates import Estimate, off_scale
+from karat.sections import Quantiles, with_unit
+from karat.statistics.comparison import Comparison, correct
+from karat.statistics.estimates import Estimate, QuantileValues, off_scale
 from karat.statistics.gathered import Layout, Ranks, plainly_estimated
-from karat.statistics.paired import apart_test_of
-from karat.statistics.quantiles import QuantileValues
+from karat.statistics.tests import apart_test_of
 
 __all__ = ["Gathered", "check_number_of_queries", "report_of"]
 

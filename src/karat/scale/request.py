@@ -9,7 +9,7 @@ from karat.judging import DuplicateRule
 from karat.slices import ItemGroups
 from karat.slices.groups import Attribute
 from karat.statistics.gathered import Column, Layout
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 
 __all__ = ["AttributesAsked", "Request"]
 

@@ -8,9 +8,9 @@ from karat.scale.panels import Panel, seen
 from karat.scale.request import Request
 from karat.scale.scored import Scored
 from karat.slices.groups import check_number
+from karat.statistics.estimates import Quantiles
 from karat.statistics.gathered import Outline, Spread, Tally, added, moved
-from karat.statistics.paired import SignedRanks
-from karat.statistics.quantiles import Quantiles
+from karat.statistics.tests import SignedRanks
 
 __all__ = ["Ranked", "Survey", "Tallies", "ranked", "survey", "tally", "within"]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from karat.columns import QUERY
+from karat.intake import QUERY
 from karat.scale.request import Request
-from karat.statistics.streams import Keys
+from karat.statistics.resampling import Keys
 from karat.types import Bools, Floats
 
 __all__ = ["Scored"]

@@ -5,16 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from karat.columns import ITEM, QUERY
 from karat.errors import DataError
 from karat.evaluation import Evaluation, against_part
 from karat.findings import Findings
-from karat.intake import gold_from_frame, ranking_from_frame
+from karat.intake import ITEM, QUERY, gold_from_frame, ranking_from_frame
 from karat.scale.found import Found, census_of, examples_of
 from karat.scale.request import Request
 from karat.scale.scored import Scored
 from karat.slices import align
-from karat.statistics.streams import keys_of
+from karat.statistics.resampling import keys_of
 from karat.types import Bools, Floats, Gold, Ranking, places_in
 
 __all__ = ["ranking_of", "score_block"]

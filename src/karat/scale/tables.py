@@ -7,11 +7,9 @@ from pathlib import Path
 
 import polars as pl
 
-from karat.columns import ITEM, QUERY, RANK, SCORE, find_id_column, match_columns
-from karat.errors import DataError
+from karat.errors import DataError, guard_reading
 from karat.formats.parquet import check_rows, scan
-from karat.guard import guard_reading
-from karat.intake import as_ids, finite_numbers
+from karat.intake import ITEM, QUERY, RANK, SCORE, as_ids, find_id_column, finite_numbers, match_columns
 from karat.scale.files import Named, is_table, names_of_folders, parquet_files
 from karat.scale.scratch import packed
 

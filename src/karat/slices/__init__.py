@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from karat.errors import DataError
-from karat.report_warnings import ReportWarning
+from karat.sections import ReportWarning
 from karat.slices.groups import NO_VALUE, Attribute, Group, group_by, parse_attributes, suitable_attributes
 from karat.types import Bools, places_in
 from karat.wording import count

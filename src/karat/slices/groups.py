@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from karat.errors import DataError, UnknownName, UsageError
-from karat.statistics.quantiles import FRACTION, about, bits_to_drop
+from karat.statistics.estimates import FRACTION, about, bits_to_drop
 from karat.types import Bools, Floats, Ints
 
 __all__ = [

@@ -15,13 +15,11 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 
 from karat.measure import Aggregate
-from karat.statistics.differences import Differences, Versus
+from karat.statistics.comparison import Differences, Versus
 from karat.statistics.estimates import Estimate, Pooled, off_scale, onto_scale, with_interval
-from karat.statistics.intervals import Resampling
-from karat.statistics.paired import ENUMERATED, EXACT_RANKS, RankSums, SignedRanks, enumerated, randomised
-from karat.statistics.resampling import draw_sums, flip_sums
-from karat.statistics.streams import Keys
+from karat.statistics.resampling import Keys, Resampling, draw_sums, flip_sums
 from karat.statistics.sums import ExactSum, Extent, Powers, exact_products, steps_of, unit_for
+from karat.statistics.tests import ENUMERATED, EXACT_RANKS, RankSums, SignedRanks, enumerated, randomised
 from karat.types import Bools, Floats, Ints
 
 __all__ = [

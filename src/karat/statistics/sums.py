@@ -13,8 +13,7 @@ from typing import cast
 
 import numpy as np
 
-from karat.blocks import cut_rows
-from karat.types import Bools, Floats, Ints
+from karat.types import Bools, Floats, Ints, cut_rows
 
 __all__ = [
     "LARGEST_BLOCK",

@@ -6,8 +6,7 @@ from functools import cached_property
 
 import polars as pl
 
-from karat.columns import find_id_column
-from karat.errors import DataError, UnknownName, UsageError
+from karat.errors import DataError, UnknownName, UsageError, guard_reading
 from karat.formats.attributes import is_query_lines, query_lines
 from karat.formats.jsonl import read_json_table
 from karat.formats.nested import records_by_id
@@ -15,7 +14,7 @@ from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors.checks import listed, names_of
 from karat.formats.vectors.ids import TABLES, read_table
 from karat.formats.vectors.metadata import hash_strings
-from karat.guard import guard_reading
+from karat.intake import find_id_column
 
 __all__ = ["EMPTY_POLICIES", "Corpus", "read_corpus"]
 

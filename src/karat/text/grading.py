@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from karat.columns import GRADE, ITEM, QUERY
+from karat.intake import GRADE, ITEM, QUERY
 from karat.text.matching import NOWHERE, Codes, Matcher
 from karat.text.reading import Reading
 from karat.types import Bools, Ints

@@ -13,13 +13,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 import polars as pl
 
-from karat.columns import GRADE, ITEM, QUERY, match_columns
-from karat.errors import DataError, UnknownName
+from karat.errors import DataError, UnknownName, guard_reading
 from karat.formats.source import Source
-from karat.guard import guard_reading
-from karat.statistics.intervals import Bounds, Resampling
-from karat.statistics.resampling import draw_sums
-from karat.statistics.streams import Keys, keys_of
+from karat.intake import GRADE, ITEM, QUERY, match_columns
+from karat.statistics.resampling import Bounds, Keys, Resampling, draw_sums, keys_of
 from karat.text.labels import GRADES, Labels
 from karat.text.records import Record, read_records
 from karat.types import Floats, Ints

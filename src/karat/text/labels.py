@@ -13,13 +13,9 @@ from typing import Any
 
 import polars as pl
 
-from karat.arguments import check_arguments
-from karat.columns import GRADE, ITEM, QUERY
-from karat.errors import DataError, UsageError
+from karat.errors import DataError, UsageError, guard_reading
 from karat.formats import FORMATS, form_to_write, write, write_table
-from karat.guard import guard_reading
-from karat.intake import gold_from_frame
-from karat.markup import FORMULA_START
+from karat.intake import GRADE, ITEM, QUERY, gold_from_frame
 from karat.text.features import features_of
 from karat.text.grading import SCHEMA, grade_pairs
 from karat.text.matching import NOWHERE, Matcher
@@ -29,6 +25,8 @@ from karat.text.scanning import keys_in, scan
 from karat.text.synonyms import CATEGORY, OTHER, Synonyms, read_synonyms
 from karat.text.words import key_of
 from karat.types import Gold
+from karat.validation import check_arguments
+from karat.wording import FORMULA_START
 
 __all__ = ["GRADES", "RELEVANT_FROM", "Labels", "label", "write_labels"]
 

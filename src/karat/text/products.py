@@ -9,12 +9,10 @@ from typing import Any
 
 import polars as pl
 
-from karat.arguments import check_arguments
-from karat.errors import DataError, UnknownName, UsageError
+from karat.errors import DataError, UnknownName, UsageError, guard_reading
 from karat.formats import form_to_write, write_table
 from karat.formats.source import Source
 from karat.formats.vectors.checks import listed
-from karat.guard import guard_reading
 from karat.text.corpus import Corpus
 from karat.text.product_fields import (
     DEPARTMENT,
@@ -33,6 +31,7 @@ from karat.text.product_fields import (
     spread,
 )
 from karat.text.records import Record, read_records
+from karat.validation import check_arguments
 
 __all__ = ["TEXTS", "Catalogue", "read_catalogue", "write_catalogue"]
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import polars as pl
 
-from karat.columns import find_id_column
-from karat.errors import DataError
+from karat.errors import DataError, guard_reading
 from karat.formats.attributes import is_query_lines, query_lines
 from karat.formats.source import Source
-from karat.guard import guard_reading
+from karat.intake import find_id_column
 from karat.text.product_fields import as_text
 from karat.text.records import Record, read_records
 

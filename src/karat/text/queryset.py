@@ -16,7 +16,7 @@ import polars as pl
 
 from karat.errors import DataError
 from karat.formats.atomic import write_text
-from karat.formats.jsontext import parse_json
+from karat.formats.jsonl import parse_json
 from karat.formats.source import Source
 from karat.formats.vectors.checks import listed
 from karat.formats.vectors.metadata import hash_strings

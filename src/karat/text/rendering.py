@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from karat.annotations import Annotations
 from karat.text.corpus import Corpus
+from karat.vocabulary import Annotations
 
 __all__ = ["rendered"]
 

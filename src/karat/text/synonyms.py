@@ -8,9 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from karat.errors import DataError, UnknownName
+from karat.errors import DataError, UnknownName, parse_toml
 from karat.formats.source import Source
-from karat.guard import parse_toml
 from karat.text.words import BREAK, Phrase, key_of, singular, surfaces, tokens
 
 __all__ = ["CATEGORY", "KINDS", "OTHER", "Synonyms", "read_synonyms"]

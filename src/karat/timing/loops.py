@@ -1,19 +1,83 @@
 """The closed loop, where a worker asks the next query when the last was answered; the open loop, where they come."""
 
+import gc
 from collections.abc import Sequence
 from math import isfinite
+from time import perf_counter_ns
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
-from karat.errors import UsageError
+from karat.errors import UnknownName, UsageError
 from karat.progress import NO_PROGRESS, Progress
-from karat.timing.collector import Collections
-from karat.timing.schedule import Arrivals, arrival_times, asking_order
-from karat.timing.timed import Timed
+from karat.timing.summary import Timed
 from karat.timing.workers import Ask, Work, run
-from karat.types import Ints
+from karat.types import Floats, Ints
 
-__all__ = ["WARM_UP", "Ask", "Timed", "closed_loop", "open_loop"]
+__all__ = [
+    "WARM_UP",
+    "Arrivals",
+    "Ask",
+    "Collections",
+    "Timed",
+    "arrival_times",
+    "asking_order",
+    "closed_loop",
+    "open_loop",
+]
+
+
+class Collections:
+    """Listens to the collector as long as it is entered."""
+
+    def __init__(self) -> None:
+        self._spans: list[tuple[int, int]] = []
+        self._started: int | None = None
+
+    def __enter__(self) -> Self:
+        gc.callbacks.append(self._hear)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        gc.callbacks.remove(self._hear)
+
+    def _hear(self, phase: str, info: dict[str, Any]) -> None:
+        now = perf_counter_ns()
+        if phase == "start":
+            self._started = now
+        elif self._started is not None:
+            self._spans.append((self._started, now))
+            self._started = None
+
+    def seconds(self, first: int, last: int) -> float:
+        """What collections took that began between two moments of the clock."""
+        return sum(end - start for start, end in self._spans if first <= start <= last) / 1e9
+
+
+Arrivals = Literal["even", "random"]
+_ORDER, _GAPS = 0, 1
+_SEEDS = 2**64
+
+
+def asking_order(n: int, total: int, seed: int) -> Ints:
+    """``total`` of ``n`` queries: all of them in a random order, then again in another."""
+    random = _random(seed, _ORDER)
+    rounds = [random.permutation(n) for _ in range(-(-total // n))]
+    return np.concatenate([np.empty(0, dtype=np.int64), *rounds])[:total]
+
+
+def arrival_times(total: int, rate: float, arrivals: Arrivals, seed: int) -> Floats:
+    """Seconds from the start: evenly spaced, or with gaps as of callers who know nothing of each other."""
+    if arrivals not in get_args(Arrivals):
+        raise UnknownName("kind of arrivals", arrivals, get_args(Arrivals))
+    if arrivals == "even":
+        return np.arange(total) / rate
+    return np.cumsum(_random(seed, _GAPS).exponential(1.0 / rate, total))
+
+
+def _random(seed: int, stream: int) -> np.random.Generator:
+    return np.random.default_rng((seed % _SEEDS, stream))
+
 
 WARM_UP = 20
 """Queries that every worker asks before the clock runs."""

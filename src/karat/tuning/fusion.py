@@ -14,11 +14,9 @@ from karat.errors import UsageError
 from karat.evaluation import Evaluation
 from karat.progress import NO_PROGRESS, Progress
 from karat.rankers.fusion import METHODS, Aligned, Fusion
-from karat.statistics.comparison import Paired, compare_pairs, correct
-from karat.statistics.differences import Comparison
+from karat.statistics.comparison import Comparison, Paired, compare_pairs, correct
 from karat.statistics.estimates import Estimate, estimate_all, onto_scale
-from karat.statistics.intervals import Resampling
-from karat.statistics.streams import keys_of
+from karat.statistics.resampling import Resampling, keys_of
 from karat.types import Floats, Gold, Ints, Ranking
 
 __all__ = ["CONSTANTS", "TUNING_SCHEMA", "Tuning", "settings_of", "tune"]

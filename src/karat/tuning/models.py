@@ -2,22 +2,28 @@
 
 Every setting is fitted on what the task gives to learn from and scored on its window. A model that throws, or gives
 what is no number, fails its trial and not the search.
+
+What is held out for the test is no part of it: of the log only the windows count that a trial may see.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from hashlib import sha256
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from karat._version import __version__
 from karat.dialects import Asked
 from karat.errors import DataError, KaratError, MissingExtra, UsageError
 from karat.evaluation import Evaluation
+from karat.interactions.log import Log
 from karat.interactions.split import WINDOWS
-from karat.interactions.task import Task
+from karat.interactions.task import Facts, Task
+from karat.lab.fingerprints import fingerprint_ids
 from karat.lab.grid import key_of
 from karat.lab.journal import Journal
 from karat.progress import NO_PROGRESS, Progress
@@ -25,14 +31,47 @@ from karat.rankers.threshold import shown_from
 from karat.recommenders import Recommender
 from karat.recommenders.ranking import recommend
 from karat.settings import Param, Params
-from karat.statistics.intervals import Resampling
-from karat.tuning.identity import identity_of
+from karat.statistics.resampling import Resampling
 from karat.tuning.outcome import ModelTuning
 from karat.tuning.search import Edge, Tried, settings_to_try, widened
 from karat.tuning.trials import Memory, Trial
 from karat.types import Floats
 
-__all__ = ["MOST_EXTENSIONS", "Subject", "tune_model", "without_test"]
+__all__ = ["MOST_EXTENSIONS", "Subject", "identity_of", "tune_model", "without_test"]
+
+
+def identity_of(task: Task, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a task and of what a model is; small enough to be kept beside every trial."""
+    return {
+        **about,
+        "users": fingerprint_ids(task.log.users),
+        "items": fingerprint_ids(task.log.items),
+        "training interactions": _of_log(task.train),
+        f"{task.window} interactions": _of_log(task.split.window(task.window)),
+        "catalogue": sha256(np.packbits(task.in_catalogue).tobytes()).hexdigest(),
+        "candidates": None if task.sampled is None else [task.sampled.n, task.sampled.seed],
+        "attributes": _of_facts(task.facts),
+        "versions": {"karat": __version__, "numpy": np.__version__, "polars": pl.__version__},
+    }
+
+
+def _of_log(log: Log) -> str:
+    """Row by row: a model that learns row by row hangs on their order."""
+    digest = sha256(f"{log.unit} {log.rated}".encode())
+    for column in (log.user, log.item, log.value, log.time):
+        digest.update(b"none" if column is None else np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()
+
+
+def _of_facts(facts: Facts) -> str:
+    digest = sha256("\0".join(facts.texts).encode())
+    for side in (facts.items, facts.users):
+        for name in sorted(side):
+            matrix = np.ascontiguousarray(side[name])
+            digest.update(f"{name} {matrix.dtype} {matrix.shape}".encode())
+            digest.update(matrix.tobytes())
+    return digest.hexdigest()
+
 
 """Told what is being done, how many trials are done, and of how many."""
 MOST_EXTENSIONS = 5

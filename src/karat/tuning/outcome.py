@@ -12,11 +12,9 @@ from karat.interactions.split import Window
 from karat.lab.grid import spelled
 from karat.measure import Aggregate
 from karat.settings import Param, Params, settled
-from karat.statistics.comparison import Paired, compare_pairs, correct
-from karat.statistics.differences import Comparison
+from karat.statistics.comparison import Comparison, Paired, compare_pairs, correct
 from karat.statistics.estimates import Estimate, estimate_all
-from karat.statistics.intervals import Resampling
-from karat.statistics.streams import keys_of
+from karat.statistics.resampling import Resampling, keys_of
 from karat.tuning.search import Edge, Tried, edges_of
 from karat.tuning.trials import Trial
 from karat.wording import count

@@ -16,8 +16,8 @@ import polars as pl
 from karat.archive import Run
 from karat.archive.comparing import Compared, compare_runs
 from karat.archive.files import shown_time
-from karat.columns import QUERY
 from karat.errors import UnknownName
+from karat.intake import QUERY
 from karat.reports import cells, charts
 from karat.reports.html.details import few_digits
 from karat.reports.html.page import Drawn

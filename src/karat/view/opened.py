@@ -13,8 +13,8 @@ import polars as pl
 from karat.answers import Answers
 from karat.archive import Run
 from karat.archive.tables import GOLDS, QUERIES, SCORES, answers_to, asked_of, is_empty, read_rows
-from karat.columns import QUERY
 from karat.errors import DamagedRun, UnknownName, UsageError
+from karat.intake import QUERY
 from karat.reports.html.details import LONGEST_TEXT, Details, cases_of, few_digits, keywords_of
 from karat.reports.tables import headline_labels, idle_systems
 from karat.types import Floats, Ints

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from karat.breakdown import Slice
-from karat.common_sections import ScoreHistogram
 from karat.drift import Drift, drift_between
 from karat.hygiene import Duplicates, GoldSpaces, Hubness, Hygiene, NearDuplicates, Norms
 from karat.hygiene import Histogram as Counts
@@ -30,10 +29,11 @@ from karat.reports.charts import (
     slices_chart,
 )
 from karat.results import Recorded
+from karat.sections import ScoreHistogram
 from karat.stability import Stability
-from karat.statistics.differences import Comparison
+from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 from tests import drifting
 
 from . import drawn

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from karat.errors import KaratError
-from karat.scale.spark.java import check_java
-from karat.scale.spark.session import check_libraries, open_session
+from karat.scale.spark.session import check_java, check_libraries, open_session
 
 from .cluster import Cluster
 

@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 
 import karat.scale.spark
-from karat.common_sections import Quantiles as QuantileSection
 from karat.errors import DataError, UnknownName, UsageError
 from karat.report import Report
-from karat.statistics.quantiles import Quantiles
+from karat.sections import Quantiles as QuantileSection
+from karat.statistics.estimates import Quantiles
 from tests.scale.made import QUICK, Study, form_of, gold_of, run_of
 from tests.scale.test_one_process import figures
 

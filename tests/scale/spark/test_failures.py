@@ -5,7 +5,7 @@ import pytest
 from karat._version import __version__
 from karat.errors import DataError, EngineLost, KaratError, MissingExtra, UnknownName, UsageError
 from karat.scale.spark.explaining import what_it_means
-from karat.scale.spark.failures import check_release, dumped, loaded
+from karat.scale.spark.jobs import check_release, dumped, loaded
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from karat.errors import DataError, MissingExtra, UsageError
-from karat.scale.spark import java
+from karat.scale.spark import session
 from karat.scale.spark.jobs import watched
 from karat.scale.spark.masters import read_master
 from karat.scale.spark.session import open_session
@@ -291,23 +291,23 @@ def test_a_master_that_does_not_answer_is_told_at_once() -> None:
     ],
 )
 def test_the_release_of_java(said: str, version: int | None) -> None:
-    assert java.version_of(said) == version
+    assert session.version_of(said) == version
 
 
 def test_a_java_that_will_not_do_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(UsageError, match=r"cannot start .*; expected Java 17 or later"):
-        java.check_java()
+        session.check_java()
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
     program.chmod(0o755)
     with pytest.raises(UsageError, match="is Java 11; expected Java 17 or later"):
-        java.check_java()
+        session.check_java()
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="there is no java on the PATH"):
-        java.check_java()
+        session.check_java()
 
 
 def test_a_missing_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,28 +1,168 @@
 """pgvector: vectors in PostgreSQL, embedded or the user's own."""
 
+import re
 import secrets
+from collections.abc import Collection, Mapping
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import polars as pl
 
-from karat.engines import ENGINES, Engine, Filter, Params, settled
-from karat.engines.pgvector import existing, making
+from karat.engines import ENGINES, Engine, Filter, Params, Setting, pgvector, settled
+from karat.engines.pgvector import existing
 from karat.engines.pgvector.asking import Request, answers, explain, seconds_of
+from karat.engines.pgvector.existing import READ_ONLY
 from karat.engines.pgvector.homes import find_package
 from karat.engines.pgvector.links import Link, Target, psycopg_library
-from karat.engines.pgvector.loading import parameters_of
+from karat.engines.pgvector.loading import KINDS, load, parameters_of
 from karat.engines.pgvector.parameters import BUILDS, OPENS, SEARCHES, without_effect
 from karat.engines.pgvector.proof import Proof
 from karat.engines.pgvector.server import Server, acquire, release
-from karat.engines.pgvector.sessions import Session
-from karat.engines.pgvector.statements import OPERATORS, Table
-from karat.errors import DataError, KaratError, UnknownName, UsageError
+from karat.engines.pgvector.statements import (
+    INDEXES,
+    OPERATORS,
+    TABLE_BYTES,
+    Table,
+    copying,
+    creation,
+    indexing,
+    name_columns,
+    quoted,
+)
+from karat.errors import DataError, ImpossibleSetting, KaratError, UnknownName, UsageError
 from karat.neighbours import Neighbours
 from karat.progress import NO_PROGRESS, Progress
 from karat.types import Matrix, Vectors
 
-__all__ = ["Pgvector"]
+__all__ = ["Pgvector", "Session", "check", "create", "dropping"]
+
+_MOST_HELD = 16_000
+_MOST_INDEXED = {"vector": 2_000, "halfvec": 4_000}
+_LEAST_MEMORY, _MEGABYTE = 64, 1 << 20
+_NEIGHBOUR, _ELEMENT, _MARGIN = 16, 256, 1.3
+"""Bytes that a graph takes for a neighbour and for an item beside its vector, as pgvector lays it out; and to spare."""
+
+
+def check(dimensions: int, built: Mapping[str, Setting]) -> None:
+    """Say what pgvector would refuse after the loading."""
+    kind, index = str(built["type"]), str(built["index"])
+    most = _MOST_HELD if index == "none" else _MOST_INDEXED[kind]
+    if dimensions > most:
+        hint = "Use type halfvec, or index none." if most == _MOST_INDEXED["vector"] else "Use index none."
+        what = f"{kind} of pgvector" if index == "none" else f"an index of pgvector over {kind}"
+        raise ImpossibleSetting(
+            f"vectors have {dimensions:,} dimensions", expected=f"at most {most:,} in {what}", hint=hint
+        )
+    if index == "hnsw" and int(built["ef_construction"]) < 2 * int(built["m"]):
+        found = f"ef_construction is {built['ef_construction']}"
+        raise ImpossibleSetting(found, expected=f"at least twice m, which is {built['m']}")
+
+
+def dropping(schema: str) -> str:
+    return f"DROP SCHEMA IF EXISTS {quoted(schema)} CASCADE"
+
+
+def create(
+    connection: Any,
+    schema: str,
+    metric: str,
+    built: Mapping[str, Setting],
+    vectors: Matrix,
+    attributes: pl.DataFrame | None,
+    progress: Progress,
+) -> Table:
+    """Make the schema, from nothing; load the table in one transaction; index it."""
+    texts = pl.DataFrame() if attributes is None else attributes.cast(pl.String)
+    table = Table(
+        schema, "items", str(built["type"]), vectors.shape[1], len(vectors), columns=name_columns(texts.columns)
+    )
+    with connection.transaction(), connection.cursor() as cursor:
+        cursor.execute(dropping(schema))
+        cursor.execute(f"CREATE SCHEMA {quoted(schema)}")
+        cursor.execute(creation(table))
+        load(cursor, copying(table), vectors, texts, table.kind, progress)
+    connection.execute(f"ANALYZE {table.quoted}")
+    if built["index"] == "none":
+        return table
+    name = f"items_{built['index']}"
+    with connection.transaction():
+        for setting, value in _memory(table, built).items():
+            connection.execute("SELECT set_config(%s, %s, true)", (setting, value))
+        connection.execute(indexing(table, name, metric, built))
+    return replace(table, indexes={name: str(built["index"])})
+
+
+def _memory(table: Table, built: Mapping[str, Setting]) -> dict[str, str]:
+    """As much as a graph needs, for workers reserve all of it at once; at most what is allowed."""
+    most = int(built["memory"])
+    if built["index"] == "hnsw":
+        item = table.dimensions * int(KINDS[table.kind][-1]) + 2 * int(built["m"]) * _NEIGHBOUR + _ELEMENT
+        most = min(most, _LEAST_MEMORY + int(_MARGIN * item * table.items / _MEGABYTE))
+    return {"maintenance_work_mem": f"{most}MB", "max_parallel_maintenance_workers": str(built["workers"])}
+
+
+_EXTENSION = """
+SELECT e.extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+WHERE e.extname = 'vector'
+"""
+_OTHERS = r"SELECT nspname FROM pg_namespace WHERE nspname ~ '^karat_[0-9a-f]{12}$' AND nspname <> %s ORDER BY 1"
+
+
+class Session:
+    """The same for all connections of an engine."""
+
+    def __init__(self, *, read_only: bool) -> None:
+        self.make_extension = False
+        """The server is karat's own."""
+        self.path: list[str] = []
+        """Where tables are looked for that are named without a schema."""
+        self.postgresql = ""
+        self.version: tuple[int, ...] = ()
+        """Of pgvector."""
+        self._read_only = read_only
+
+    def greet(self, connection: Any) -> None:
+        """Set the search path and, for an existing table, read-only transactions.
+
+        Only names of pgvector are found without a schema; of an existing table also those that the user's condition
+        may use.
+        """
+        if self.make_extension:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        found = connection.execute(_EXTENSION).fetchone()
+        if found is None:
+            raise DataError(
+                "the database has no extension vector",
+                where="PostgreSQL",
+                hint="Someone who may do so has to run CREATE EXTENSION vector once.",
+            )
+        version, schema = found
+        self.version = tuple(int(part) for part in re.findall(r"\d+", version))
+        self.postgresql = str(connection.info.parameter_status("server_version"))
+        self.path = list(connection.execute("SELECT current_schemas(false)::text[]").fetchone()[0])
+        names = [schema, *(self.path if self._read_only else ())]
+        connection.execute(f"SET search_path = {', '.join(map(quoted, names))}")
+        connection.execute("SELECT '[1]'::vector")  # loads the library, so that it checks its settings
+        if self._read_only:
+            connection.execute(READ_ONLY)
+
+    def others(self, connection: Any, schema: str) -> list[str]:
+        """Schemas of other runs."""
+        return [name for (name,) in connection.execute(_OTHERS, (schema,))]
+
+    def bytes_of(self, connection: Any, table: Table, used: Collection[str] = ()) -> tuple[int, int]:
+        """Return the size of the vector indexes, or of the table where it has none; and that of the table.
+
+        Args:
+            connection: The connection.
+            table: The table or view.
+            used: The indexes that searches use, where that is known: a table may have others, of other models.
+        """
+        held = int(connection.execute(TABLE_BYTES, {"table": table.quoted}).fetchone()[0])
+        sizes = {name: size for name, _, size in connection.execute(INDEXES, {"table": table.quoted})}
+        counted = [size for name, size in sizes.items() if name in used] or list(sizes.values())
+        return (int(sum(counted)) if counted else held), held
 
 
 @ENGINES.register("pgvector")
@@ -82,10 +222,10 @@ class Pgvector(Engine):
             if not self._table.indexes:
                 self._proof.note("warning: the table has no vector index, every search reads all of it")
             return
-        making.check(vectors.shape[1], built)
+        pgvector.check(vectors.shape[1], built)
         self._has_schema = True
         self._table = link.retrying(
-            lambda: making.create(link.connection, self._schema, self.metric, built, vectors, attributes, progress)
+            lambda: pgvector.create(link.connection, self._schema, self.metric, built, vectors, attributes, progress)
         )
         for notice in (*link.notices, *self._others(link)):
             self._proof.note(notice)
@@ -242,7 +382,7 @@ class Pgvector(Engine):
         last = self._server is not None and (self._server.users <= 1 or self._server.stopped)
         if self._link is None or not self._has_schema or last:
             return
-        link, statement = self._link, making.dropping(self._schema)
+        link, statement = self._link, pgvector.dropping(self._schema)
         try:
             link.retrying(lambda: link.connection.execute(statement))
         except KaratError as error:

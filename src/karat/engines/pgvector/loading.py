@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat.blocks import cut_rows
 from karat.errors import DataError
 from karat.progress import NO_PROGRESS, Progress
-from karat.types import Matrix
+from karat.types import Matrix, cut_rows
 
 __all__ = ["KINDS", "blocks_of", "load", "parameters_of", "vectors_of"]
 

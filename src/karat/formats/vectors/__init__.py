@@ -7,21 +7,35 @@ from pathlib import Path
 
 import polars as pl
 
-from karat.arguments import check_arguments
-from karat.errors import DataError, UsageError
+from karat.errors import DataError, MissingExtra, UsageError, guard_reading
+from karat.formats import vectors
 from karat.formats.source import Source, plain_suffix
-from karat.formats.vectors import arrays, tables, tensors
-from karat.formats.vectors.checks import Raw, as_floats, checked
-from karat.formats.vectors.ids import beside, read_ids
-from karat.guard import guard_reading
+from karat.formats.vectors import arrays, tables
+from karat.formats.vectors.checks import Raw, as_floats, checked, the_only_one
+from karat.formats.vectors.ids import beside, ids_of_json, read_ids
 from karat.types import Vectors
+from karat.validation import check_arguments
 
-__all__ = ["VECTOR_SUFFIXES", "ids_beside", "read_vectors", "same_file", "split_off_key"]
+__all__ = ["VECTOR_SUFFIXES", "ids_beside", "read", "read_vectors", "same_file", "split_off_key"]
+
+
+def read(source: Source, key: str | None) -> Raw:
+    """The tensor that the key names, or the only one."""
+    try:
+        from safetensors import safe_open
+    except ImportError as error:
+        raise MissingExtra("safetensors", "vectors", "reading .safetensors") from error
+    with guard_reading(source.name, "safetensors"), safe_open(source.path, framework="numpy") as held:
+        chosen = the_only_one(list(held.keys()), key, "tensor", source.name)
+        values = held.get_tensor(chosen)
+        listed = (held.metadata() or {}).get("ids")
+    return Raw(values, None if listed is None else ids_of_json(listed, f"{source.name}, the metadata's ids"))
+
 
 _READERS: dict[str, Callable[[Source, str | None], Raw]] = {
     ".npy": arrays.read_npy,
     ".npz": arrays.read_npz,
-    ".safetensors": tensors.read,
+    ".safetensors": vectors.read,
     ".parquet": tables.read_parquet,
     ".pq": tables.read_parquet,
     ".json": tables.read_json,

@@ -11,12 +11,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from karat.errors import DataError
+from karat.errors import DataError, guard_reading
 from karat.formats.source import Source
 from karat.formats.vectors.checks import Raw, check_lengths, the_only_one
 from karat.formats.vectors.headers import are_single_vectors, array_header, check_member, member_headers, read_array
 from karat.formats.vectors.metadata import METADATA_NAME, VALUES_NAME, parse_metadata, read_record
-from karat.guard import guard_reading
 from karat.types import Matrix
 from karat.variants import DTYPES, Codes, decode
 

@@ -11,11 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from karat.errors import UsageError
-from karat.formats.jsontext import parse_json
+from karat.errors import UsageError, guard_reading
+from karat.formats.jsonl import parse_json
 from karat.formats.parquet import scan
 from karat.formats.source import most_unpacked, plain_suffix, refuse_size
-from karat.guard import guard_reading
 
 __all__ = [
     "Header", "are_single_vectors", "array_header", "check_member", "member_headers", "read_array", "read_headers",

@@ -5,15 +5,13 @@ from pathlib import Path
 
 import polars as pl
 
-from karat.columns import find_id_column
-from karat.errors import DataError, UnknownName, UsageError
+from karat.errors import DataError, UnknownName, UsageError, guard_reading
 from karat.formats import delimited
-from karat.formats.jsonl import read_json_table
-from karat.formats.jsontext import parse_json
+from karat.formats.jsonl import parse_json, read_json_table
 from karat.formats.parquet import read_whole
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors.arrays import ids_of, load
-from karat.guard import guard_reading
+from karat.intake import find_id_column
 
 __all__ = ["TABLES", "beside", "ids_of_json", "read_ids", "read_table"]
 

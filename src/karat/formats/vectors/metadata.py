@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat.errors import DataError, UsageError
-from karat.formats.jsontext import parse_json
+from karat.errors import DataError, UsageError, guard_reading
+from karat.formats.jsonl import parse_json
 from karat.formats.source import plain_suffix
 from karat.formats.vectors.headers import check_member
-from karat.guard import guard_reading
 from karat.types import Vectors
 
 __all__ = [

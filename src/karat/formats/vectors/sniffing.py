@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from karat.errors import DataError
-from karat.formats.jsontext import parse_json
+from karat.formats.jsonl import parse_json
 from karat.formats.parquet import read_schema
 from karat.formats.source import Source, plain_suffix
 

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat.columns import find_id_column
 from karat.errors import DataError
-from karat.formats.jsontext import check_depth, parse_json, unique_members
+from karat.formats.jsonl import check_depth, parse_json, unique_members
 from karat.formats.parquet import scan
 from karat.formats.source import Source
 from karat.formats.vectors.checks import Raw, check_lengths, listed, the_only_one
+from karat.intake import find_id_column
 
 __all__ = ["json_spaces", "read_json", "read_jsonl", "read_parquet"]
 

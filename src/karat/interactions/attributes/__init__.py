@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from karat.errors import DataError, UnknownName
+from karat.errors import DataError, UnknownName, guard_reading
 from karat.formats.source import Source
-from karat.guard import guard_reading
 from karat.interactions.attributes.files import as_lists, read_table
 from karat.interactions.columns import as_whole
 from karat.interactions.folders import file_of

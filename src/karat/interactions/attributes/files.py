@@ -8,7 +8,7 @@ import polars as pl
 from karat.errors import DataError, UsageError
 from karat.formats.attributes import read_attributes
 from karat.formats.delimited import SEPARATORS, cells_of
-from karat.formats.jsontext import parse_json
+from karat.formats.jsonl import parse_json
 from karat.formats.parquet import read_schema
 from karat.formats.source import Source
 from karat.interactions.columns import usual_id

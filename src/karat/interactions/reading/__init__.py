@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat.arguments import check_arguments
-from karat.errors import DataError, UsageError
+from karat.errors import DataError, UsageError, guard_reading
 from karat.formats.source import Source
-from karat.guard import guard_reading
 from karat.intake import frame_of
 from karat.interactions.attributes import Attributes, read_items
 from karat.interactions.columns import COLUMNS, as_whole, find_columns
@@ -20,6 +18,7 @@ from karat.interactions.reading.rows import Rows
 from karat.interactions.reading.tables import FORMATS, read_rows
 from karat.interactions.reading.times import read_times
 from karat.types import Bools
+from karat.validation import check_arguments
 from karat.wording import count
 
 __all__ = ["FORMATS", "read_log"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from karat.errors import DataError
-from karat.formats.jsontext import parse_json
+from karat.formats.jsonl import parse_json
 from karat.formats.source import Source
 
 __all__ = ["Rows", "Text", "json_fault", "line_of"]

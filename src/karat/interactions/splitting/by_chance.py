@@ -11,7 +11,7 @@ from karat.interactions.splitting import Parted, split_kind
 from karat.interactions.splitting.leaking import learnt_later
 from karat.interactions.splitting.shares import FRACTIONS, fractions_told, read_fractions
 from karat.settings import Param
-from karat.statistics.streams import keys_of, random_words
+from karat.statistics.resampling import keys_of, random_words
 from karat.types import Ints
 
 __all__ = ["chances", "drawn_at_random"]

@@ -14,7 +14,7 @@ from karat.interactions.splitting.by_time import times_of
 from karat.interactions.splitting.leaking import learnt_later
 from karat.interactions.splitting.shares import FRACTIONS, exactly, fractions_told, read_fractions, rows_of
 from karat.settings import Param
-from karat.statistics.streams import keys_of
+from karat.statistics.resampling import keys_of
 from karat.types import Bools, Ints
 from karat.wording import count
 

@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from karat.arguments import check_arguments
 from karat.errors import DataError, UsageError
 from karat.rankers.fusion.normalising import NORMALISATIONS
 from karat.rankers.fusion.pairs import Rows, descending, starts_of
 from karat.rankers.fusion.value import METHODS, Fusion
 from karat.types import Bools, Floats, Ints, Ranking, segments_within
+from karat.validation import check_arguments
 
 __all__ = ["Aligned", "Listed", "fuse"]
 

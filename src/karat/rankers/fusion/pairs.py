@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from karat.blocks import cut_into_blocks, in_threads
-from karat.columns import ITEM, QUERY
 from karat.errors import DataError
-from karat.types import ROW_NUMBER, Bools, Floats, Ints, Ranking, sort_key
+from karat.intake import ITEM, QUERY
+from karat.types import ROW_NUMBER, Bools, Floats, Ints, Ranking, cut_into_blocks, in_threads, sort_key
 
 __all__ = ["Rows", "descending", "starts_of"]
 

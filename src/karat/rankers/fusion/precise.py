@@ -12,8 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.blocks import cut_rows, in_threads
-from karat.types import Floats
+from karat.types import Floats, cut_rows, in_threads
 
 __all__ = ["Precise", "from_decimal", "product", "quotient", "shifted", "times", "totals"]
 

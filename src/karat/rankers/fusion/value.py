@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from karat.arguments import check_arguments, check_fields
 from karat.errors import UnknownName, UsageError, shorten
 from karat.rankers.fusion.normalising import NORMALISATIONS
 from karat.registry import Registry
 from karat.types import Floats
+from karat.validation import check_arguments, check_fields
 
 if TYPE_CHECKING:
     from karat.rankers.fusion.aligned import Aligned

@@ -9,6 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from karat.gates import Gate
+from karat.measure import LEGEND
 from karat.report import Report
 from karat.reports import charts
 from karat.reports.cells import Table
@@ -27,7 +28,6 @@ from karat.reports.tables import (
     quantiles_table,
     recorded_table,
 )
-from karat.usual import LEGEND
 from karat.wording import ITEM_SLICES, count, named
 
 __all__ = ["Drawn", "context_of", "page_of"]

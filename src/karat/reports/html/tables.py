@@ -5,13 +5,12 @@ from math import isnan
 from typing import Any
 
 from karat.breakdown import Slice
-from karat.markup import visible
 from karat.report import SCHEMA, Report
 from karat.reports.cells import Cell, Column, Style, Table, table
 from karat.reports.tables import idle_systems, verdict_of
-from karat.statistics.differences import Comparison
+from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
-from karat.wording import NOTHING, count, difference_shown, estimate_shown, p_shown, percent
+from karat.wording import NOTHING, count, difference_shown, estimate_shown, p_shown, percent, visible
 
 __all__ = ["measures_matrix", "provenance_table", "slice_tables"]
 

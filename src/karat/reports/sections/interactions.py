@@ -10,7 +10,7 @@ from karat.report import Report
 from karat.reports.cells import Table, table
 from karat.reports.sections import Block, renderer
 from karat.reports.tables import comparison_table, p_legend, verdict_of
-from karat.statistics.differences import Comparison
+from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
 from karat.wording import ITEM_SLICES, estimate_shown, figure_shown, percent
 

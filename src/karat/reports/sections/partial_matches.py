@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from math import isnan
 from typing import Any
 
-from karat.common_sections import Keywords
 from karat.partial import Looked, Missed, Partial, Result
 from karat.report import Report
 from karat.reports.cells import Table, table
 from karat.reports.sections import Block, renderer
+from karat.sections import Keywords
 from karat.wording import count, percent
 
 __all__ = ["missed_table", "quality_table", "render"]

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from karat.common_sections import Facts, Fusion
 from karat.report import Report
 from karat.reports.cells import table
 from karat.reports.sections import Block, renderer
+from karat.sections import Facts, Fusion
 
 __all__ = ["render"]
 

@@ -5,16 +5,16 @@ from dataclasses import replace
 from json import dumps
 from typing import Any
 
-from karat.common_sections import Fingerprints
 from karat.errors import UsageError
 from karat.examples import Examples
 from karat.hints import Hints
 from karat.indexed import Indexed
-from karat.records import to_json
 from karat.report import Report
 from karat.reports.writers import Request, writer
+from karat.sections import Fingerprints
 from karat.stability import Stability
 from karat.statistics.estimates import Estimate
+from karat.validation import to_json
 
 __all__ = ["to_evaluation"]
 

@@ -5,11 +5,11 @@ from json import dumps
 from math import isnan
 from typing import Any
 
-from karat.common_sections import Fusion
 from karat.dialects import resolve
 from karat.errors import UsageError
 from karat.report import Report
 from karat.reports.writers import Request, writer
+from karat.sections import Fusion
 from karat.types import Floats
 
 __all__ = ["to_retrievers"]

@@ -11,12 +11,12 @@ import polars as pl
 from karat.breakdown import Gap
 from karat.errors import UnknownName, UsageError
 from karat.formats import TABLE_FORMATS, form_to_write
-from karat.markup import spreadsheet_text
 from karat.report import Report
 from karat.reports.cutoffs import by_cutoff
 from karat.reports.writers import Request, writer
-from karat.statistics.differences import Comparison
+from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
+from karat.wording import spreadsheet_text
 
 __all__ = ["to_csv", "to_cutoff_csv"]
 

@@ -21,7 +21,7 @@ from karat.scale.spark.files import judged_items
 from karat.scale.spark.frames import given
 from karat.scale.spark.sources import FromFrames
 from karat.slices import Cuts, ItemGroups
-from karat.statistics.intervals import Resampling
+from karat.statistics.resampling import Resampling
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

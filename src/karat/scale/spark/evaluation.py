@@ -1,36 +1,139 @@
-"""An evaluation on Spark: rows go to where their query is judged, scores stay there, and sums come back."""
+"""An evaluation on Spark: rows go to where their query is judged, scores stay there, and sums come back.
+
+On this machine it is written beside its place and renamed at the end, as all outputs are. Other stores may have no
+renames: there Spark writes in place, and ``_SUCCESS`` tells whether it came to its end.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial, reduce
 from math import isqrt
 from operator import add
-from pickle import loads
+from pathlib import Path, PurePath
+from pickle import dumps, loads
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from karat.errors import DataError, DuplicatePair, UsageError
+from karat.formats.atomic import check_destination, make_folder, replacing
 from karat.progress import NO_PROGRESS, Progress
 from karat.report import Report
 from karat.scale.found import Found
 from karat.scale.memory import Budget
-from karat.scale.panels import panels_of
-from karat.scale.ranks import join_ranges
+from karat.scale.panels import Panel, panels_of
+from karat.scale.ranks import join_blocks, join_ranges
 from karat.scale.reporting import Gathered, check_number_of_queries, report_of
 from karat.scale.request import Request
-from karat.scale.rounds import survey, tally
+from karat.scale.rounds import Ranked, Survey, ranked, survey, tally, within
 from karat.scale.scored import Scored
+from karat.scale.scratch import unpacked
 from karat.scale.spark.jobs import Jobs, watched
 from karat.scale.spark.packing import BUCKET, PART
-from karat.scale.spark.ranking import RANGES, JoiningRanks, Ranking
+from karat.scale.spark.paths import is_local, located
 from karat.scale.spark.sources import BYTES_IN_A_BUCKET, Buckets, Source
-from karat.scale.spark.tasks import FOUND, RESULTS, Gathering, Joining, Judging, PerQueryRows
-from karat.scale.spark.writing import writing_parquet
+from karat.scale.spark.tasks import FOUND, RESULTS, SCORES, Gathering, Joining, Judging, PerQueryRows
 from karat.statistics.gathered import Ranks, ranges_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["evaluate_source"]
+__all__ = ["RANGES", "JoiningRanks", "Ranking", "evaluate_source", "writing_parquet"]
+
+RANGES = "range int, result binary"
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Scores → differences, by range of their size."""
+
+    asked: Any
+    """Request, panels and survey, sent to the workers."""
+    ranges: Sequence[tuple[float, float]]
+    columns: int
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        request: Request
+        panels: Sequence[Panel]
+        found: Survey
+        request, panels, found = self.asked.value
+        for batch in batches:
+            kinds, pieces = (column.to_pylist() for column in batch.columns)
+            for kind, piece in zip(kinds, pieces, strict=True):
+                if kind == SCORES:
+                    scored = Scored(unpacked(piece), self.columns)
+                    differences = ranked(request, panels, found, scored)
+                    for number, (low, high) in enumerate(self.ranges):
+                        yield _row(number, dumps(within(differences, low, high)))
+
+
+class JoiningRanks:
+    """The differences of a range → their ranks, of each range that came here."""
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        held: dict[int, list[Ranked]] = {}
+        for batch in batches:
+            numbers, results = (column.to_pylist() for column in batch.columns)
+            for number, result in zip(numbers, results, strict=True):
+                held.setdefault(number, []).append(loads(result))
+        for number, parts in held.items():
+            yield _row(number, dumps(join_blocks(parts)))
+
+
+def _row(number: int, result: bytes) -> Any:
+    return pa.RecordBatch.from_arrays(
+        [pa.array([number], pa.int32()), pa.array([result], pa.binary())], names=["range", "result"]
+    )
+
+
+_OTHER_FORMS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".gz", ".zst")
+
+
+@contextmanager
+def writing_parquet(spark: "SparkSession", path: str | None) -> Iterator[str | None]:
+    """Yield where Spark is to write a new folder; nothing is left of it when the block is left by an error."""
+    if path is None:
+        yield None
+        return
+    if PurePath(path).suffix.lower() in _OTHER_FORMS:
+        raise UsageError(f"Spark writes Parquet, not {PurePath(path).suffix}", where=path, hint="Name a folder.")
+    place = located(spark, path)
+    target, files = _on_its_file_system(spark, place)
+    if files.exists(target):
+        raise DataError("there is something here already", where=path, expected="a folder that is not there yet")
+    if is_local(spark, path):
+        check_destination(Path(place), parents=True)
+        make_folder(Path(place).parent)
+        with replacing(Path(place), folder=True) as part:
+            yield str(part)
+        return
+    _make(target, files, path)
+    try:
+        yield place
+    except BaseException:
+        with suppress(Exception):  # the session may be gone
+            files.delete(target, True)
+        raise
+
+
+def _make(target: Any, files: Any, path: str) -> None:
+    """Now, as what cannot be made shall not be found out after all the work."""
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        made = files.mkdirs(target)
+    except Py4JJavaError:
+        made = False
+    if not made:
+        raise DataError("no folder can be made here", where=path)
+
+
+def _on_its_file_system(spark: "SparkSession", path: str) -> tuple[Any, Any]:
+    jvm: Any = spark._jvm
+    target = jvm.org.apache.hadoop.fs.Path(path)
+    return target, target.getFileSystem(spark._jsc.hadoopConfiguration())
+
 
 _BUCKETS_IN_A_PART = 4
 _TRIED_FOR_A_PART = 20

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from karat.columns import ITEM, QUERY, RANK, SCORE, find_id_column, match_columns
 from karat.errors import DataError, UsageError
+from karat.intake import ITEM, QUERY, RANK, SCORE, find_id_column, match_columns
 from karat.scale.spark.packing import BUCKET, frame_from
 
 if TYPE_CHECKING:

@@ -1,23 +1,141 @@
-"""Jobs of Spark that are watched: progress while they run, and an end to all of them after an error or Ctrl-C."""
+"""Jobs of Spark that are watched: progress while they run, and an end to all of them after an error or Ctrl-C.
 
+A task that raises is tried again three times, and what arrives is the text of a traceback. So a function that finds a
+fault in the data tells of it beside its results, in an accumulator, and ends; whoever watches the job raises it.
+
+An exception in the middle of a question would leave the line to Java with an answer on it that nobody waits for; what
+PySpark does then is to close all of its lines, with a page of errors.
+"""
+
+import json
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from threading import Event, Thread
+from threading import Event, Thread, current_thread, main_thread
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from karat import errors
+from karat._version import __version__
+from karat.errors import DataError, KaratError
 from karat.progress import NO_PROGRESS, Progress
 from karat.scale.spark.explaining import explained
-from karat.scale.spark.failures import Batches, Told, carried, loaded
-from karat.scale.spark.interrupts import Interrupt, held_back
 from karat.scale.spark.quiet import quiet
 from karat.scale.spark.session import check_classic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Jobs", "watched"]
+__all__ = [
+    "Batches",
+    "Interrupt",
+    "Jobs",
+    "Told",
+    "carried",
+    "check_release",
+    "dumped",
+    "held_back",
+    "loaded",
+    "watched",
+]
+
+Batches = Callable[[Iterator[Any]], Iterator[Any]]
+"""What is done with the record batches of a part of a table, one after the other."""
+
+
+class Told:
+    """How failures add up in an accumulator: in a list."""
+
+    def zero(self, value: list[bytes]) -> list[bytes]:
+        return []
+
+    def addInPlace(self, first: list[bytes], second: list[bytes]) -> list[bytes]:  # noqa: N802 - Spark's name
+        return first + second
+
+
+def carried(function: Batches, told: Any) -> Batches:
+    """The function with its errors told to an accumulator instead of raised, and karat's release looked at first."""
+    release = __version__
+
+    def function_that_tells(batches: Iterator[Any]) -> Iterator[Any]:
+        try:
+            check_release(release)
+            yield from function(batches)
+        except KaratError as error:
+            told.add([dumped(error)])
+
+    return function_that_tells
+
+
+def check_release(of_driver: str) -> None:
+    """Digits may differ from release to release."""
+    if of_driver != __version__:
+        raise DataError(
+            f"the executors have karat {__version__}, and the driver has {of_driver}",
+            expected="the same release everywhere",
+        )
+
+
+def dumped(error: KaratError) -> bytes:
+    kind = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
+    return json.dumps({"kind": kind.__name__, "says": vars(error)}).encode()
+
+
+def loaded(text: bytes) -> KaratError:
+    """The error of the same kind that says the same."""
+    form = json.loads(text)
+    said = form["says"]
+    kind = getattr(errors, form["kind"])
+    error: KaratError = kind.__new__(kind)
+    KaratError.__init__(error, **{name: said.pop(name) for name in ("found", "where", "expected", "hint", "details")})
+    vars(error).update(said)
+    return error
+
+
+_ASKING = ("py4j", "pyspark")
+
+
+@dataclass
+class Interrupt:
+    """Whether Ctrl-C was pressed, and is still to be heard."""
+
+    pressed: bool = False
+
+    def raise_it(self) -> None:
+        if self.pressed:
+            raise KeyboardInterrupt from None
+
+
+@contextmanager
+def held_back() -> Iterator[Interrupt]:
+    """Note the first Ctrl-C that comes while Spark is asked; any other is raised where it comes."""
+    interrupt = Interrupt()
+    before = signal.getsignal(signal.SIGINT)
+    if current_thread() is not main_thread() or not callable(before):
+        yield interrupt
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if interrupt.pressed or not _asks_spark(frame):
+            before(number, frame)
+        else:
+            interrupt.pressed = True
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _asks_spark(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in _ASKING:
+            return True
+        frame = frame.f_back
+    return False
 
 
 _SECONDS_BETWEEN_LOOKS = 0.25

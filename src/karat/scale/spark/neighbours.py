@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from karat.blocks import cut_rows
 from karat.neighbours import NOBODY, Neighbours, nearest
 from karat.progress import NO_PROGRESS, Progress
 from karat.scale.spark.jobs import Jobs, watched
-from karat.types import Floats, Ints, Matrix
+from karat.types import Floats, Ints, Matrix, cut_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

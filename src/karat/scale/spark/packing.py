@@ -12,8 +12,8 @@ import polars as pl
 import polars.selectors as cs
 import pyarrow as pa
 
-from karat.columns import GRADE, ITEM, QUERY, check_grades
 from karat.errors import DataError
+from karat.intake import GRADE, ITEM, QUERY, check_grades
 from karat.scale.scratch import packed
 from karat.types import Ints
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import polars as pl
 
-from karat.columns import ITEM, QUERY
+from karat.intake import ITEM, QUERY
 from karat.scale.blocks import with_ids_alike
 from karat.scale.spark.frames import Given, alike
 from karat.scale.spark.jobs import Jobs

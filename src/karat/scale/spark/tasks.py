@@ -12,9 +12,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from karat.scale.blocks import Block
+from karat.scale.blocks import Block, Partition
 from karat.scale.found import Found
-from karat.scale.partition import Partition
 from karat.scale.request import Request
 from karat.scale.scored import Scored
 from karat.scale.scoring import score_block

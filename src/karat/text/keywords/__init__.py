@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from karat.arguments import check_arguments
 from karat.errors import DataError, UnknownName, UsageError
 from karat.progress import NO_PROGRESS, Progress
 from karat.registry import Registry
+from karat.validation import check_arguments
 from karat.vocabulary import Keyword, Vocabulary
 
 __all__ = [

@@ -6,10 +6,10 @@ from math import isfinite
 from karat.breakdown import Gap
 from karat.report import Report
 from karat.reports.charts.model import Dot, DotPlot, Row, Tone
-from karat.statistics.corrections import is_shown
-from karat.statistics.differences import Comparison
+from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
-from karat.statistics.intervals import Bounds
+from karat.statistics.resampling import Bounds
+from karat.statistics.tests import is_shown
 from karat.wording import NOTHING, bounds_shown, count, decimals_of, difference_shown, figure_shown, percent
 
 __all__ = ["differences_chart", "finite", "headline_chart", "interval_name", "mean_dot", "places_of", "slices_chart"]

@@ -9,7 +9,7 @@ from karat.report import Report
 from karat.reports.charts.builders.dots import interval_name, places_of
 from karat.reports.charts.model import Mark, Point, Ring, Scatter
 from karat.results import Recorded
-from karat.statistics.intervals import Bounds
+from karat.statistics.resampling import Bounds
 from karat.wording import bounds_shown, count, decimals_of, figure_shown, percent
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import floor, isfinite
 
-from karat.common_sections import ScoreHistogram
 from karat.hygiene import GoldSpaces, Hygiene
 from karat.report import Report
 from karat.reports.charts.builders.dots import places_of
 from karat.reports.charts.model import Bars, Histogram
+from karat.sections import ScoreHistogram
 from karat.stability import Stability
 from karat.wording import count, figure_shown
 
