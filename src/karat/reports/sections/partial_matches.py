@@ -16,7 +16,7 @@ __all__ = ["missed_table", "quality_table", "render"]
 HAS, LACKS = "✓", "✗"
 _KEYWORDS_SHOWN = 8
 _QUERIES_SHOWN = 2
-_INSTEAD_SHOWN = 2
+_INSTEAD_SHOWN, _INSTEAD_IN_BRIEF = 3, 2
 _LOOK_ALIKES_SHOWN = 3
 _SMALL = 0.1
 """Where all scores are smaller, as fused ones are, two decimals do not tell them apart."""
@@ -33,7 +33,10 @@ def render(report: Report, brief: bool) -> Block | None:
     tables: list[Table] = []
     lines: list[str] = []
     for system in list(found)[-1:] if brief else found:
-        tables += [*_shown_queries(report, system), missed_table(found[system], system)]
+        tables += [
+            *_shown_queries(report, system),
+            missed_table(found[system], system, _INSTEAD_IN_BRIEF if brief else _INSTEAD_SHOWN),
+        ]
         lines += _summary_lines(report, system)
     if quality is not None:
         tables.append(quality)
@@ -130,9 +133,9 @@ def _scores(report: Report, system: str, query: str) -> str:
     return " · ".join(f"{label}: {'–' if isnan(value) else f'{value:.3f}'}" for label, value in values)
 
 
-def missed_table(partial: Partial, system: str) -> Table:
-    """Return the keywords that results lack though they were asked for, most first."""
-    rows = [_missed_row(one) for one in partial.keywords if one.lacking]
+def missed_table(partial: Partial, system: str, most: int) -> Table:
+    """Return the keywords that results lack, most first, each with ``most`` that they have instead."""
+    rows = [_missed_row(one, most) for one in partial.keywords if one.lacking]
     header = ["keyword", "group", "queries", "lacking", "share", "instead"]
     short = table(
         header, [[*row[:-1], row[-1].partition(",")[0]] for row in rows], text=(0, 1, 5), wraps=(0, 1, 5),
@@ -149,8 +152,8 @@ def missed_table(partial: Partial, system: str) -> Table:
     )
 
 
-def _missed_row(one: Missed) -> list[str]:
-    instead = ", ".join(f"{other.keyword} ({other.results:,})" for other in one.instead[:_INSTEAD_SHOWN])
+def _missed_row(one: Missed, most: int) -> list[str]:
+    instead = ", ".join(f"{other.keyword} ({other.results:,})" for other in one.instead[:most])
     return [
         one.name.removeprefix(f"{one.group}="),
         one.group,
