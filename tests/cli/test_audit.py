@@ -15,7 +15,7 @@ from .support import Outcome, check_failure, check_width, put
 REAL = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
 APP = typer.Typer(add_completion=False, rich_markup_mode=None)
 APP.callback()(lambda: None)
-audit.add_to(APP)
+APP.command("audit", epilog=audit.EPILOG)(audit.audit_command)
 BASE = 1_000_000_000
 
 

@@ -217,4 +217,4 @@ def test_help_teaches(karat: Karat) -> None:
     shown = done(karat("keywords", "--help")).out
     assert 'karat keywords "cyclist entering ego lane" --vocabulary clips.csv' in shown
     assert "[synonyms]" in shown and "--group NAME=COLUMN[,COLUMN]" in shown
-    assert keywords.__all__ == ["add_to"]
+    assert keywords.__all__ == ["EPILOG", "keywords_command"]

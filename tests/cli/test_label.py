@@ -231,4 +231,4 @@ def test_refused(arguments: list[str], code: int, fragments: list[str], karat: K
 def test_every_option_is_told_of(karat: Karat) -> None:
     shown = done(karat("label", "--help")).out
     assert "asin" in shown and "--explain QUERY[,ITEM]" in shown
-    assert label.__all__ == ["add_to"]
+    assert label.__all__ == ["EPILOG", "label_command"]

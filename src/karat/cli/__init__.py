@@ -25,21 +25,8 @@ if TYPE_CHECKING:
 
 _COMMANDS = (
     *("run", "init", "evaluate", "compare", "gate", "history", "show", "diff", "view", "baseline", "prune", "log"),
-    *(
-        "drift",
-        "sweep",
-        "agree",
-        "tune",
-        "neighbours",
-        "embed",
-        "vectors",
-        "label",
-        "pin",
-        "keywords",
-        "audit",
-        "split",
-    ),
-    *("explain", "metrics", "engines", "recommenders", "convert", "schema", "demo"),
+    *("drift", "sweep", "agree", "tune", "neighbours", "embed", "vectors", "label", "pin", "keywords", "audit"),
+    *("split", "explain", "metrics", "engines", "recommenders", "convert", "schema", "demo"),
 )
 """In the order in which they are listed; each is a module of this package, imported when it is called or listed."""
 
@@ -90,7 +77,11 @@ def _app_of(*commands: str) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     for name in commands:
-        import_module(f"karat.cli.{'run_plan' if name == 'run' else name}").add_to(found)
+        module = import_module(f"karat.cli.{'run_plan' if name == 'run' else name}")
+        if hasattr(module, "add_to"):  # its options are those of several commands
+            module.add_to(found)
+        else:
+            found.command(name, epilog=module.EPILOG)(getattr(module, f"{name}_command"))
     found.callback()(_root)
     return found
 

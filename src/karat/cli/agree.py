@@ -12,9 +12,9 @@ from karat.cli.common import QuietOption, check_standard_input, exists, name_sys
 from karat.cli.options import ExcludeSelfOption, JsonOption
 from karat.errors import UsageError
 
-__all__ = ["add_to", "agreement_plan"]
+__all__ = ["EPILOG", "agree_command", "agreement_plan"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat agree ada.npy base.npy tuned.npy --n-samples 500 --k-values 1 3 5 10 -o results\n\n"
     "  karat agree reference.npz candidate.npz --truncate 128 --truncate 64 --dtype int8 --dtype binary\n\n"
@@ -40,10 +40,6 @@ class Ties(StrEnum):
 class Over(StrEnum):
     sampled = "sampled"
     top = "top"
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("agree", epilog=_EPILOG)(agree_command)
 
 
 def agree_command(

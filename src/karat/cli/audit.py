@@ -12,9 +12,9 @@ from karat.cli.logs import FormatOption, ItemColumn, ScaleOption, TimeColumn, Us
 if TYPE_CHECKING:
     from karat.interactions.audit import Audit
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "audit_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat audit ml-1m\n\n"
     "  karat audit ratings.csv --items movies.csv --scale 0.5,5\n\n"
@@ -25,10 +25,6 @@ _EPILOG = (
 )
 _BAR = 40
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("audit", epilog=_EPILOG)(audit_command)
 
 
 def audit_command(

@@ -11,9 +11,9 @@ from karat.errors import DataError, UsageError
 if TYPE_CHECKING:
     from karat.archive import Archive
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "baseline_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat baseline\n\n"
     "  karat baseline set latest\n\n"
@@ -21,10 +21,6 @@ _EPILOG = (
     "Each plan has at most one. karat diff and karat history hold runs against it; karat prune never removes it."
 )
 _ACTIONS = ("show", "set", "unset")
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("baseline", epilog=_EPILOG)(baseline_command)
 
 
 def baseline_command(

@@ -9,7 +9,9 @@ import typer
 from karat.cli.common import FormatOption, QuietOption, say, show_progress, warn
 from karat.errors import UsageError
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "convert_command"]
+
+EPILOG = "Example: karat convert run.trec.gz run.parquet"
 
 _NAMED = 5
 
@@ -17,10 +19,6 @@ _NAMED = 5
 class Kind(StrEnum):
     gold = "gold"
     run = "run"
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("convert", epilog="Example: karat convert run.trec.gz run.parquet")(convert_command)
 
 
 def convert_command(

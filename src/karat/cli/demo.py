@@ -14,9 +14,9 @@ from karat.cli.common import QuietOption, say, warn
 from karat.cli.grouping import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, Table, groups_of
 from karat.errors import DataError, UsageError
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "demo_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat demo\n\n"
     "  karat demo movies\n\n"
@@ -64,10 +64,6 @@ class Sample(StrEnum):
     fashion = "fashion"
     driving = "driving"
     movielens = "movielens"
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("demo", epilog=_EPILOG)(demo_command)
 
 
 def demo_command(

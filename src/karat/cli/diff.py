@@ -12,9 +12,9 @@ from karat.errors import DataError
 if TYPE_CHECKING:
     from karat.archive import Archive, Run
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "diff_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat diff\n\n"
     "  karat diff latest -m ndcg@10 --system dense\n\n"
@@ -24,10 +24,6 @@ _EPILOG = (
     "the queries that lost most and where their judged items went. Measures that follow other conventions than before "
     "are not compared."
 )
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("diff", epilog=_EPILOG)(diff_command)
 
 
 def diff_command(

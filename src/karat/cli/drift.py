@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from karat.drift import Drift
     from karat.report import Report
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "drift_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat drift new.json last-week.json\n\n"
     "  karat drift new.json last-week.json --system hnsw --allowed 2% --strict\n\n"
@@ -24,10 +24,6 @@ _EPILOG = (
     "change from noise; the two may disagree.\n\n"
     "Exit code: 0 within (or unsure), 4 beyond, 5 an interval reaches beyond, under --strict."
 )
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("drift", epilog=_EPILOG)(drift_command)
 
 
 def drift_command(

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from karat.text.corpus import Corpus
     from karat.text.files import Choices, Made
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "embed_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat embed papers.parquet --text title,abstract --model wordllama -o papers.npz\n\n"
     "  karat embed papers.jsonl --text abstract --model models/all-MiniLM-L6-v2 -o minilm.npz\n\n"
@@ -48,10 +48,6 @@ class Dtype(StrEnum):
 class Empty(StrEnum):
     error = "error"
     skip = "skip"
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("embed", epilog=_EPILOG)(embed_command)
 
 
 def embed_command(

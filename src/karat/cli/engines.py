@@ -3,26 +3,20 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from karat.cli.kinds import NameArgument, params_as_json, print_facts, print_kinds, print_params
 from karat.cli.options import JsonOption
 
 if TYPE_CHECKING:
     from karat.engines import Engine, Param
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "engines_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat engines\n\n"
     "  karat engines pgvector\n\n"
     'A plan names an engine in a system of the kind index: engine = "faiss-hnsw", search = { ef_search = 64 }.'
 )
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("engines", epilog=_EPILOG)(engines_command)
 
 
 def engines_command(name: NameArgument = None, as_json: JsonOption = False) -> None:

@@ -21,11 +21,9 @@ from karat.errors import UsageError
 if TYPE_CHECKING:
     from karat.explain import Explained
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "explain_command"]
 
-
-def add_to(app: typer.Typer) -> None:
-    app.command("explain", epilog="Example: karat explain qrels.txt bm25.trec -m ndcg@10")(explain_command)
+EPILOG = "Example: karat explain qrels.txt bm25.trec -m ndcg@10"
 
 
 def explain_command(

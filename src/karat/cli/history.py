@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from karat.archive import Run
     from karat.cli.history_tables import History
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "history_command"]
 
 _PICTURES = (".png", ".svg")
 _TABLES = (".csv", ".json")
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat history\n\n"
     "  karat history movies -m ndcg@10 --system dense --last 50\n\n"
@@ -35,10 +35,6 @@ _EPILOG = (
     "A step is a change of level that the noise of the series does not explain; beside it stands what changed there: "
     "inputs, plan, versions, packages, commit. Other queries would show it too where it is beyond the errors."
 )
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("history", epilog=_EPILOG)(history_command)
 
 
 def history_command(

@@ -9,9 +9,9 @@ from karat.cli.common import QuietOption, exists, say, warn
 from karat.cli.run_plan import PLAN_FILE
 from karat.errors import UsageError
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "init_command"]
 
-_EPILOG = (
+EPILOG = (
     "Kinds: runs (saved runs against labels), spaces or movies (embedding spaces against ordered lists), reference or "
     "papers (models against a reference model), search or fashion (vectors of queries against labels), keywords or "
     "driving (items that have what a query asks for), recommenders or movielens (models against what users took "
@@ -20,10 +20,6 @@ _EPILOG = (
     "  karat init\n\n"
     "  karat init movies -o plans/movies.toml"
 )
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("init", epilog=_EPILOG)(init_command)
 
 
 def init_command(

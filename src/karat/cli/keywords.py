@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from karat.text.keywords.measuring import Mistake, Quality
     from karat.vocabulary import Keyword, Vocabulary
 
-__all__ = ["add_to", "print_brief", "print_quality", "print_text"]
+__all__ = ["EPILOG", "keywords_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     '  karat keywords "cyclist entering ego lane" --vocabulary clips.csv\n\n'
     '  karat keywords "a kid on the crosswalk" --vocabulary clips.csv --select object --group object=pv_object_type '
@@ -42,10 +42,6 @@ _EPILOG = (
 _IN_FULL = 5
 _HINTED = 20
 _SCHEMA = "karat.keywords/1"
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("keywords", epilog=_EPILOG)(keywords_command)
 
 
 def keywords_command(
@@ -187,9 +183,9 @@ def _map(
 
     if len(texts) <= _IN_FULL:
         for place, text in enumerate(texts):
-            print_text(text, {name: (mapper, all_[place]) for name, (mapper, all_) in found.items()}, first=not place)
+            _print_text(text, {name: (mapper, all_[place]) for name, (mapper, all_) in found.items()}, first=not place)
     else:
-        print_brief(found)
+        _print_brief(found)
     sys.stdout.flush()
     say("Next: --synonyms teaches it your words · --check measures it on texts whose keywords you know", quiet=quiet)
 
@@ -248,7 +244,7 @@ def _check(
         _print_json({"vocabulary": _facts(vocabulary), "quality": found})
         return
 
-    print_quality(measured)
+    _print_quality(measured)
     sys.stdout.flush()
     say(f"Measured on the {len(texts):,} texts of {path}. Next: --synonyms teaches it your words", quiet=quiet)
 
@@ -268,7 +264,7 @@ _DROPPED_SHOWN = 8
 _MISTAKES_SHOWN = 10
 
 
-def print_text(text: str, by_method: "dict[str, tuple[Mapper, Extraction]]", *, first: bool) -> None:
+def _print_text(text: str, by_method: "dict[str, tuple[Mapper, Extraction]]", *, first: bool) -> None:
     """What a text means by each method, and what was dropped that is not there otherwise."""
     from karat.reports.console import console, print_rows
 
@@ -307,7 +303,7 @@ def _nearest(mapper: "Mapper", extraction: "Extraction") -> str:
     return f": {told}; nearest {near}" if near else f": {told}"
 
 
-def print_brief(found: "dict[str, tuple[Mapper, list[Extraction]]]") -> None:
+def _print_brief(found: "dict[str, tuple[Mapper, list[Extraction]]]") -> None:
     """A line a text, and how many have no keyword."""
     from karat.reports.console import console, print_rows
 
@@ -319,7 +315,7 @@ def print_brief(found: "dict[str, tuple[Mapper, list[Extraction]]]") -> None:
         screen.print(f"{bare:,} of {len(extractions):,} texts have no keyword: --json shows what came nearest\n")
 
 
-def print_quality(measured: "dict[str, tuple[Quality, dict[str, Quality], list[Mistake]]]") -> None:
+def _print_quality(measured: "dict[str, tuple[Quality, dict[str, Quality], list[Mistake]]]") -> None:
     """How good each method is, whole and by group, and the first texts that it got wrong."""
     from karat.reports.console import console, print_rows
     from karat.wording import count

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from karat.text.human import LabelAgreement
     from karat.text.labels import Labels
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "label_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat label catalogue.jsonl queries.jsonl -o labels.jsonl\n\n"
     "  karat label amazon_fashion_sample.json queries.txt -o labels.jsonl --catalogue-out items.jsonl\n\n"
@@ -30,10 +30,6 @@ _EPILOG = (
     "text. There, # type: brand is the type of the lines below, and # version: 3 the version of the set."
 )
 _SHOWN = 10
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("label", epilog=_EPILOG)(label_command)
 
 
 def label_command(

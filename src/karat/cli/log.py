@@ -11,9 +11,9 @@ from karat.cli.common import QuietOption, exists, print_line, say, split_measure
 from karat.cli.options import MeasuresOption
 from karat.errors import UsageError
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "log_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat log --to mlflow --experiment search\n\n"
     "  karat log report.json --to mlflow --tracking sqlite:///mlflow.db -m ndcg@10\n\n"
@@ -29,10 +29,6 @@ class Tool(StrEnum):
 
 
 _CALLED = {Tool.mlflow: "MLflow", Tool.wandb: "Weights & Biases"}
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("log", epilog=_EPILOG)(log_command)
 
 
 def log_command(

@@ -9,13 +9,9 @@ from karat.cli.common import print_json
 if TYPE_CHECKING:
     from karat.measure import Metric
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "metrics_command"]
 
-
-def add_to(app: typer.Typer) -> None:
-    app.command("metrics", epilog="Examples: karat metrics · karat metrics ndcg · karat metrics ndcg_cut_10")(
-        metrics_command
-    )
+EPILOG = "Examples: karat metrics · karat metrics ndcg · karat metrics ndcg_cut_10"
 
 
 def metrics_command(

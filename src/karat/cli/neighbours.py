@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from karat.rankers.vectors import Space
     from karat.types import Ranking
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "neighbours_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat neighbours vectors.npz:anchor -k 5\n\n"
     "  karat neighbours corpus.npy --ids ids.txt --queries queries.npy -k 100\n\n"
@@ -30,10 +30,6 @@ _EPILOG = (
     "queries that has the query's id is kept. On Spark the same is found, to the last digit."
 )
 _SHOWN = 5
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("neighbours", epilog=_EPILOG)(neighbours_command)
 
 
 def neighbours_command(

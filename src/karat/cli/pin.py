@@ -7,9 +7,9 @@ import typer
 from karat.cli.common import QuietOption, print_json, say
 from karat.errors import DataError, UsageError
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "pin_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat pin queries.jsonl\n\n"
     "  karat pin queries.jsonl --check\n\n"
@@ -19,10 +19,6 @@ _EPILOG = (
     "new one. Order of rows and form of the file do not count.\n\n"
     "Exit code: 0 pinned, 3 the queries are not those that were pinned, or under --check were not pinned."
 )
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("pin", epilog=_EPILOG)(pin_command)
 
 
 def pin_command(

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from karat.archive import Archive, Run
     from karat.archive.listing import Damaged
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "prune_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat prune --keep 50 --dry-run\n\n"
     "  karat prune --older-than 90d --yes\n\n"
@@ -28,10 +28,6 @@ _EPILOG = (
 )
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _SHOWN = 10
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("prune", epilog=_EPILOG)(prune_command)
 
 
 def prune_command(

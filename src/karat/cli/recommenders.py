@@ -2,26 +2,20 @@
 
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from karat.cli.kinds import NameArgument, params_as_json, print_facts, print_kinds, print_params
 from karat.cli.options import JsonOption
 
 if TYPE_CHECKING:
     from karat.recommenders import Recommender
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "recommenders_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat recommenders\n\n"
     "  karat recommenders als\n\n"
     'A plan names a model in a system of the kind recommender: model = "als", params = { factors = 64 }.'
 )
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("recommenders", epilog=_EPILOG)(recommenders_command)
 
 
 def recommenders_command(name: NameArgument = None, as_json: JsonOption = False) -> None:

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from karat.plan.reading import Checked
     from karat.report import Report
 
-__all__ = ["PLAN_FILE", "add_to", "carry_out", "carry_out_content"]
+__all__ = ["EPILOG", "PLAN_FILE", "carry_out", "carry_out_content", "run_command"]
 
 PLAN_FILE = "karat.toml"
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat run\n\n"
     "  karat run movies.toml -o results\n\n"
@@ -39,10 +39,6 @@ _EPILOG = (
     "Each run is kept in the nearest .karat folder, else in one made here: karat history, karat show, karat diff and "
     "karat view look at it."
 )
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("run", epilog=_EPILOG)(run_command)
 
 
 def run_command(

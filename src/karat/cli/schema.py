@@ -7,18 +7,14 @@ import typer
 
 from karat.cli.common import QuietOption, check_folder, print_json, say
 
-__all__ = ["add_to", "schema_text"]
+__all__ = ["EPILOG", "schema_command", "schema_text"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat schema -o karat.schema.json\n\n"
     "A plan whose first line is #:schema karat.schema.json is then completed and checked by editors that know TOML "
     "schemas (Even Better TOML, taplo)."
 )
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("schema", epilog=_EPILOG)(schema_command)
 
 
 def schema_command(

@@ -12,13 +12,13 @@ from karat.errors import DataError, UsageError
 if TYPE_CHECKING:
     from karat.archive import Run
 
-__all__ = ["RunArgument", "add_to"]
+__all__ = ["EPILOG", "RunArgument", "show_command"]
 
 _SUFFIXES = (".html", ".md", ".json")
 _PAGE = "report.html"
 _QUICKLY_READ = 100_000_000
 """Bytes of a run whose files are checked against their hashes before it is shown."""
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat show latest\n\n"
     "  karat show baseline:movies --json\n\n"
@@ -31,10 +31,6 @@ _EPILOG = (
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="Its name, a beginning of it, its hash, latest[:PLAN] or baseline[:PLAN].")
 ]
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("show", epilog=_EPILOG)(show_command)
 
 
 def show_command(

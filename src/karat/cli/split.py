@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from karat.interactions.log import Log
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "split_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat split ratings.csv -o split\n\n"
     "  karat split ratings.dat -o split --dates 2000-12-02,2000-12-29\n\n"
@@ -30,10 +30,6 @@ _EPILOG = (
     "user, item, value and time, and split.json with cut-offs and counts."
 )
 _NOTHING = "–"
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("split", epilog=_EPILOG)(split_command)
 
 
 def split_command(

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from karat.plan.reading import Checked
     from karat.progress import Progress
 
-__all__ = ["FOLDER", "add_to"]
+__all__ = ["EPILOG", "FOLDER", "sweep_command"]
 
 FOLDER = "karat-sweep"
 _JOURNAL = "journal.jsonl"
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat sweep\n\n"
     "  karat sweep indexes.toml -o results --no-prune\n\n"
@@ -31,10 +31,6 @@ _EPILOG = (
     "interleaved rounds; one is called the cheapest only where it is quicker than every other beyond chance. Settings "
     "that the engine refuses are skipped. Exit code: 1 where settings failed."
 )
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("sweep", epilog=_EPILOG)(sweep_command)
 
 
 def sweep_command(

@@ -11,9 +11,9 @@ from karat.errors import UnknownName, UsageError
 if TYPE_CHECKING:
     from karat.plan.reading import Checked
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "tune_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat tune qrels.txt bm25.trec dense.trec -m ndcg@10\n\n"
     "  karat tune karat.toml --system combined\n\n"
@@ -34,10 +34,6 @@ _EPILOG = (
 _FOLDS = 5
 _OF_FUSIONS = ("method", "depth", "normalise", "c", "folds")
 _OF_MODELS = ("search", "trials", "fresh", "extend", "final", "refit", "window")
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("tune", epilog=_EPILOG)(tune_command)
 
 
 def tune_command(

@@ -9,9 +9,9 @@ from karat.cli.common import QuietOption, print_json, say, warn
 if TYPE_CHECKING:
     from karat.formats.vectors.listing import Listed
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "vectors_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat vectors\n\n"
     "  karat vectors data/ models/ --json\n\n"
@@ -19,10 +19,6 @@ _EPILOG = (
     "headers tell. Texts such as .json and .csv are not looked into."
 )
 _SHORT = 8
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("vectors", epilog=_EPILOG)(vectors_command)
 
 
 def vectors_command(

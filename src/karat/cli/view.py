@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from karat.archive import Run
     from karat.view import Server
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "view_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat view\n\n"
     "  karat view latest\n\n"
@@ -29,10 +29,6 @@ _EPILOG = (
     "the server listens on 127.0.0.1 alone. While a plan runs, the list shows how far it is. In the browser j and k "
     "move, Enter opens, / filters, ? shows all keys. Ctrl-C here ends it."
 )
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command("view", epilog=_EPILOG)(view_command)
 
 
 def view_command(
