@@ -1,21 +1,24 @@
-"""What goes into an engine and what comes out of it: 32-bit vectors and attributes in, rows and scores out."""
+"""Engines that hold 32-bit vectors: what goes into them and what comes out, rows and scores."""
 
 import threading
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from karat.engines import Filter
-from karat.errors import DataError, UnknownName
+from karat.engines import Engine, Filter, Params, Setting, settled
+from karat.errors import DataError, MissingExtra, UnknownName
 from karat.neighbours import NOBODY, Neighbours
+from karat.progress import NO_PROGRESS, Progress
 from karat.similarity import Singles
 from karat.types import Matrix, cut_rows
 
-__all__ = ["Turns", "column_of", "columns_of", "made_ready", "neighbours_of", "singles"]
+__all__ = ["ArrayEngine", "Turns", "column_of", "columns_of", "import_library", "neighbours_of", "singles"]
 
 _ROWS_AT_ONCE = 1 << 14
 _SHORTEST = 1e-150
@@ -26,9 +29,71 @@ class Ready(np.ndarray[Any, np.dtype[np.float32]]):
     """Queries that an engine of this file's kind made ready before: nothing is left to be done to them."""
 
 
-def made_ready(vectors: Matrix, metric: str, dimensions: int | None = None) -> Ready:
-    """The vectors as ``singles`` gives them, and known to be."""
-    return singles(vectors, metric, dimensions).view(Ready)
+def import_library(module: str, package: str, engine: str) -> Any:
+    """Import the library of an engine, which the extra ``engines`` installs."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtra(package, "engines", f"the engine {engine}") from error
+
+
+class ArrayEngine(Engine):
+    """Checks parameters and vectors for an engine, which fills (``_fill``) and searches (``_find``) its index."""
+
+    def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
+        super().__init__(metric, settings)
+        self._shape: tuple[int, ...] = (0, 0)
+        self._attributes: pl.DataFrame | None = None
+        self._built: dict[str, Setting] = {}
+
+    def build(
+        self,
+        vectors: Matrix,
+        ids: pl.Series,
+        params: Params | None = None,
+        *,
+        attributes: pl.DataFrame | None = None,
+        progress: Progress = NO_PROGRESS,
+    ) -> None:
+        values = settled(self.builds, params, "build parameter")
+        held = singles(vectors, self.metric)
+        self._built = self._fitting(values, *held.shape)
+        self._shape, self._attributes = held.shape, attributes
+        self._fill(held, progress)
+        progress.update("Building", len(held), len(held))
+
+    def _fitting(self, values: dict[str, Setting], n: int, dimensions: int) -> dict[str, Setting]:
+        """Return the build parameters in force, with those that were left to the corpus."""
+        return values
+
+    @abstractmethod
+    def _fill(self, held: Singles, progress: Progress) -> None:
+        """Make the index by ``self._built``, and add all vectors."""
+
+    def _batches(self, rows: int, progress: Progress) -> Iterator[tuple[int, int]]:
+        """Give the first and last row of each batch to add."""
+        for first, last in cut_rows(self._shape[0], rows):
+            progress.update("Building", first, self._shape[0])
+            yield first, last
+
+    def ready(self, queries: Matrix) -> Matrix:
+        return singles(queries, self.metric, self._shape[1]).view(Ready)
+
+    def search(
+        self,
+        queries: Matrix,
+        k: int,
+        params: Params | None = None,
+        *,
+        only: Filter | None = None,
+        exact: bool = False,
+    ) -> Neighbours:
+        values = settled(self.searches, params, "search parameter")
+        return self._find(singles(queries, self.metric, self._shape[1]), k, values, only, exact)
+
+    @abstractmethod
+    def _find(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Neighbours:
+        """Search with queries of the right form and parameters that were checked."""
 
 
 def singles(vectors: Matrix, metric: str, dimensions: int | None = None) -> Singles:

@@ -6,15 +6,13 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
-import polars as pl
 
-from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, passing, settled
-from karat.engines.arrays import made_ready, neighbours_of, singles
+from karat.engines import ENGINES, Filter, Param, Params, Setting, passing
+from karat.engines.arrays import ArrayEngine, neighbours_of
 from karat.engines.fitting import bits_for, lists_for, parts_for
 from karat.neighbours import Neighbours
-from karat.progress import NO_PROGRESS, Progress
+from karat.progress import Progress
 from karat.similarity import Singles
-from karat.types import Matrix, cut_rows
 
 __all__ = ["FaissFlat", "FaissHnsw", "FaissIvf", "FaissIvfPq"]
 
@@ -26,46 +24,26 @@ _NLIST = Param(0, "lists; 0: about 4·√N, fewer where the corpus is small", le
 _NPROBE = Param(8, "lists that a query looks into", least=1, more_finds_more=True)
 
 
-def _library() -> Any:
-    import faiss
-
-    return faiss
-
-
-class _Faiss(Engine):
+class _Faiss(ArrayEngine):
     """An index of FAISS; what differs between kinds is how it is made and how a search is told its parameters."""
 
     native_filter = True
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        self._faiss = _library()
-        self._index: Any = None
-        self._shape: tuple[int, ...] = (0, 0)
-        self._asked: dict[tuple[Any, ...], Any] = {}
-        self._attributes: pl.DataFrame | None = None
-        self._built: dict[str, Setting] = {}
+        import faiss
 
-    def build(
-        self,
-        vectors: Matrix,
-        ids: pl.Series,
-        params: Params | None = None,
-        *,
-        attributes: pl.DataFrame | None = None,
-        progress: Progress = NO_PROGRESS,
-    ) -> None:
-        held = singles(vectors, self.metric)
-        self._built = self._fitting(settled(self.builds, params, "build parameter"), *held.shape)
-        self._asked, self._attributes = {}, attributes
-        self._shape, self._index = held.shape, self._made(held.shape[1])
+        self._faiss: Any = faiss
+        self._index: Any = None
+        self._asked: dict[tuple[Any, ...], Any] = {}
+
+    def _fill(self, held: Singles, progress: Progress) -> None:
+        self._asked, self._index = {}, self._made(held.shape[1])
         with self._threads_for(len(held)):
             if not self._index.is_trained:
                 self._train(held)
-            for first, last in cut_rows(len(held), _ROWS_AT_ONCE):
-                progress.update("Building", first, len(held))
+            for first, last in self._batches(_ROWS_AT_ONCE, progress):
                 self._index.add(held[first:last])
-        progress.update("Building", len(held), len(held))
 
     @contextmanager
     def _threads_for(self, rows: int) -> Iterator[None]:
@@ -80,42 +58,25 @@ class _Faiss(Engine):
         finally:
             self._faiss.omp_set_num_threads(usual)
 
-    def search(
-        self,
-        queries: Matrix,
-        k: int,
-        params: Params | None = None,
-        *,
-        only: Filter | None = None,
-        exact: bool = False,
-    ) -> Neighbours:
-        held, dimensions = self._shape
-        asked, how = singles(queries, self.metric, dimensions), self._how(params, only, exact)
+    def _find(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Neighbours:
+        how = self._how(values, only, exact)
         if not len(asked):
             return neighbours_of(np.empty((0, 0), np.int64), np.empty((0, 0)), k)
-        distances, rows = self._searched(exact).search(asked, min(k, held), params=how)
+        distances, rows = self._searched(exact).search(asked, min(k, self._shape[0]), params=how)
         if self.metric == "l2":
             distances = 0.0 - np.sqrt(np.maximum(distances, 0.0).astype(np.float64))
         return neighbours_of(rows, distances, k)
 
-    def ready(self, queries: Matrix) -> Matrix:
-        return made_ready(queries, self.metric, self._shape[1])
-
-    def _how(self, params: Params | None, only: Filter | None, exact: bool) -> Any:
+    def _how(self, values: dict[str, Setting], only: Filter | None, exact: bool) -> Any:
         """The parameters of one search; made once, as they are only read. Nothing is set in the index itself."""
-        key = (exact, only, *(params or {}).items())
+        key = (exact, only, *values.values())
         if key not in self._asked:
-            values = settled(self.searches, params, "search parameter")
-            given = {} if only is None else {"sel": self._selector(only)}
+            given = {}
+            if only is not None:
+                bits = np.packbits(passing(self._attributes, only), bitorder="little")
+                given["sel"] = self._faiss.IDSelectorBitmap(bits)
             self._asked[key] = self._parameters(values, given, exact)
         return self._asked[key]
-
-    def _selector(self, only: Filter) -> Any:
-        return self._faiss.IDSelectorBitmap(np.packbits(passing(self._attributes, only), bitorder="little"))
-
-    def _fitting(self, values: dict[str, Setting], n: int, dimensions: int) -> dict[str, Setting]:
-        """The build parameters, with those that were left to the corpus."""
-        return values
 
     @abstractmethod
     def _made(self, dimensions: int) -> Any:

@@ -4,25 +4,13 @@ from importlib.metadata import version
 from typing import Any, ClassVar
 
 import numpy as np
-import polars as pl
 
-from karat.engines import (
-    ENGINES,
-    Engine,
-    Filter,
-    Param,
-    Params,
-    Setting,
-    aligned_rows,
-    passing,
-    settled,
-)
-from karat.engines.arrays import Turns, made_ready, neighbours_of, singles
-from karat.errors import MissingExtra
+from karat.engines import ENGINES, Filter, Param, Params, Setting, aligned_rows, passing
+from karat.engines.arrays import ArrayEngine, Turns, import_library, neighbours_of
 from karat.neighbours import Neighbours
-from karat.progress import NO_PROGRESS, Progress
+from karat.progress import Progress
 from karat.similarity import Singles
-from karat.types import Floats, Ints, Matrix, cut_rows
+from karat.types import Floats, Ints
 
 __all__ = ["Hnswlib"]
 
@@ -30,7 +18,7 @@ _ROWS_AT_ONCE = 1 << 14
 
 
 @ENGINES.register("hnswlib")
-class Hnswlib(Engine):
+class Hnswlib(ArrayEngine):
     """The width of a search is kept in the index, so that searches by different widths wait for each other.
 
     A filter is a Python function that the library calls for every item it meets.
@@ -48,52 +36,22 @@ class Hnswlib(Engine):
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        try:
-            import hnswlib  # type: ignore[import-not-found, import-untyped, unused-ignore]
-        except ImportError as error:
-            raise MissingExtra("hnswlib", "engines", "the engine hnswlib") from error
-        self._library = hnswlib
+        self._library = import_library("hnswlib", "hnswlib", "hnswlib")
         self._index: Any = None
         self._turns = Turns()
         self._passing: dict[Filter, frozenset[int]] = {}
-        self._built: dict[str, Setting] = {}
-        self._attributes: pl.DataFrame | None = None
 
-    def build(
-        self,
-        vectors: Matrix,
-        ids: pl.Series,
-        params: Params | None = None,
-        *,
-        attributes: pl.DataFrame | None = None,
-        progress: Progress = NO_PROGRESS,
-    ) -> None:
-        self._built = settled(self.builds, params, "build parameter")
-        held = singles(vectors, self.metric)
-        self._turns, self._passing, self._attributes = Turns(), {}, attributes
+    def _fill(self, held: Singles, progress: Progress) -> None:
+        self._turns, self._passing = Turns(), {}
         self._index = self._library.Index(space="l2" if self.metric == "l2" else "ip", dim=held.shape[1])
         self._index.init_index(
             max_elements=max(1, len(held)), M=self._built["m"], ef_construction=self._built["ef_construction"]
         )
-        for first, last in cut_rows(len(held), _ROWS_AT_ONCE):
-            progress.update("Building", first, len(held))
+        for first, last in self._batches(_ROWS_AT_ONCE, progress):
             self._index.add_items(held[first:last], np.arange(first, last))
-        progress.update("Building", len(held), len(held))
 
-    def ready(self, queries: Matrix) -> Matrix:
-        return made_ready(queries, self.metric, self._index.dim)
-
-    def search(
-        self,
-        queries: Matrix,
-        k: int,
-        params: Params | None = None,
-        *,
-        only: Filter | None = None,
-        exact: bool = False,
-    ) -> Neighbours:
-        width = int(settled(self.searches, params, "search parameter")["ef_search"])
-        asked = singles(queries, self.metric, self._index.dim)
+    def _find(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Neighbours:
+        width = int(values["ef_search"])
         passes = None if only is None else self._that_pass(only)
         deep = min(k, self._index.element_count if passes is None else len(passes))
         if not len(asked) or not deep:
@@ -104,7 +62,8 @@ class Hnswlib(Engine):
             try:
                 return neighbours_of(*self._found(asked, deep, passes), k)
             except RuntimeError:  # the library gives all or nothing: a query has fewer than so many in reach
-                return self._one_by_one(asked, deep, passes, k)
+                parts = [self._as_many_as_found(asked[row : row + 1], deep, passes) for row in range(len(asked))]
+                return aligned_rows([rows for rows, _ in parts], [scores for _, scores in parts], k)
 
     def _that_pass(self, only: Filter) -> frozenset[int]:
         if only not in self._passing:
@@ -118,10 +77,6 @@ class Hnswlib(Engine):
             rows, apart = self._index.knn_query(asked, k, num_threads=1, filter=passes.__contains__)
         apart = apart.astype(np.float64)
         return rows.astype(np.int64), (0.0 - np.sqrt(apart)) if self.metric == "l2" else 1.0 - apart
-
-    def _one_by_one(self, asked: Singles, deep: int, passes: frozenset[int] | None, k: int) -> Neighbours:
-        parts = [self._as_many_as_found(asked[row : row + 1], deep, passes) for row in range(len(asked))]
-        return aligned_rows([rows for rows, _ in parts], [scores for _, scores in parts], k)
 
     def _as_many_as_found(self, asked: Singles, deep: int, passes: frozenset[int] | None) -> tuple[Ints, Floats]:
         """Of one query; how many can be had is found by halving."""

@@ -7,15 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, settled
-from karat.engines.arrays import column_of, columns_of, made_ready, neighbours_of, singles
+from karat.engines import ENGINES, Filter, Param, Params, Setting
+from karat.engines.arrays import ArrayEngine, column_of, columns_of, import_library, neighbours_of
 from karat.engines.fitting import lists_for, parts_for
 from karat.engines.folders import FOLDER, Folder, bytes_in, folder_in
-from karat.errors import MissingExtra
 from karat.neighbours import NOBODY, Neighbours
-from karat.progress import NO_PROGRESS, Progress
+from karat.progress import Progress
 from karat.similarity import Singles
-from karat.types import Floats, Matrix, cut_rows
+from karat.types import Floats, cut_rows
 
 __all__ = ["LanceDB"]
 
@@ -25,17 +24,8 @@ _ROWS_OF_A_LIST, _ROWS_OF_A_GRAPH = 1 << 12, 1 << 20
 _TABLE, _COLUMN = "items", "vector"
 
 
-def _libraries() -> tuple[Any, Any]:
-    try:
-        import lancedb
-        import pyarrow  # type: ignore[import-untyped, unused-ignore]
-    except ImportError as error:
-        raise MissingExtra("lancedb", "engines", "the engine lancedb") from error
-    return lancedb, pyarrow
-
-
 @ENGINES.register("lancedb")
-class LanceDB(Engine):
+class LanceDB(ArrayEngine):
     """The cosine is had from the distance of vectors of length one, as the library itself has it within its indexes.
 
     (Asked for the cosine distance, it gives it on one scale from some kinds of index and on another from others.)
@@ -62,45 +52,41 @@ class LanceDB(Engine):
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        self._lancedb, self._arrow = _libraries()
+        self._lancedb, self._arrow = (import_library(name, "lancedb", "lancedb") for name in self.libraries)
         self._folder: Folder | None = None
         self._table: Any = None
-        self._shape: tuple[int, ...] = (0, 0)
-        self._built: dict[str, Setting] = {}
-        self._attributes: pl.DataFrame | None = None
 
-    def build(
-        self,
-        vectors: Matrix,
-        ids: pl.Series,
-        params: Params | None = None,
-        *,
-        attributes: pl.DataFrame | None = None,
-        progress: Progress = NO_PROGRESS,
-    ) -> None:
-        held = singles(vectors, self.metric)
+    def _fitting(self, values: dict[str, Setting], n: int, dimensions: int) -> dict[str, Setting]:
+        """The build parameters that this kind of index has, with those that were left to the corpus."""
+        kind = values["index"]
+        if kind == "none":
+            return {"index": kind}
+        rows = _ROWS_OF_A_GRAPH if kind == "ivf_hnsw_sq" else _ROWS_OF_A_LIST
+        partitions = lists_for(n, int(values["partitions"]), "partitions", usual=max(1, -(-n // rows)))
+        found: dict[str, Setting] = {"index": kind, "partitions": partitions}
+        if kind == "ivf_hnsw_sq":
+            found |= {"m": values["m"], "ef_construction": values["ef_construction"]}
+        if kind == "ivf_pq":
+            numbers = 16 if dimensions % 16 == 0 else 8
+            found |= {"sub_vectors": parts_for(dimensions, int(values["sub_vectors"]), "sub_vectors", numbers)}
+        return found
+
+    def _fill(self, held: Singles, progress: Progress) -> None:
         self.close()
-        self._shape, self._attributes = held.shape, attributes
-        self._built = _fitting(settled(self.builds, params, "build parameter"), *held.shape)
         self._folder = folder_in(str(self.settings["folder"]), "lancedb")
-        schema = self._schema(held.shape[1])
+        arrow = self._arrow
+        fields = [("row", arrow.int64()), (_COLUMN, arrow.list_(arrow.float32(), held.shape[1]))]
+        schema = arrow.schema([*fields, *((name, arrow.string()) for name in columns_of(self._attributes))])
         self._table = self._lancedb.connect(self._folder.name).create_table(
-            _TABLE, data=self._batches(held, schema, progress), schema=schema
+            _TABLE, data=self._tables(held, schema, progress), schema=schema
         )
         config = self._config()
         if config is not None:
             self._table.create_index(_COLUMN, config=config)
-        progress.update("Building", len(held), len(held))
 
-    def _schema(self, dimensions: int) -> Any:
+    def _tables(self, held: Singles, schema: Any, progress: Progress) -> Iterator[Any]:
         arrow = self._arrow
-        fields = [("row", arrow.int64()), (_COLUMN, arrow.list_(arrow.float32(), dimensions))]
-        return arrow.schema([*fields, *((name, arrow.string()) for name in columns_of(self._attributes))])
-
-    def _batches(self, held: Singles, schema: Any, progress: Progress) -> Iterator[Any]:
-        arrow = self._arrow
-        for first, last in cut_rows(len(held), _ROWS_AT_ONCE):
-            progress.update("Building", first, len(held))
+        for first, last in self._batches(_ROWS_AT_ONCE, progress):
             numbers = arrow.array(held[first:last].ravel())
             columns = [
                 arrow.array(np.arange(first, last)),
@@ -126,20 +112,7 @@ class LanceDB(Engine):
     def _distance(self) -> str:
         return "dot" if self.metric == "ip" else "l2"
 
-    def ready(self, queries: Matrix) -> Matrix:
-        return made_ready(queries, self.metric, self._shape[1])
-
-    def search(
-        self,
-        queries: Matrix,
-        k: int,
-        params: Params | None = None,
-        *,
-        only: Filter | None = None,
-        exact: bool = False,
-    ) -> Neighbours:
-        values = settled(self.searches, params, "search parameter")
-        asked = singles(queries, self.metric, self._shape[1])
+    def _find(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Neighbours:
         deep = min(k, self._shape[0])
         items, scores = np.full((len(asked), deep), NOBODY, np.int64), np.full((len(asked), deep), -np.inf)
         for first, last in cut_rows(len(asked), _QUERIES_AT_ONCE):
@@ -158,16 +131,13 @@ class LanceDB(Engine):
         query = self._table.search(asked[0] if len(asked) == 1 else list(asked), vector_column_name=_COLUMN)
         query = query.distance_type(self._distance).select(["row", "_distance"]).limit(k)
         if only is not None:
-            query = query.where(self._passes(only), prefilter=True)
+            value = only.value.replace("'", "''")
+            query = query.where(f"{column_of(self._attributes, only)} = '{value}'", prefilter=True)
         if exact:
             return query.bypass_vector_index()
         # The library refuses a view that is narrower than what is asked for.
         query = query.nprobes(int(values["nprobes"])).ef(max(int(values["ef"]), k * max(1, refine)))
         return query.refine_factor(refine) if refine else query
-
-    def _passes(self, only: Filter) -> str:
-        value = only.value.replace("'", "''")
-        return f"{column_of(self._attributes, only)} = '{value}'"
 
     def _scores(self, apart: Singles) -> Floats:
         wide: Floats = apart.astype(np.float64)
@@ -192,19 +162,3 @@ class LanceDB(Engine):
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
-
-
-def _fitting(values: dict[str, Setting], n: int, dimensions: int) -> dict[str, Setting]:
-    """The build parameters that this kind of index has, with those that were left to the corpus."""
-    kind = values["index"]
-    if kind == "none":
-        return {"index": kind}
-    rows = _ROWS_OF_A_GRAPH if kind == "ivf_hnsw_sq" else _ROWS_OF_A_LIST
-    partitions = lists_for(n, int(values["partitions"]), "partitions", usual=max(1, -(-n // rows)))
-    found: dict[str, Setting] = {"index": kind, "partitions": partitions}
-    if kind == "ivf_hnsw_sq":
-        found |= {"m": values["m"], "ef_construction": values["ef_construction"]}
-    if kind == "ivf_pq":
-        numbers = 16 if dimensions % 16 == 0 else 8
-        found |= {"sub_vectors": parts_for(dimensions, int(values["sub_vectors"]), "sub_vectors", numbers)}
-    return found

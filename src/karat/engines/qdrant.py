@@ -12,14 +12,14 @@ from uuid import uuid4
 import numpy as np
 import polars as pl
 
-from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, aligned_rows, settled
-from karat.engines.arrays import column_of, columns_of, made_ready, singles
-from karat.errors import DataError, MissingExtra, UsageError
+from karat.engines import ENGINES, Filter, Param, Params, Setting, aligned_rows
+from karat.engines.arrays import ArrayEngine, column_of, columns_of, import_library
+from karat.errors import DataError, UsageError
 from karat.masking import Masker, forms_of, redact
 from karat.neighbours import Neighbours
-from karat.progress import NO_PROGRESS, Progress
+from karat.progress import Progress
 from karat.similarity import Singles
-from karat.types import Matrix, cut_rows
+from karat.types import cut_rows
 
 __all__ = ["Qdrant"]
 
@@ -34,16 +34,8 @@ _PAUSE, _PAUSES = 0.1, 30
 _DISTANCES = {"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}
 
 
-def _client() -> Any:
-    try:
-        import qdrant_client
-    except ImportError as error:
-        raise MissingExtra("qdrant-client", "engines", "the engine qdrant") from error
-    return qdrant_client
-
-
 @ENGINES.register("qdrant")
-class Qdrant(Engine):
+class Qdrant(ArrayEngine):
     """Makes a collection of its own, and deletes it when it is closed; other collections are never touched."""
 
     about = "Qdrant: a graph of near neighbours, on a server"
@@ -65,7 +57,7 @@ class Qdrant(Engine):
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        self._library = _client()
+        self._library = import_library("qdrant_client", "qdrant-client", "qdrant")
         self._models = self._library.models
         self._url = str(self.settings["url"])
         self._shown = _LOCAL
@@ -74,9 +66,6 @@ class Qdrant(Engine):
         self._connection: Any = self._connected()
         self._server: str | None = None
         self._name: str | None = None
-        self._shape: tuple[int, ...] = (0, 0)
-        self._built: dict[str, Setting] = {}
-        self._attributes: pl.DataFrame | None = None
 
     def _connected(self) -> Any:
         if self._is_local:
@@ -121,31 +110,23 @@ class Qdrant(Engine):
         """What others say, cut and without secrets."""
         return redact(text, self._forms)[:_LONGEST_SHOWN]
 
-    def build(
-        self,
-        vectors: Matrix,
-        ids: pl.Series,
-        params: Params | None = None,
-        *,
-        attributes: pl.DataFrame | None = None,
-        progress: Progress = NO_PROGRESS,
-    ) -> None:
-        values = settled(self.builds, params, "build parameter")
-        held = singles(vectors, self.metric)
-        self._shape, self._attributes = held.shape, attributes
-        self._built = {} if self._is_local else values
+    def _fill(self, held: Singles, progress: Progress) -> None:
         with self._asking():
             self._drop()
             if not self._is_local:
                 self._server = self._connection.info().version
-            self._create(held.shape[1], values)
-            self._fill(held, progress)
+            self._create(held.shape[1])
+            for first, last in self._batches(max(1, _NUMBERS_AT_ONCE // held.shape[1]), progress):
+                rows = list(range(first, last))
+                batch = self._models.Batch(
+                    ids=rows, vectors=held[first:last].tolist(), payloads=self._payloads(first, last)
+                )
+                self._connection.upsert(self._name, batch, wait=True)
             if not self._is_local:
                 self._wait_for_index()
-        progress.update("Building", len(held), len(held))
 
-    def _create(self, dimensions: int, values: dict[str, Setting]) -> None:
-        models = self._models
+    def _create(self, dimensions: int) -> None:
+        models, values = self._models, self._built
         name = f"{self.settings['prefix']}-{uuid4().hex}"
         self._connection.create_collection(
             name,
@@ -159,14 +140,6 @@ class Qdrant(Engine):
         if not self._is_local:
             for column in columns_of(self._attributes):
                 self._connection.create_payload_index(name, column, models.PayloadSchemaType.KEYWORD, wait=True)
-
-    def _fill(self, held: Singles, progress: Progress) -> None:
-        for first, last in cut_rows(len(held), max(1, _NUMBERS_AT_ONCE // held.shape[1])):
-            progress.update("Building", first, len(held))
-            batch = self._models.Batch(
-                ids=list(range(first, last)), vectors=held[first:last].tolist(), payloads=self._payloads(first, last)
-            )
-            self._connection.upsert(self._name, batch, wait=True)
 
     def _payloads(self, first: int, last: int) -> list[dict[str, str]] | None:
         if self._attributes is None:
@@ -189,20 +162,7 @@ class Qdrant(Engine):
             before = indexed
             time.sleep(_PAUSE)
 
-    def ready(self, queries: Matrix) -> Matrix:
-        return made_ready(queries, self.metric, self._shape[1])
-
-    def search(
-        self,
-        queries: Matrix,
-        k: int,
-        params: Params | None = None,
-        *,
-        only: Filter | None = None,
-        exact: bool = False,
-    ) -> Neighbours:
-        values = settled(self.searches, params, "search parameter")
-        asked = singles(queries, self.metric, self._shape[1])
+    def _find(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Neighbours:
         models = self._models
         common = {
             "limit": min(k, self._shape[0]),
@@ -237,10 +197,10 @@ class Qdrant(Engine):
 
     def facts(self) -> dict[str, Any]:
         """In local mode the graph's parameters are not in force, and nothing is missed."""
-        found: dict[str, Any] = {"library": "qdrant-client", "version": version("qdrant-client"), **self._built}
+        found: dict[str, Any] = {"library": "qdrant-client", "version": version("qdrant-client")}
         if self._is_local:
             return {**found, "mode": "local", "approximate": False}
-        found |= {"mode": "server", "server_version": self._server}
+        found |= {**self._built, "mode": "server", "server_version": self._server}
         if self._name is not None:
             with self._asking():
                 indexed = self._connection.get_collection(self._name).indexed_vectors_count or 0

@@ -7,28 +7,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from karat.engines import ENGINES, Engine, Filter, Params, aligned_rows, settled
-from karat.engines.arrays import column_of, columns_of, made_ready, singles
+from karat.engines import ENGINES, Filter, Params, Setting, aligned_rows
+from karat.engines.arrays import ArrayEngine, column_of, columns_of, import_library
 from karat.engines.folders import FOLDER, Folder, bytes_in, folder_in
-from karat.errors import MissingExtra, UsageError
+from karat.errors import UsageError
 from karat.neighbours import Neighbours
-from karat.progress import NO_PROGRESS, Progress
+from karat.progress import Progress
 from karat.similarity import Singles
-from karat.types import Matrix, cut_rows
 
 __all__ = ["SqliteVec"]
 
 _ROWS_AT_ONCE = 1 << 12
 _MOST_BY_MATCH = 4096
 """Neighbours that a table of vectors gives at most; more are had by sorting all distances."""
-
-
-def _loader() -> Any:
-    try:
-        import sqlite_vec  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    except ImportError as error:
-        raise MissingExtra("sqlite-vec", "engines", "the engine sqlite-vec") from error
-    return sqlite_vec
 
 
 def _sqlite() -> Any:
@@ -49,7 +40,7 @@ def _sqlite() -> Any:
 
 
 @ENGINES.register("sqlite-vec")
-class SqliteVec(Engine):
+class SqliteVec(ArrayEngine):
     """One file, read by a connection a thread."""
 
     about = "sqlite-vec: every query against every item, within SQLite"
@@ -64,35 +55,33 @@ class SqliteVec(Engine):
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        self._loader, self._sqlite = _loader(), _sqlite()
+        self._loader = import_library("sqlite_vec", "sqlite-vec", "sqlite-vec")
+        self._sqlite = _sqlite()
         self._folder: Folder | None = None
         self._file = Path()
         self._connection: Any = None
         self._others: list[SqliteVec] = []
-        self._dimensions = 0
-        self._attributes: pl.DataFrame | None = None
 
-    def build(
-        self,
-        vectors: Matrix,
-        ids: pl.Series,
-        params: Params | None = None,
-        *,
-        attributes: pl.DataFrame | None = None,
-        progress: Progress = NO_PROGRESS,
-    ) -> None:
-        settled(self.builds, params, "build parameter")
-        held = singles(vectors, self.metric)
+    def _fill(self, held: Singles, progress: Progress) -> None:
         self.close()
         self._folder = folder_in(str(self.settings["folder"]), "sqlite-vec")
         self._file = Path(self._folder.name) / "items.db"
-        self._dimensions, self._attributes = held.shape[1], attributes
         self._connection = self._connected()
         self._connection.execute("PRAGMA journal_mode = OFF")
         self._connection.execute("PRAGMA synchronous = OFF")
-        self._fill(held, progress)
+        run, by = self._connection, "cosine" if self.metric == "cosine" else "L2"
+        run.execute(f"CREATE VIRTUAL TABLE items USING vec0(vector float[{held.shape[1]}] distance_metric={by})")
+        names = columns_of(self._attributes)
+        run.execute(f"CREATE TABLE attributes (row INTEGER PRIMARY KEY{''.join(f', {name} TEXT' for name in names)})")
+        marks = ", ".join("?" * (1 + len(names)))
+        for first, last in self._batches(_ROWS_AT_ONCE, progress):
+            rows = zip(range(first, last), map(bytes, held[first:last]), strict=True)
+            run.executemany("INSERT INTO items (rowid, vector) VALUES (?, ?)", rows)
+            if self._attributes is not None:
+                part = self._attributes[first:last].cast(pl.String).rows()
+                told = ((row, *values) for row, values in zip(range(first, last), part, strict=True))
+                run.executemany(f"INSERT INTO attributes VALUES ({marks})", told)
         self._connection.commit()
-        progress.update("Building", len(held), len(held))
 
     def _connected(self) -> Any:
         # By turns threads may use a connection: the lab makes them in one thread and asks in another.
@@ -102,35 +91,7 @@ class SqliteVec(Engine):
         connection.enable_load_extension(False)
         return connection
 
-    def _fill(self, held: Singles, progress: Progress) -> None:
-        run, by = self._connection, "cosine" if self.metric == "cosine" else "L2"
-        run.execute(f"CREATE VIRTUAL TABLE items USING vec0(vector float[{held.shape[1]}] distance_metric={by})")
-        names = columns_of(self._attributes)
-        run.execute(f"CREATE TABLE attributes (row INTEGER PRIMARY KEY{''.join(f', {name} TEXT' for name in names)})")
-        marks = ", ".join("?" * (1 + len(names)))
-        for first, last in cut_rows(len(held), _ROWS_AT_ONCE):
-            progress.update("Building", first, len(held))
-            rows = zip(range(first, last), map(bytes, held[first:last]), strict=True)
-            run.executemany("INSERT INTO items (rowid, vector) VALUES (?, ?)", rows)
-            if self._attributes is not None:
-                part = self._attributes[first:last].cast(pl.String).rows()
-                told = ((row, *values) for row, values in zip(range(first, last), part, strict=True))
-                run.executemany(f"INSERT INTO attributes VALUES ({marks})", told)
-
-    def ready(self, queries: Matrix) -> Matrix:
-        return made_ready(queries, self.metric, self._dimensions)
-
-    def search(
-        self,
-        queries: Matrix,
-        k: int,
-        params: Params | None = None,
-        *,
-        only: Filter | None = None,
-        exact: bool = False,
-    ) -> Neighbours:
-        settled(self.searches, params, "search parameter")
-        asked = singles(queries, self.metric, self._dimensions)
+    def _find(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Neighbours:
         statement, given = self._statement(k, only)
         found = [self._connection.execute(statement, (bytes(query), *given)).fetchall() for query in asked]
         rows = [np.array([row for row, _ in each], dtype=np.int64) for each in found]
@@ -169,7 +130,7 @@ class SqliteVec(Engine):
     def again(self) -> Self:
         """Another connection to the same file; closed with this one."""
         other = type(self)(self.metric, self.settings)
-        other._file, other._dimensions, other._attributes = self._file, self._dimensions, self._attributes
+        other._file, other._shape, other._attributes = self._file, self._shape, self._attributes
         other._connection = other._connected()
         self._others.append(other)
         return other

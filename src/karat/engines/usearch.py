@@ -1,17 +1,14 @@
 """USearch: a graph of near neighbours in memory."""
 
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
-import polars as pl
 
-from karat.engines import ENGINES, Engine, Filter, Param, Params, Setting, keep_passing, passing, settled
-from karat.engines.arrays import Turns, made_ready, neighbours_of, singles
-from karat.errors import MissingExtra
+from karat.engines import ENGINES, Filter, Param, Params, Setting, keep_passing, passing
+from karat.engines.arrays import ArrayEngine, Turns, import_library, neighbours_of
 from karat.neighbours import NOBODY, Neighbours
-from karat.progress import NO_PROGRESS, Progress
+from karat.progress import Progress
 from karat.similarity import Singles
-from karat.types import Floats, Matrix, cut_rows
 
 __all__ = ["USearch"]
 
@@ -21,7 +18,7 @@ _KINDS = {"cosine": "cos", "ip": "ip", "l2": "l2sq"}
 
 
 @ENGINES.register("usearch")
-class USearch(Engine):
+class USearch(ArrayEngine):
     """The width of a search is kept in the index, so that searches by different widths wait for each other."""
 
     about = "USearch: a graph of near neighbours"
@@ -39,51 +36,19 @@ class USearch(Engine):
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        try:
-            import usearch
-            from usearch.index import Index
-        except ImportError as error:
-            raise MissingExtra("usearch", "engines", "the engine usearch") from error
-        self._version, self._maker = usearch.__version__, cast(Any, Index)
+        self._version = import_library("usearch", "usearch", "usearch").__version__
+        self._library = import_library("usearch.index", "usearch", "usearch")
         self._index: Any = None
         self._turns = Turns()
-        self._built: dict[str, Setting] = {}
-        self._attributes: pl.DataFrame | None = None
 
-    def build(
-        self,
-        vectors: Matrix,
-        ids: pl.Series,
-        params: Params | None = None,
-        *,
-        attributes: pl.DataFrame | None = None,
-        progress: Progress = NO_PROGRESS,
-    ) -> None:
-        self._built = settled(self.builds, params, "build parameter")
-        held = singles(vectors, self.metric)
-        self._index, self._turns, self._attributes = self._made(held.shape[1]), Turns(), attributes
-        for first, last in cut_rows(len(held), _ROWS_AT_ONCE):
-            progress.update("Building", first, len(held))
+    def _fill(self, held: Singles, progress: Progress) -> None:
+        self._index = self._library.Index(ndim=held.shape[1], metric=_KINDS[self.metric], **self._built)
+        self._turns = Turns()
+        for first, last in self._batches(_ROWS_AT_ONCE, progress):
             self._index.add(np.arange(first, last), held[first:last], threads=0 if first else 1)
-        progress.update("Building", len(held), len(held))
 
-    def _made(self, dimensions: int) -> Any:
-        return self._maker(ndim=dimensions, metric=_KINDS[self.metric], **self._built)
-
-    def ready(self, queries: Matrix) -> Matrix:
-        return made_ready(queries, self.metric, self._index.ndim)
-
-    def search(
-        self,
-        queries: Matrix,
-        k: int,
-        params: Params | None = None,
-        *,
-        only: Filter | None = None,
-        exact: bool = False,
-    ) -> Neighbours:
-        width = int(settled(self.searches, params, "search parameter")["expansion_search"])
-        asked = singles(queries, self.metric, self._index.ndim)
+    def _find(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Neighbours:
+        width = int(values["expansion_search"])
         if only is not None:
             passes = passing(self._attributes, only)
             return keep_passing(lambda deep: self._found(asked, deep, width, exact), passes, k)
@@ -103,10 +68,8 @@ class USearch(Engine):
             nobody = np.arange(deep) >= found.counts[:, None]
             rows = np.where(nobody, NOBODY, found.keys.astype(np.int64))
             distances = np.where(nobody, np.float32(0), found.distances)
-        return neighbours_of(rows, self._scores(distances.astype(np.float64)), k)
-
-    def _scores(self, apart: Floats) -> Floats:
-        return 0.0 - np.sqrt(np.fmax(apart, 0.0)) if self.metric == "l2" else 1.0 - apart
+        apart = distances.astype(np.float64)
+        return neighbours_of(rows, 0.0 - np.sqrt(np.fmax(apart, 0.0)) if self.metric == "l2" else 1.0 - apart, k)
 
     def size(self) -> int:
         """Bytes of the index as the library writes it."""
