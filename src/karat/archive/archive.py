@@ -97,19 +97,14 @@ class Archive:
             error.where = error.where or str(self.path)
             raise
         word, _, plan = text.partition(":")
-        if word == "latest":
-            self._check_that_none_is_later(found, plan)
-        return found
-
-    def _check_that_none_is_later(self, run: Run, plan: str) -> None:
-        """Nobody must be shown an older run as the latest, because the latest cannot be read."""
-        for one in self.damaged:
-            if one.name > run.name and (not plan or f"-{plain(plan)}-" in one.name):
+        for one in self.damaged if word == "latest" else ():  # an older run must not be shown as the latest
+            if one.name > found.name and (not plan or f"-{plain(plan)}-" in one.name):
                 raise DataError(
                     f"a later run cannot be read: {one.error}",
                     where=str(self.path),
-                    hint=f"The last that can be is {run.name}.",
+                    hint=f"The last that can be is {found.name}.",
                 )
+        return found
 
     def named(self, name: str) -> Run:
         """The run of exactly this name: nothing else, and nothing outside of the archive."""
@@ -149,7 +144,8 @@ class Archive:
         if origin.text is not None:
             held["plan.toml"] = origin.text.encode("utf-8", "surrogateescape")
         for name, content in (files or {}).items():
-            _check_name(name)
+            if not is_plain_name(name) or name == MANIFEST:
+                raise UsageError(f"a run cannot hold a file called {name!r}", expected="a plain name")
             held[name] = content.encode() if isinstance(content, str) else content
         same = self.same_inputs(origin)
         manifest = manifest_of(report, origin, moment, held, same.name if same else None)
@@ -251,8 +247,3 @@ class Archive:
         except OSError as error:
             raise write_error(error, self.path) from error
         return gone
-
-
-def _check_name(name: str) -> None:
-    if not is_plain_name(name) or name == MANIFEST:
-        raise UsageError(f"a run cannot hold a file called {name!r}", expected="a plain name")

@@ -11,7 +11,6 @@ from karat.circumstances import Difference, differences_between
 from karat.comparisons import compare_scores, pair_scores
 from karat.errors import DataError, UnknownName
 from karat.gates import Gate
-from karat.report import Report
 from karat.statistics.comparison import Comparison, Paired
 from karat.statistics.resampling import Resampling
 
@@ -96,7 +95,10 @@ def compare_runs(
     not_compared += _only_in_one("measure", old.labels, new.labels)
     for label in labels:
         if any(label in pair.unmatched for pair in pairs):
-            was, now = (_convention(side, label) for side in (old, new))
+            was, now = (
+                next(one.conventions[label] for one in side.systems.values() if label in one.conventions)
+                for side in (old, new)
+            )
             not_compared.append(f"{label} follows other conventions now: {was} before, {now} after")
         if any(label in pair.incomplete for pair in pairs):
             not_compared.append(f"{label} is one figure over all queries, and these are not the same")
@@ -129,10 +131,6 @@ def _common(kind: str, old: Sequence[str], new: Sequence[str], wanted: Sequence[
 def _only_in_one(kind: str, old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
     yield from (f"{kind} {name} was there before only" for name in old if name not in new)
     yield from (f"{kind} {name} is new" for name in new if name not in old)
-
-
-def _convention(report: Report, label: str) -> str:
-    return next(one.conventions[label] for one in report.systems.values() if label in one.conventions)
 
 
 def _losses(pair: Paired, queries: Sequence[str], before: Run, after: Run) -> Iterator[Change]:

@@ -242,10 +242,12 @@ class Stepped:
 
 def series_of(runs: Sequence[Run], measures: Sequence[str], systems: Sequence[str]) -> list[Series]:
     """Of every measure and system, by measure; a name that no run has is an error."""
-    for kind, wanted, known in (("measure", measures, _measures(runs)), ("system", systems, _systems(runs))):
+    labels = [label for run in runs for held in run.manifest["summary"].values() for label in held]
+    names = [system for run in runs for system in run.systems]
+    for kind, wanted, known in (("measure", measures, labels), ("system", systems, names)):
         for name in wanted:
             if name not in known:
-                raise UnknownName(f"{kind} in these runs:", name, known)
+                raise UnknownName(f"{kind} in these runs:", name, list(dict.fromkeys(known)))
     found = [
         Series(system, measure, tuple(_points(runs, measure, system))) for measure in measures for system in systems
     ]
@@ -324,11 +326,3 @@ def _queries(run: Run) -> object:
     versions = run.manifest.get("versions") or {}
     found = versions.get("queries") if isinstance(versions, Mapping) else None
     return found.get("digest") if isinstance(found, Mapping) else None
-
-
-def _measures(runs: Sequence[Run]) -> list[str]:
-    return list(dict.fromkeys(label for run in runs for held in run.manifest["summary"].values() for label in held))
-
-
-def _systems(runs: Sequence[Run]) -> list[str]:
-    return list(dict.fromkeys(system for run in runs for system in run.systems))

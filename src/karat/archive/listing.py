@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from os.path import exists, isdir
 from pathlib import Path
 from threading import Lock
 
@@ -116,12 +117,12 @@ def find_archive(start: Path | None = None, given: Path | None = None) -> Path:
     if named is not None:
         _check_name(named)
         inner = named / FOLDER
-        return inner if _is_folder(inner) and not _is_folder(named / "runs") else named
+        return inner if isdir(inner) and not isdir(named / "runs") else named
     here = (start or Path.cwd()).absolute()
     for folder in (here, *here.parents):
-        if _is_folder(folder / FOLDER):
+        if isdir(folder / FOLDER):
             return folder / FOLDER if start or folder != here else Path(FOLDER)
-        if _is_there(folder / ".git") or folder == _home():
+        if exists(folder / ".git") or folder == _home():
             break
     return start / FOLDER if start else Path(FOLDER)
 
@@ -137,21 +138,6 @@ def _check_name(path: Path) -> None:
         raise DataError(f"cannot be an archive: {reason}", where=str(path), expected="the name of a folder") from error
 
 
-def _is_folder(path: Path) -> bool:
-    """Where one may not look there is none."""
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        return False
-
-
 def _home() -> Path | None:
     try:
         return Path.home()
@@ -162,8 +148,13 @@ def _home() -> Path | None:
 def find_run(text: str, runs: Sequence[Run], baseline_of: Callable[[str], Run | None]) -> Run:
     """By its name, a beginning that only it has, its hash, a path, ``latest`` or ``baseline``, perhaps ``:PLAN``."""
     word, colon, plan = text.partition(":")
-    if word in ("latest", "baseline") and (plan or not colon):
-        return _latest(runs, plan) if word == "latest" else _baseline(runs, plan, baseline_of)
+    if word == "baseline" and (plan or not colon):
+        return _baseline(runs, plan, baseline_of)
+    if word == "latest" and (plan or not colon):
+        held = of_plan(runs, plan) if plan else runs
+        if not held:
+            raise DataError("the archive has no run", hint="karat run stores one.")
+        return held[-1]
     for run in runs:
         if run.name == text:
             return run
@@ -194,13 +185,6 @@ def of_plan(runs: Sequence[Run], plan: str) -> list[Run]:
     if not found and runs:
         raise UnknownName("plan in the archive:", plan, {run.plan for run in runs})
     return found
-
-
-def _latest(runs: Sequence[Run], plan: str) -> Run:
-    held = of_plan(runs, plan) if plan else runs
-    if not held:
-        raise DataError("the archive has no run", hint="karat run stores one.")
-    return held[-1]
 
 
 def _baseline(runs: Sequence[Run], plan: str, baseline_of: Callable[[str], Run | None]) -> Run:

@@ -69,9 +69,11 @@ def lifted(
     manifest: Any, where: str, *, steps: Mapping[int, Step] = STEPS, current: int = CURRENT
 ) -> dict[str, Any]:  # fmt: skip
     """A manifest of any version as one of the current; ``where`` is for errors."""
-    version = _version_of(manifest)
-    if version is None:
+    schema = manifest.get("schema") if isinstance(manifest, dict) else None
+    numbered = re.fullmatch(r"karat\.run/([1-9]\d{0,5})", schema) if isinstance(schema, str) else None
+    if numbered is None:
         raise DataError("this is no manifest of karat", where=where, expected=f"the schema {SCHEMA}")
+    version = int(numbered[1])
     if version > current:
         raise LaterVersion(
             f"a later karat made this run (karat.run/{version})",
@@ -83,12 +85,6 @@ def lifted(
     for earlier in range(version, current):
         found = steps[earlier](dict(found)) | {"schema": f"karat.run/{earlier + 1}"}
     return found
-
-
-def _version_of(manifest: Any) -> int | None:
-    schema = manifest.get("schema") if isinstance(manifest, dict) else None
-    numbered = re.fullmatch(r"karat\.run/([1-9]\d{0,5})", schema) if isinstance(schema, str) else None
-    return int(numbered[1]) if numbered else None
 
 
 MANIFEST = "manifest.json"
@@ -251,7 +247,13 @@ def manifest_of(
         "queries": report.n_queries,
         "headline": list(report.headline or report.labels),
         "measures": _measures(report),
-        "summary": _summary(report),
+        "summary": {
+            name: {
+                label: {"mean": to_json(one.mean), "ci": to_json(one.ci), "se": to_json(one.se), "n": one.n}
+                for label, one in system.estimates.items()
+            }
+            for name, system in report.systems.items()
+        },
         "results": results_digest(report),
         "answers": _answers(report.answers),
         "files": {name: about_file(held) for name, held in files.items()},
@@ -287,17 +289,6 @@ def _measures(report: "Report") -> dict[str, Any]:
     return found
 
 
-def _summary(report: "Report") -> dict[str, Any]:
-    """By system and measure: mean, interval, standard error and n."""
-    return {
-        name: {
-            label: {"mean": to_json(one.mean), "ci": to_json(one.ci), "se": to_json(one.se), "n": one.n}
-            for label, one in system.estimates.items()
-        }
-        for name, system in report.systems.items()
-    }
-
-
 def results_digest(report: "Report") -> str:
     """Over every query's score in every system and measure: equal where no digit differs."""
     digest = sha256()
@@ -331,10 +322,16 @@ def versions_of(report: "Report") -> dict[str, Any]:
     for system in report.systems:
         for name, what, value in _system_versions(report, system):
             found[name].setdefault(what, {})[system] = value
-    found["queries"] |= _queries(report) | ({"set": provenance["query_set"]} if provenance.get("query_set") else {})
+    ids = next(iter(report.scores.values())).queries
+    known = {} if report.queries is None else report.queries.query_texts
+    texts = [known.get(query, "") for query in map(str, ids)] if known else []
+    digest = sha256("\0".join([*map(str, ids), *texts]).encode()).hexdigest()
+    found["queries"] |= {"n": len(ids), "digest": digest}
+    if provenance.get("query_set"):
+        found["queries"]["set"] = provenance["query_set"]
     if report.answers is not None:
         found["golds"] = {name: _digest(gold) for name, gold in report.answers.golds.items()}
-    return {name: known for name, known in found.items() if known}
+    return {name: about for name, about in found.items() if about}
 
 
 def _system_versions(report: "Report", system: str) -> list[tuple[str, str, Any]]:
@@ -360,13 +357,6 @@ def _system_versions(report: "Report", system: str) -> list[tuple[str, str, Any]
         about["settings"] = {key: value for key, value in about["settings"].items() if key != "folder"}
         found.append(("index", "index", about | library))
     return [one for one in found if one[2] is not None]
-
-
-def _queries(report: "Report") -> dict[str, Any]:
-    ids = next(iter(report.scores.values())).queries
-    known = {} if report.queries is None else report.queries.query_texts
-    texts = [known.get(query, "") for query in map(str, ids)] if known else []
-    return {"n": len(ids), "digest": sha256("\0".join([*map(str, ids), *texts]).encode()).hexdigest()}
 
 
 def _digest(gold: "Listed") -> dict[str, Any]:

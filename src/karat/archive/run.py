@@ -1,6 +1,6 @@
 """One archived run: its manifest, and its files read when they are asked for."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -76,12 +76,8 @@ class Run:
     @property
     def headline(self) -> list[str]:
         """The measures to show first."""
-        labels = dict.fromkeys(self._labels())
+        labels = dict.fromkeys(label for measures in self.manifest["summary"].values() for label in measures)
         return [label for label in self.manifest.get("headline") or () if label in labels] or list(labels)
-
-    def _labels(self) -> Iterator[str]:
-        for measures in self.manifest["summary"].values():
-            yield from measures
 
     @cached_property
     def report(self) -> "Report":

@@ -78,14 +78,23 @@ def make_archive(archive: Path) -> Path:
 def write_run(
     archive: Path, name: tuple[datetime, str, str], files: Mapping[str, bytes], manifest: Mapping[str, Any]
 ) -> Path:
-    """Store the files and the manifest; ``name`` is what the run's name is made of."""
+    """Store the files and the manifest under the first name that is free; ``name`` is what it is made of."""
     runs = make_archive(archive)
     with _folder_of_our_own(archive, run_name(*name)) as part:
         for file, octets in files.items():
             write_new(part / file, octets)
         write_new(part / MANIFEST, manifest_bytes(manifest))
         sync_folder(part)
-        path = _named(part, runs, name)
+        for number in range(1, _MOST_OF_ONE_SECOND):  # nothing is replaced: no run's folder is empty
+            path = runs / run_name(*name, number)
+            try:
+                part.rename(path)
+                break
+            except OSError as error:
+                if error.errno not in _TAKEN:
+                    raise
+        else:
+            raise OSError(errno.EEXIST, os.strerror(errno.EEXIST), str(runs / run_name(*name)))
     sync_folder(runs)
     return path
 
@@ -105,20 +114,6 @@ def _folder_of_our_own(archive: Path, name: str) -> Iterator[Path]:
         rmtree(part, ignore_errors=True)
         if handle is not None and handle >= 0:
             os.close(handle)
-
-
-def _named(part: Path, runs: Path, name: tuple[datetime, str, str]) -> Path:
-    """Give the folder its name, the first that is free. Nothing is replaced: no run's folder is empty."""
-    for number in range(1, _MOST_OF_ONE_SECOND):
-        path = runs / run_name(*name, number)
-        try:
-            part.rename(path)
-        except OSError as error:
-            if error.errno not in _TAKEN:
-                raise
-        else:
-            return path
-    raise OSError(errno.EEXIST, os.strerror(errno.EEXIST), str(runs / run_name(*name)))
 
 
 def leftovers(archive: Path) -> list[Path]:
@@ -282,9 +277,11 @@ def _read(archive: Path) -> Iterator[tuple[Path, dict[str, Any] | None]]:
     """Every file with its content; None where its process is gone."""
     with suppress(FileNotFoundError, NotADirectoryError):
         for path in sorted((archive / RUNNING).iterdir()):
-            process = _process_of(path.name)
-            if process is None:
+            # 123-abcd.json and .123-abcd.json.123-ef.part are of the process 123.
+            number = path.name.lstrip(".").partition("-")[0]
+            if not number.isdigit() or len(number) >= 10:
                 continue
+            process = int(number)
             if not path.name.endswith(".json"):  # about to take the place of another
                 if not is_alive(process):
                     yield path, None
@@ -297,9 +294,3 @@ def _read(archive: Path) -> Iterator[tuple[Path, dict[str, Any] | None]]:
                 form = {}
             known = isinstance(form, dict) and is_alive(process, form.get("process_started"))
             yield path, form if known and form else None
-
-
-def _process_of(name: str) -> int | None:
-    """``123-abcd.json`` and ``.123-abcd.json.123-ef.part`` → 123"""
-    number = name.lstrip(".").partition("-")[0]
-    return int(number) if number.isdigit() and len(number) < 10 else None

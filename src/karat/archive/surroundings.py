@@ -46,8 +46,12 @@ _OF_A_REPOSITORY = frozenset(
 def packages() -> dict[str, str]:
     """Versions of karat, of what it always needs, and of the optional libraries that were loaded."""
     found = {"karat": __version__}
-    wanted = [name for name in dict.fromkeys((*_optional(), *_BESIDE)) if _is_loaded(name) and name not in _FOR_OUTPUT]
-    for name in dict.fromkeys((*_ALWAYS, *wanted)):
+    loaded = [
+        name
+        for name in (*_optional(), *_BESIDE)
+        if _IMPORTED_AS.get(name, name.replace("-", "_")) in sys.modules and name not in _FOR_OUTPUT
+    ]
+    for name in dict.fromkeys((*_ALWAYS, *loaded)):
         with suppress(PackageNotFoundError):
             found[name] = _version(name)
     return found
@@ -63,10 +67,6 @@ def _optional() -> tuple[str, ...]:
     with suppress(PackageNotFoundError):
         return tuple(re.split(r"[^\w.-]", line.strip(), maxsplit=1)[0] for line in requires("karat") or ())
     return ()
-
-
-def _is_loaded(package: str) -> bool:
-    return _IMPORTED_AS.get(package, package.replace("-", "_")) in sys.modules
 
 
 def machine() -> dict[str, Any]:

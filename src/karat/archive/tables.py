@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import cached_property
 from io import BytesIO
 from math import nan
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -152,16 +151,15 @@ def scan_table(run: Run, name: str) -> pl.LazyFrame:
             check_parquet(path, str(path))
         frame = pl.scan_parquet(path, glob=False)
         if name not in run.checked_tables:
-            _check_columns(frame.collect_schema(), expected, path)
+            found = frame.collect_schema()
+            for column, type_ in expected.items():
+                if found.get(column) != type_:
+                    fault = (
+                        f"the column {column} is of type {found[column]}" if column in found else f"no column {column}"
+                    )
+                    raise DamagedRun(path, fault, expected=f"a column {column} of type {type_}")
             run.checked_tables.add(name)
     return frame.select(*expected)
-
-
-def _check_columns(found: pl.Schema, expected: Mapping[str, pl.DataType], path: Path) -> None:
-    for column, type_ in expected.items():
-        if found.get(column) != type_:
-            fault = f"the column {column} is of type {found[column]}" if column in found else f"no column {column}"
-            raise DamagedRun(path, fault, expected=f"a column {column} of type {type_}")
 
 
 def read_rows(
@@ -179,7 +177,8 @@ def read_rows(
     for column in frame.get_columns():
         if column.name in _FILLED and column.name in _SCHEMAS[name] and column.null_count():
             raise DamagedRun(run.path / name, f"the column {column.name} has nulls")
-        if column.dtype == _NUMBER and (name, column.name) != (RANKINGS, SCORE) and not _is_bounded(column):
+        is_bounded = column.dtype == _NUMBER and (name, column.name) != (RANKINGS, SCORE)
+        if is_bounded and not (column.abs() <= _LARGEST).all():  # nulls do not count
             raise DamagedRun(run.path / name, f"the column {column.name} has an infinite number")
     return frame
 
@@ -189,11 +188,6 @@ def is_empty(run: Run, name: str) -> bool:
     rows = scan_table(run, name)
     with _guard(run, name):
         return bool(rows.select(pl.len()).collect().item() == 0)
-
-
-def _is_bounded(column: pl.Series) -> bool:
-    """Whether all numbers are finite and far from where differences and squares are not; nulls do not count."""
-    return bool((column.abs() <= _LARGEST).all())
 
 
 @contextmanager
