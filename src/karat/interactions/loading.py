@@ -49,7 +49,8 @@ def read_split(folder: str | Path) -> Split:
             "found several folds", where=str(home), expected="one of them", hint=f"Name it: {home / 'fold-1'}"
         )
     try:
-        timed, rated, unit = _times(record), bool(record["rated"]), str(record["unit"])
+        timed = any(record["windows"][name]["first"] is not None for name in WINDOWS)
+        rated, unit = bool(record["rated"]), str(record["unit"])
         sizes = {name: int(record["windows"][name]["rows"]) for name in WINDOWS}
         cutoffs = {str(name): int(one["time"]) for name, one in record["cutoffs"].items()}
         idle = any(record["idle_ids"].values())
@@ -63,10 +64,6 @@ def read_split(folder: str | Path) -> Split:
         log = log_from_frame(frame, source=str(home), unit=unit, notes=notes)
         log = replace(log, rated=rated)
         return Split(_with_idle(log, home) if idle else log, part, how, cutoffs, leaks)
-
-
-def _times(record: Mapping[str, Any]) -> bool:
-    return any(record["windows"][name]["first"] is not None for name in WINDOWS)
 
 
 def _odd(home: Path, found: str) -> DataError:

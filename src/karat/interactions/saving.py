@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Sequence
 from os.path import exists, isdir, isfile
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from karat._version import __version__
 from karat.errors import DataError, UsageError
 from karat.formats.atomic import check_destination, make_folder, replacing, together
 from karat.interactions.loading import IDS, RECORD, SCHEMA, is_split, read_folds, read_split
-from karat.interactions.log import ITEM, TIME, USER, VALUE, Log
+from karat.interactions.log import ITEM, TIME, USER, VALUE
 from karat.interactions.split import WINDOWS, Split
 from karat.interactions.splitting import counts
 from karat.interactions.splitting.moments import written_moment
@@ -140,7 +140,11 @@ def _write(split: Split, folder: Path) -> dict[str, Any]:
     idle = _idle_ids(split)
     numbers = {f"{of}s": idle.filter(pl.col("of") == of).height for of in (USER, ITEM)}
     record = record_of(split) | {"idle_ids": numbers}
-    for name, frame in _frames(split):
+    users, items = _as_numbers(split.log.users), _as_numbers(split.log.items)
+    for name in WINDOWS:
+        log = split.window(name)
+        columns = {USER: users.gather(log.user), ITEM: items.gather(log.item), VALUE: log.value}
+        frame = pl.DataFrame(columns if log.time is None else columns | {TIME: log.time})
         _write_frame(frame, folder / f"{name}.parquet")
     if idle.height:
         _write_frame(idle, folder / IDS)
@@ -156,17 +160,6 @@ def _write_record(form: dict[str, Any], folder: Path) -> None:
 def _write_frame(frame: pl.DataFrame, path: Path) -> None:
     with replacing(path) as part:
         frame.write_parquet(part, compression="zstd", compression_level=_QUICK)
-
-
-def _frames(split: Split) -> Iterator[tuple[str, pl.DataFrame]]:
-    users, items = _as_numbers(split.log.users), _as_numbers(split.log.items)
-    for name in WINDOWS:
-        yield name, _frame(split.window(name), users, items)
-
-
-def _frame(log: Log, users: pl.Series, items: pl.Series) -> pl.DataFrame:
-    columns = {USER: users.gather(log.user), ITEM: items.gather(log.item), VALUE: log.value}
-    return pl.DataFrame(columns if log.time is None else columns | {TIME: log.time})
 
 
 def _as_numbers(ids: pl.Series) -> pl.Series:

@@ -192,7 +192,7 @@ class Task:
         if outside:
             pairs = count(outside, "held-out interaction is", "held-out interactions are")
             yield f"{pairs} of items that the catalogue lacks: candidates of those users alone"
-        again = self._taken_before
+        again = int(np.diff(gathered(self.train.pairs.starts, self.users)[0]).sum()) - int(self.left_out[0][-1])
         if again:
             pairs = count(again, "held-out interaction repeats", "held-out interactions repeat")
             yield f"{pairs} one of training: candidates all the same"
@@ -204,8 +204,3 @@ class Task:
             )
         yield "what a user did not take counts as not relevant, though nobody asked whether they would have liked it"
         yield from self.split.leaks
-
-    @property
-    def _taken_before(self) -> int:
-        taken = int(np.diff(gathered(self.train.pairs.starts, self.users)[0]).sum())
-        return taken - int(self.left_out[0][-1])

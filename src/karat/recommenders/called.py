@@ -39,7 +39,14 @@ class Called(Recommender):
 
     def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         if self.thing is None:
-            self.thing = self._looked_up()
+            spelling = str(self.settings["function"])
+            if not is_function_name(spelling):
+                raise UsageError(f"function is {spelling!r}", expected="module:name")
+            found = _made(thing_at(spelling), spelling)
+            if not (callable(found) or hasattr(found, "score") or hasattr(found, "predict")):
+                expected = "a function, or an object with score or predict"
+                raise UsageError(f"{spelling} is no function", expected=expected)
+            self.thing = found
         self.users, self.items = train.users.to_list(), train.items.to_list()
         if hasattr(self.thing, "fit"):
             try:
@@ -60,15 +67,6 @@ class Called(Recommender):
         """What is said of it in errors."""
         given = str(self.settings["function"])
         return given or getattr(self.thing, "__name__", type(self.thing).__name__)
-
-    def _looked_up(self) -> Any:
-        spelling = str(self.settings["function"])
-        if not is_function_name(spelling):
-            raise UsageError(f"function is {spelling!r}", expected="module:name")
-        found = _made(thing_at(spelling), spelling)
-        if not (callable(found) or hasattr(found, "score") or hasattr(found, "predict")):
-            raise UsageError(f"{spelling} is no function", expected="a function, or an object with score or predict")
-        return found
 
     def _scoring(self) -> tuple[Callable[..., Any], bool]:
         """What is to be called, and whether it takes several users."""

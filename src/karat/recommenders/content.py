@@ -36,11 +36,13 @@ class Content(ByFactors):
         self.known = known_of(train)
         items = _vectors(facts, str(self.settings["features"]), len(train.items))
         if self.settings["idf"] and np.isin(items, (0.0, 1.0)).all():
-            items = items * _rarity(items[self.known.items])
+            # log(n / df) + 1 of each attribute, of the items of training alone
+            having = np.count_nonzero(items[self.known.items], axis=0).astype(np.float64)
+            items = items * (1.0 + np.log(self.known.items.size / np.maximum(1.0, having)))
         vectors = _directions(items, self.known)
         profiles = np.full((len(train.users), vectors.shape[1]), np.nan)
         profiles[self.known.users] = _units(_profiles(self.known, vectors[self.known.items]))
-        self.of_users = _without_zeros(profiles)
+        self.of_users = np.where(profiles.any(axis=1, keepdims=True), profiles, np.nan)
         self.of_items = np.where(items.any(axis=1, keepdims=True), vectors, np.nan)
 
     def knows(self, users: Ints) -> Bools:
@@ -64,13 +66,6 @@ def _vectors(facts: Facts, name: str, n: int) -> Floats:
     return found
 
 
-def _rarity(table: Floats) -> Floats:
-    """log(n / df) + 1 of each attribute, of the items of training alone."""
-    having = np.count_nonzero(table, axis=0).astype(np.float64)
-    found: Floats = 1.0 + np.log(len(table) / np.maximum(1.0, having))
-    return found
-
-
 def _directions(items: Floats, known: Known) -> Floats:
     """Items of length one, by the attributes that training has; the others count for their lengths alone.
 
@@ -87,11 +82,6 @@ def _units(rows: Floats) -> Floats:
     """Of length one; zeros stay."""
     lengths = np.sqrt(np.einsum("if,if->i", rows, rows))
     return rows / np.where(lengths > 0, lengths, 1.0)[:, None]
-
-
-def _without_zeros(rows: Floats) -> Floats:
-    """NaN in place of rows of which nothing is known."""
-    return np.where(rows.any(axis=1, keepdims=True), rows, np.nan)
 
 
 def _profiles(known: Known, items: Floats) -> Floats:

@@ -71,7 +71,11 @@ class TruncatedSvd(ByFactors):
             return
         ratings = ratings_of(self.known, train, "svd")
         base = baseline_of(self.known, ratings, float(self.settings["damping"]))
-        self.keep(*_with_baseline(base, *_factorised(matrix_of(self.known, ratings - base.of_pairs(self.known)), n)))
+        users, items = _factorised(matrix_of(self.known, ratings - base.of_pairs(self.known)), n)
+        self.keep(  # two columns more, so that products are stars
+            np.column_stack((users, base.mean + base.users, np.ones(len(users)))),
+            np.column_stack((items, np.ones(len(items)), base.items)),
+        )
 
 
 def _factorised(matrix: Any, n: int) -> tuple[Floats, Floats]:
@@ -88,14 +92,6 @@ def _factorised(matrix: Any, n: int) -> tuple[Floats, Floats]:
     with steadily():
         left, sizes, right = svds(matrix, k=n, v0=start)
     return left * sizes, right.T
-
-
-def _with_baseline(base: Baseline, users: Floats, items: Floats) -> tuple[Floats, Floats]:
-    """Two columns more, so that products are stars."""
-    return (
-        np.column_stack((users, base.mean + base.users, np.ones(len(users)))),
-        np.column_stack((items, np.ones(len(items)), base.items)),
-    )
 
 
 @RECOMMENDERS.register("als")

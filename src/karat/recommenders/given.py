@@ -29,8 +29,6 @@ _FEW = 3
 class _Given(Recommender):
     """Of files; nothing is learned."""
 
-    paths: ClassVar[tuple[str, ...]] = ()
-    """The parameters that name files."""
     found: list[str]
 
     def notes(self) -> list[str]:
@@ -57,11 +55,6 @@ class _Given(Recommender):
             are = count(lacking, f"{what} is", f"{what}s are")
             self.found.append(f"{where}: {are} not in the log, and left aside")
         return places
-
-
-def _are_numbers(ids: pl.Series) -> bool:
-    """Whether rows are merely numbered from 0 on."""
-    return bool((ids.cast(pl.String) == pl.int_range(len(ids), eager=True).cast(pl.String)).all())
 
 
 @RECOMMENDERS.register("scores")
@@ -129,7 +122,9 @@ class GivenFactors(_Given):
         self.of_items = self._laid_out(items, train.items, "item")
 
     def _laid_out(self, vectors: Vectors, known: pl.Series, what: str) -> Floats:
-        if not self.settings[f"{what}s"] and _are_numbers(vectors.ids) and "0" not in known:
+        numbers = pl.int_range(len(vectors.ids), eager=True).cast(pl.String)
+        are_numbered = bool((vectors.ids.cast(pl.String) == numbers).all())
+        if not self.settings[f"{what}s"] and are_numbered and "0" not in known:
             raise DataError(
                 f"holds no ids of its {what}s, and the log has none that is numbered 0",
                 where=vectors.source,

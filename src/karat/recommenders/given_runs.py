@@ -40,7 +40,18 @@ def check_recommendations(
     row = np.repeat(np.arange(len(ranking)), np.diff(ranking.starts))
     item = places_in(task.log.items, ranking.items.cast(pl.String))
     taken, foreign = _faults(task, users, asked, row, item)
-    notes = [*_users_told(ranking, task, users, asked), *_items_told(taken, foreign, row, seen, unknown)]
+    notes = []
+    others = int((~asked).sum())
+    if others:
+        notes.append(
+            f"{count(others, 'user', 'users')} of the recommendations {'has' if others == 1 else 'have'} nothing held "
+            f"out in {task.window}, and {'does' if others == 1 else 'do'} not count"
+        )
+    missing = task.users[~np.isin(task.users, users[asked])]
+    if missing.size:
+        names = named(task.log.users.gather(missing[: _FEW + 1]), _FEW)
+        notes.append(f"{count(missing.size, 'user is', 'users are')} recommended nothing: {names}")
+    notes += _item_notes(taken, foreign, row, seen, unknown)
     dropped = (taken & (seen == "drop")) | (foreign & (unknown == "drop"))
     if task.sampled is not None:
         absent = _not_drawn(task, users, asked, row, item) & ~taken & ~foreign
@@ -48,7 +59,18 @@ def check_recommendations(
         if absent.any():
             many = count(int(absent.sum()), "recommendation is", "recommendations are")
             notes.append(f"{many} of items that are not among the drawn candidates, left out: what follows moves up")
-    return (_without(ranking, dropped) if dropped.any() else ranking), notes
+    if not dropped.any():
+        return ranking, notes
+    kept = ~dropped
+    before = np.concatenate(([0], np.cumsum(kept))).astype(np.int64)
+    left = replace(
+        ranking,
+        starts=before[ranking.starts],
+        items=ranking.items.filter(pl.Series(kept)),
+        scores=None if ranking.scores is None else ranking.scores[kept],
+        ranks_only=not ranking.has_scores,  # told before the ranks have gaps
+    )
+    return left, notes
 
 
 def _faults(task: Task, users: Ints, asked: Bools, row: Ints, item: Ints) -> tuple[Bools, Bools]:
@@ -79,22 +101,7 @@ def _not_drawn(task: Task, users: Ints, asked: Bools, row: Ints, item: Ints) -> 
     return found
 
 
-def _users_told(ranking: Ranking, task: Task, users: Ints, asked: Bools) -> list[str]:
-    notes = []
-    others = int((~asked).sum())
-    if others:
-        notes.append(
-            f"{count(others, 'user', 'users')} of the recommendations {'has' if others == 1 else 'have'} nothing held "
-            f"out in {task.window}, and {'does' if others == 1 else 'do'} not count"
-        )
-    missing = task.users[~np.isin(task.users, users[asked])]
-    if missing.size:
-        names = named(task.log.users.gather(missing[: _FEW + 1]), _FEW)
-        notes.append(f"{count(missing.size, 'user is', 'users are')} recommended nothing: {names}")
-    return notes
-
-
-def _items_told(taken: Bools, foreign: Bools, row: Ints, seen: str, unknown: str) -> list[str]:
+def _item_notes(taken: Bools, foreign: Bools, row: Ints, seen: str, unknown: str) -> list[str]:
     notes = []
     for rows, what, choice in (
         (taken, "of items that the user has from training", seen),
@@ -108,15 +115,3 @@ def _items_told(taken: Bools, foreign: Bools, row: Ints, seen: str, unknown: str
             )
             notes.append(f"{count(n, 'recommendation is', 'recommendations are')} {what} ({users}), {done}")
     return notes
-
-
-def _without(ranking: Ranking, dropped: Bools) -> Ranking:
-    kept = ~dropped
-    before = np.concatenate(([0], np.cumsum(kept))).astype(np.int64)
-    return replace(
-        ranking,
-        starts=before[ranking.starts],
-        items=ranking.items.filter(pl.Series(kept)),
-        scores=None if ranking.scores is None else ranking.scores[kept],
-        ranks_only=not ranking.has_scores,  # told before the ranks have gaps
-    )

@@ -48,7 +48,10 @@ class Ease(_Linear):
 
     def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
         self.known = known_of(train)
-        ridge = float(self.settings["regularization"]) or _ridge_for(self.known.columns.size)
+        # The best ridge grows with the log (benchmarks/defaults.py, docs/recommenders.md): about 100 at 19,000 training
+        # interactions, 250 to 1,000 at 80,000, 10,000 at 800,000. It is not extrapolated beyond what was measured.
+        default = float(np.clip(self.known.columns.size / 100, 10.0, 10_000.0))
+        ridge = float(self.settings["regularization"]) or default
         self.chosen = {"regularization": ridge}
         if self.known.users.size < self.known.items.size:
             with steadily():
@@ -67,15 +70,6 @@ class Ease(_Linear):
     def used(self) -> dict[str, str]:
         """Over users karat works it out itself."""
         return {name: one for name, one in self.versions().items() if name != "irspack" or self.scores is None}
-
-
-def _ridge_for(interactions: int) -> float:
-    """Return the default ridge for a log of this size.
-
-    The best ridge grows with the log (``python benchmarks/defaults.py``, docs/recommenders.md): about 100 at 19,000
-    training interactions, 250 to 1,000 at 80,000, 10,000 at 800,000. It is not extrapolated beyond what was measured.
-    """
-    return float(np.clip(interactions / 100, 10.0, 10_000.0))
 
 
 def _over_users(taken: Any, ridge: float) -> Floats:

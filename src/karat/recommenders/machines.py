@@ -92,6 +92,11 @@ class FactorizationMachine(ByFactors):
         iterations = int(self.settings["iterations"])
         model = myfm.MyFMGibbsRegressor(int(self.settings["rank"]), random_seed=int(self.settings["seed"]))
         places = (users.tolist(), items.tolist())
+
+        def report(done: int, *_: Any) -> tuple[bool, None]:
+            progress.update("Fitting", done + 1, iterations)
+            return False, None  # which would stop it, were it True
+
         with _without_bar():
             model.fit(
                 None,
@@ -100,7 +105,7 @@ class FactorizationMachine(ByFactors):
                 n_iter=iterations,
                 n_kept_samples=min(iterations, int(self.settings["samples"])),
                 group_shapes=[*sides[0].widths, *sides[1].widths],
-                callback=_told(progress, iterations),
+                callback=report,
             )
         self.model = model
         return model.w0_samples, model.w_samples, model.V_samples
@@ -124,18 +129,13 @@ def _side(codes: Ints, facts: Mapping[str, Matrix], wanted: set[str]) -> _Side:
     rows = hstack(
         [identity(codes.size), *(csr_matrix(table[codes]) for table in tables)], format="csr", dtype=np.float64
     )
-    cold = _cold_with_attributes(codes, tables)
+    cold = np.empty(0, dtype=np.int64)  # those that are not among the codes but have one of the attributes
+    if tables:
+        has_attributes = np.any([table.any(axis=1) for table in tables], axis=0)
+        has_attributes[codes] = False
+        cold = np.flatnonzero(has_attributes)
     of_cold = csr_matrix(np.hstack([np.ones((cold.size, 1)), *(table[cold] for table in tables)]), dtype=np.float64)
     return _Side(rows, (codes.size, *(table.shape[1] for table in tables)), cold, of_cold)
-
-
-def _cold_with_attributes(codes: Ints, tables: list[Matrix]) -> Ints:
-    """Return the codes that are not among these but have one of the attributes."""
-    if not tables:
-        return np.empty(0, dtype=np.int64)
-    cold = np.any([table.any(axis=1) for table in tables], axis=0)
-    cold[codes] = False
-    return np.flatnonzero(cold)
 
 
 def _drawn(known: Known, n: int, seed: int) -> tuple[Ints, Ints]:
@@ -192,13 +192,3 @@ def _without_bar() -> Iterator[None]:
         yield
     finally:
         base.tqdm = bar
-
-
-def _told(progress: Progress, of: int) -> Any:
-    """Progress as myFM tells it, which stops where it is told to."""
-
-    def tell(done: int, *_: Any) -> tuple[bool, None]:
-        progress.update("Fitting", done + 1, of)
-        return False, None
-
-    return tell

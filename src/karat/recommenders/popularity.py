@@ -36,7 +36,10 @@ class Popularity(Recommender):
         if share < 1:
             train = _latest(train, share)
         if days:
-            train = _last_days(train, days)
+            if train.time is None or train.unit not in PER_SECOND:
+                raise UsageError("the log has no dates", where="popularity, days", expected="days = 0")
+            since = int(train.time.max(initial=0)) - round(days * _DAY * PER_SECOND[train.unit])
+            train = train.take(train.time > since)
         self.counts = np.bincount(train.pairs.items, minlength=len(train.items)).astype(np.float64)
 
     def score(self, users: Ints, items: Ints) -> Matrix:
@@ -51,13 +54,6 @@ def _latest(train: Log, share: float) -> Log:
         return train
     first = len(train) - max(1, round(share * len(train)))
     return train.take(train.time >= np.partition(train.time, first)[first])
-
-
-def _last_days(train: Log, days: float) -> Log:
-    if train.time is None or train.unit not in PER_SECOND:
-        raise UsageError("the log has no dates", where="popularity, days", expected="days = 0")
-    since = int(train.time.max(initial=0)) - round(days * _DAY * PER_SECOND[train.unit])
-    return train.take(train.time > since)
 
 
 @RECOMMENDERS.register("random")

@@ -96,11 +96,17 @@ def recommend(
     rows = np.flatnonzero(known)
     if factors is not None:
         _by_factors(factors, task, rows, k, items, scores, scored, source, progress)
-        rows = rows[_with_more(factors, task)[rows]]
+        # then users with candidates of their own, beyond the catalogue, that have factors
+        starts, beyond = task.beyond
+        has_factors = ~np.isnan(np.asarray(factors[1])[beyond, 0])
+        rows = rows[(np.diff(np.concatenate(([0], np.cumsum(has_factors)))[starts]) > 0)[rows]]
     _by_blocks(model, task, rows, k, items, scores, source, progress)
     if not known.all() and cold == "popularity":
         counts = np.bincount(task.train.pairs.items, minlength=len(task.log.items)).astype(np.float64)
-        _by_popularity(counts, task, np.flatnonzero(~known), k, items, scores)
+        rows = np.flatnonzero(~known)
+        for first, last in cut_rows(rows.size, max(1, CELLS_AT_ONCE // max(1, counts.size))):
+            allowed = np.where(candidates_of(task, rows[first:last]), counts, -np.inf)
+            items[rows[first:last]], scores[rows[first:last]] = top_of(allowed, k)
     short = int(((items[known] == NOBODY).any(axis=1)).sum()) if k else 0
     return Recommended(users, items, scores, ~known, cold, short)
 
@@ -147,13 +153,6 @@ def _left_out(task: Task, rows: Ints, candidates: Ints) -> LeftOut:
     return LeftOut(starts, out, candidates.size)
 
 
-def _with_more(factors: tuple[Matrix, Matrix], task: Task) -> Bools:
-    """Which users of the task have candidates of their own, beyond the catalogue, that have factors."""
-    starts, items = task.beyond
-    known = ~np.isnan(np.asarray(factors[1])[items, 0])
-    return np.diff(np.concatenate(([0], np.cumsum(known)))[starts]) > 0
-
-
 def _by_blocks(
     model: Recommender,
     task: Task,
@@ -174,18 +173,14 @@ def _by_blocks(
             raise DataError(
                 f"scores of shape {table.shape}", where=source, expected=f"{block.size:,} users × {n:,} items"
             )
-        _check(table, task, block, source)
+        bad = np.isnan(table) | np.isposinf(table)
+        if bad.any():
+            row, column = divmod(int(np.argmax(bad)), n)
+            user, item = task.log.users[int(task.users[block[row]])], task.log.items[column]
+            raise _no_number(f"the score of item {item!r} for user {user!r}", int(bad.sum()), source)
         allowed = np.where(candidates_of(task, block), table, -np.inf)
         items[block], scores[block] = top_of(allowed, k)
         progress.update("Recommending", last, rows.size)
-
-
-def _by_popularity(counts: Floats, task: Task, rows: Ints, k: int, items: Ints, scores: Floats) -> None:
-    n = len(task.log.items)
-    for first, last in cut_rows(rows.size, max(1, CELLS_AT_ONCE // max(1, n))):
-        block = rows[first:last]
-        allowed = np.where(candidates_of(task, block), counts, -np.inf)
-        items[block], scores[block] = top_of(allowed, k)
 
 
 def candidates_of(task: Task, rows: Ints) -> Bools:
@@ -195,14 +190,6 @@ def candidates_of(task: Task, rows: Ints) -> Bools:
         some, at = gathered(starts, rows)
         allowed[np.repeat(np.arange(rows.size), np.diff(some)), of[at]] = value
     return allowed if task.sampled is None else drawn(task, rows, allowed)
-
-
-def _check(table: Floats, task: Task, rows: Ints, source: str) -> None:
-    bad = np.isnan(table) | np.isposinf(table)
-    if bad.any():
-        row, column = divmod(int(np.argmax(bad)), table.shape[1])
-        user, item = task.log.users[int(task.users[rows[row]])], task.log.items[column]
-        raise _no_number(f"the score of item {item!r} for user {user!r}", int(bad.sum()), source)
 
 
 def _no_number(what: str, times: int, source: str) -> DataError:

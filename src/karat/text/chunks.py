@@ -24,7 +24,6 @@ Spans = Sequence[tuple[int, int]]
 _SPELLING = re.compile(r"(?P<fields>[^/]*)(?:/(?P<window>\d+)(?:\+(?P<overlap>\d+))?)?")
 _EXAMPLE = "something like title, title+bullets/300 or title+bullets/300+50"
 _WORD = re.compile(r"\S+")
-_JOINT = "\n"
 
 
 @dataclass(frozen=True)
@@ -132,8 +131,15 @@ def chunked(
     for name in chunking.fields:
         if name not in texts_by_field:
             raise UnknownName("field", name, texts_by_field, where=source)
-    whole = [_joined(cells) for cells in zip(*(texts_by_field[name] for name in chunking.fields), strict=True)]
-    kept, skipped = _with_text(ids.cast(pl.String), whole, chunking, empty, source)
+    ids = ids.cast(pl.String)
+    rows = zip(*(texts_by_field[name] for name in chunking.fields), strict=True)
+    whole = ["\n".join(text for cell in cells if (text := (cell or "").strip())) for cells in rows]
+    kept = [row for row, text in enumerate(whole) if text]
+    skipped = [ids[row] for row, text in enumerate(whole) if not text]
+    if skipped and (empty == "error" or not kept):
+        raise DataError(
+            f"no text in {', '.join(chunking.fields)} for {listed(skipped)}", where=source, expected="a text an item"
+        )
     names, texts, places, all_tokens = [], [], [], 0
     for owner, row in enumerate(kept):
         spans = tokens.spans(whole[row])
@@ -146,7 +152,7 @@ def chunked(
     owners, starts, ends = (np.ascontiguousarray(column) for column in columns)
     return Chunks(
         pl.Series("id", names, dtype=pl.String), pl.Series("text", texts, dtype=pl.String), owners, starts, ends,
-        ids.cast(pl.String).gather(kept), chunking, all_tokens, tokens.name, skipped,
+        ids.gather(kept), chunking, all_tokens, tokens.name, skipped,
     )  # fmt: skip
 
 
@@ -154,23 +160,6 @@ def in_chunks(corpus: Corpus, chunking: Chunking, tokens: Tokens = WORDS) -> Cor
     """A corpus of the chunking's fields in its windows; it says how it was cut where its columns are named."""
     found = chunked(corpus.ids, {"text": corpus.texts}, replace(chunking, fields=("text",)), tokens=tokens)
     return replace(corpus, ids=found.ids, texts=found.texts, columns=(str(chunking),))
-
-
-def _joined(cells: Sequence[str | None]) -> str:
-    return _JOINT.join(text for cell in cells if (text := (cell or "").strip()))
-
-
-def _with_text(
-    ids: pl.Series, texts: Sequence[str], chunking: Chunking, empty: str, source: str
-) -> tuple[list[int], list[str]]:
-    """The rows of items that have a text, and the ids of those that have none."""
-    kept = [row for row, text in enumerate(texts) if text]
-    skipped = [ids[row] for row, text in enumerate(texts) if not text]
-    if skipped and (empty == "error" or not kept):
-        raise DataError(
-            f"no text in {', '.join(chunking.fields)} for {listed(skipped)}", where=source, expected="a text an item"
-        )
-    return kept, skipped
 
 
 def _pieces(text: str, spans: Spans, chunking: Chunking) -> Iterator[tuple[int, int, str]]:

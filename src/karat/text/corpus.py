@@ -55,25 +55,21 @@ def read_corpus(
         raise UnknownName("policy on empty texts", empty, EMPTY_POLICIES)
     source = Source.open(given)
     with guard_reading(source.name, "a table of texts"):
-        return _corpus(source, columns, joint, id_column, empty)
-
-
-def _corpus(source: Source, columns: Sequence[str], joint: str, id_column: str | None, empty: str) -> Corpus:
-    frame = _table(source)
-    if frame.is_empty():
-        raise DataError("found no rows", where=source.name, expected="a text a row")
-    chosen = id_column or _found_id_column(frame.columns, columns, source.name)
-    for name in (chosen, *columns):
-        if name not in frame.columns:
-            raise UnknownName("column", name, frame.columns, where=source.name)
-    if not columns:
-        raise UsageError("no column of texts was named", expected="something like title,abstract")
-    ids = names_of(frame[chosen], source.name)
-    if ids.is_duplicated().any():
-        twice = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
-        raise DataError(f"duplicate ids: {listed(twice)}", where=source.name, expected="each id once")
-    texts = _joined(frame, columns, joint, source.name)
-    return _without_empty(Corpus(ids, texts, tuple(columns), joint, source.name), empty)
+        frame = _table(source)
+        if frame.is_empty():
+            raise DataError("found no rows", where=source.name, expected="a text a row")
+        chosen = id_column or _found_id_column(frame.columns, columns, source.name)
+        for name in (chosen, *columns):
+            if name not in frame.columns:
+                raise UnknownName("column", name, frame.columns, where=source.name)
+        if not columns:
+            raise UsageError("no column of texts was named", expected="something like title,abstract")
+        ids = names_of(frame[chosen], source.name)
+        if ids.is_duplicated().any():
+            twice = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
+            raise DataError(f"duplicate ids: {listed(twice)}", where=source.name, expected="each id once")
+        texts = _joined(frame, columns, joint, source.name)
+        return _without_empty(Corpus(ids, texts, tuple(columns), joint, source.name), empty)
 
 
 def _found_id_column(names: Sequence[str], texts: Sequence[str], where: str) -> str:

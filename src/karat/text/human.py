@@ -142,22 +142,18 @@ def read_human(given: str | Path, labels: Labels) -> pl.DataFrame:
     """query_id, item_id, grade: each pair once, of queries and items that there are, graded 0 to 3."""
     source = Source.open(given)
     with guard_reading(source.name, "judgements"):
-        return _judgements(source, labels)
-
-
-def _judgements(source: Source, labels: Labels) -> pl.DataFrame:
-    records = read_records(source)
-    names = list(dict.fromkeys(name for one in records for name in one.fields))
-    columns = match_columns(names, "gold", where=source.name)
-    known = {QUERY: set(labels.queries["id"]), ITEM: set(labels.items)}
-    rows = [_row(one, columns, known) for one in records]
-    first: dict[tuple[str, str], str] = {}
-    for row, record in zip(rows, records, strict=True):
-        earlier = first.setdefault((row[QUERY], row[ITEM]), record.place)
-        if earlier != record.place:
-            found = f"query {row[QUERY]} with item {row[ITEM]} stands at {earlier} already"
-            raise DataError(found, where=record.place, expected="each pair once")
-    return pl.DataFrame(rows, schema={QUERY: pl.String, ITEM: pl.String, GRADE: pl.Int64})
+        records = read_records(source)
+        names = list(dict.fromkeys(name for one in records for name in one.fields))
+        columns = match_columns(names, "gold", where=source.name)
+        known = {QUERY: set(labels.queries["id"]), ITEM: set(labels.items)}
+        rows = [_row(one, columns, known) for one in records]
+        first: dict[tuple[str, str], str] = {}
+        for row, record in zip(rows, records, strict=True):
+            earlier = first.setdefault((row[QUERY], row[ITEM]), record.place)
+            if earlier != record.place:
+                found = f"query {row[QUERY]} with item {row[ITEM]} stands at {earlier} already"
+                raise DataError(found, where=record.place, expected="each pair once")
+        return pl.DataFrame(rows, schema={QUERY: pl.String, ITEM: pl.String, GRADE: pl.Int64})
 
 
 def merge(

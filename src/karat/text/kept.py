@@ -70,11 +70,13 @@ class KeptRows:
 def keeping(folder: Path, settings: Mapping[str, Any]) -> Iterator[KeptRows]:
     """The rows kept for these settings; those of others are thrown away. The folder goes when the block ends well."""
     manifest = {"schema": _SCHEMA, **settings}
-    found = _read_manifest(folder)
-    if found is not None and {name: value for name, value in found.items() if name != "dimensions"} == manifest:
-        manifest = found
-    else:
+    try:
+        found = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         found = None
+    size = found.get("dimensions", 1) if isinstance(found, dict) else None
+    resumed = type(size) is int and size > 0 and {**found, "dimensions": 0} == {**manifest, "dimensions": 0}
+    manifest = found if resumed else manifest
     make_folder(folder)
     try:
         opened = (folder / _ROWS).open("ab+")
@@ -83,7 +85,7 @@ def keeping(folder: Path, settings: Mapping[str, Any]) -> Iterator[KeptRows]:
     with opened as file:
         _lock(file, folder)
         try:
-            if found is None:
+            if not resumed:
                 file.truncate(0)
                 write_text(folder / _MANIFEST, json.dumps(manifest))
             yield KeptRows(folder, manifest, file)
@@ -96,15 +98,6 @@ def keeping(folder: Path, settings: Mapping[str, Any]) -> Iterator[KeptRows]:
 
 def _cannot(error: OSError, folder: Path) -> DataError:
     return DataError(f"cannot keep what is finished: {error.strerror or error}", where=str(folder))
-
-
-def _read_manifest(folder: Path) -> dict[str, Any] | None:
-    try:
-        found = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    usable = isinstance(found, dict) and type(found.get("dimensions", 1)) is int and found.get("dimensions", 1) > 0
-    return found if usable else None
 
 
 def _lock(file: BinaryIO, folder: Path) -> None:

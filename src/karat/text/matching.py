@@ -73,7 +73,10 @@ class Matcher:
 
         So an item of ``Shoes`` whose title says ``sneakers`` is found under both.
         """
-        own = self._own_types()
+        own: list[set[str]] = [set() for _ in range(len(self._catalogue))]
+        for name, rows in self._features[CATEGORY].rows.items():
+            for row in rows:
+                own[row].add(name)
         found: dict[str, list[int]] = {}
         for row, title in enumerate(self._catalogue.frame["title"]):
             for phrase in self._types_of(title or ""):
@@ -84,13 +87,6 @@ class Matcher:
                         if not held or held[-1] != row:
                             held.append(row)
         return found
-
-    def _own_types(self) -> list[set[str]]:
-        own: list[set[str]] = [set() for _ in range(len(self._catalogue))]
-        for name, rows in self._features[CATEGORY].rows.items():
-            for row in rows:
-                own[row].add(name)
-        return own
 
     def _types_of(self, title: str) -> Iterator[Phrase]:
         """Before ``with`` or ``for``; one right before another only says what kind: a shirt dress is no shirt."""

@@ -104,19 +104,14 @@ def read_catalogue(given: str | Path, *, id_field: str | None = None) -> Catalog
     """
     source = Source.open(given)
     with guard_reading(source.name, "a catalogue"):
-        return _catalogue(source, id_field)
-
-
-def _catalogue(source: Source, id_field: str | None) -> Catalogue:
-    records = [_spread(one) for one in read_records(source)]
-    chosen = _id_field(records, id_field, source.name)
-    ids = _checked([_id(one, chosen) for one in records], records, chosen)
-    paths = paths_of([one.fields for one in records])
-    rows = [_row(name, one.fields, ways) for name, one, ways in zip(ids, records, paths, strict=True)]
-    frame = pl.DataFrame(rows, schema=_OWN).with_columns(_extras(records, chosen))
-    notes = tuple(_price_notes(frame, records))
-    kept, bare_notes = _without_nothing(frame, records[0].place)
-    return Catalogue(kept, source.name, (*notes, *bare_notes))
+        records = [_spread(one) for one in read_records(source)]
+        chosen = _id_field(records, id_field, source.name)
+        ids = _checked([_id(one, chosen) for one in records], records, chosen)
+        paths = paths_of([one.fields for one in records])
+        rows = [_row(name, one.fields, ways) for name, one, ways in zip(ids, records, paths, strict=True)]
+        frame = pl.DataFrame(rows, schema=_OWN).with_columns(_extras(records, chosen))
+        kept, bare_notes = _without_nothing(frame, records[0].place)
+        return Catalogue(kept, source.name, (*_price_notes(frame, records), *bare_notes))
 
 
 def write_catalogue(catalogue: Catalogue, path: Path) -> None:
@@ -191,22 +186,20 @@ def _row(name: str, fields: dict[str, Any], paths: list[list[str]]) -> dict[str,
     return found
 
 
-def _without_nothing(frame: pl.DataFrame, where: str) -> tuple[pl.DataFrame, Iterator[str]]:
+def _without_nothing(frame: pl.DataFrame, where: str) -> tuple[pl.DataFrame, list[str]]:
     """Items of which no text and no other field that can be matched tells anything are left out."""
     bare = frame.select(pl.all_horizontal(pl.col(*TEXTS).is_null())).to_series()
     if bare.all():
         raise DataError("no item has a text", where=where, expected=f"one of {', '.join(TEXTS)}")
     matched = pl.col(pl.String, pl.List(pl.String)).exclude(IDS)
     nothing = frame.select(pl.all_horizontal(matched.is_null())).to_series()
-    return frame.filter(~nothing), _bare_notes(frame["id"], bare, nothing)
-
-
-def _bare_notes(ids: pl.Series, bare: pl.Series, nothing: pl.Series) -> Iterator[str]:
-    if bare.any():
-        found, out = ids.filter(bare), ids.filter(nothing)
-        lacking = f"{len(found):,} of {len(ids):,} items have no title, bullets or description"
-        told = f"{lacking}, so that their other fields count alone: {listed(found)}"
-        yield f"{told}; left out, as they have none of those either: {listed(out)}" if len(out) else told
+    if not bare.any():
+        return frame, []
+    found, out = frame["id"].filter(bare), frame["id"].filter(nothing)
+    lacking = f"{len(found):,} of {frame.height:,} items have no title, bullets or description"
+    note = f"{lacking}, so that their other fields count alone: {listed(found)}"
+    omitted = f"; left out, as they have none of those either: {listed(out)}" if len(out) else ""
+    return frame.filter(~nothing), [note + omitted]
 
 
 def _first(fields: dict[str, Any], field: str) -> Any:

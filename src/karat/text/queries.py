@@ -33,26 +33,24 @@ def read_queries(given: str | Path, *, needs_texts: bool = True, repeats: bool =
     """
     source = Source.open(given)
     with guard_reading(source.name, "queries"):
-        return _queries(source, needs_texts, repeats)
-
-
-def _queries(source: Source, needs_texts: bool, repeats: bool) -> pl.DataFrame:
-    records = query_records(source)
-    names = list(dict.fromkeys(name for one in records for name in one.fields))
-    ids = find_id_column(names, "query", source.name)
-    texts = next((name for name in _TEXTS if name in names and name != ids), None)
-    if texts is None and needs_texts:
-        raise DataError(
-            f"found the columns {', '.join(names)}; none holds texts", where=source.name, expected=f"{ids} and text"
+        records = query_records(source)
+        names = list(dict.fromkeys(name for one in records for name in one.fields))
+        ids = find_id_column(names, "query", source.name)
+        texts = next((name for name in _TEXTS if name in names and name != ids), None)
+        if texts is None and needs_texts:
+            raise DataError(
+                f"found the columns {', '.join(names)}; none holds texts", where=source.name, expected=f"{ids} and text"
+            )
+        rows = [_row(one, ids, texts or _TEXTS[0], needs_texts) for one in records]
+        first: dict[str, str] = {}
+        for row, record in zip(rows, records, strict=True):
+            earlier = first.setdefault(row["id"], record.place)
+            if earlier != record.place and not repeats:
+                found = f"duplicate query {row['id']!r}, which is at {earlier} already"
+                raise DataError(found, where=record.place, expected="each query once")
+        return pl.DataFrame(
+            rows, schema=dict.fromkeys(("id", "text", "type", "category", "brand", "version"), pl.String)
         )
-    rows = [_row(one, ids, texts or _TEXTS[0], needs_texts) for one in records]
-    first: dict[str, str] = {}
-    for row, record in zip(rows, records, strict=True):
-        earlier = first.setdefault(row["id"], record.place)
-        if earlier != record.place and not repeats:
-            found = f"duplicate query {row['id']!r}, which is at {earlier} already"
-            raise DataError(found, where=record.place, expected="each query once")
-    return pl.DataFrame(rows, schema=dict.fromkeys(("id", "text", "type", "category", "brand", "version"), pl.String))
 
 
 def query_records(source: Source) -> list[Record]:

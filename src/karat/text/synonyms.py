@@ -173,26 +173,21 @@ def _made(tables: list[dict[str, Any]]) -> Synonyms:
         of_kind = [table.get(kind, {}) for table in tables]
         lists = [one for table in of_kind for one in table.get("same", [])]
         lists += [[one] for table in of_kind for one in table.get("known", [])]
-        lists += [[one] for table in of_kind for other in table.get("counts_as", {}).items() for one in _flat(other)]
+        counts_as = [pair for table in of_kind for pair in table.get("counts_as", {}).items()]
+        lists += [[one] for name, others in counts_as for one in (name, *others)]
         groups[kind] = _joined([[phrase(one) for one in listed] for listed in lists])
         spoken = Synonyms({kind: groups[kind]})
-        also[kind] = _counted(
-            [
-                (spoken.name(kind, phrase(one)), {spoken.name(kind, phrase(other)) for other in others})
-                for table in of_kind
-                for one, others in table.get("counts_as", {}).items()
-            ]
-        )
+        counted: dict[str, frozenset[str]] = {}
+        for one, others in counts_as:
+            name = spoken.name(kind, phrase(one))
+            counted[name] = counted.get(name, frozenset()) | {spoken.name(kind, phrase(other)) for other in others}
+        also[kind] = counted
     words = {name: frozenset(key_of(_phrase(one)) for t in tables for one in t.get(name, [])) for name in _LISTS}
     return Synonyms(groups, also, fusing.whole, words["ignored"], words["beside"])
 
 
 def _phrase(text: str) -> Phrase:
     return tuple(word for word in tokens(text) if word != BREAK)
-
-
-def _flat(pair: tuple[str, list[str]]) -> list[str]:
-    return [pair[0], *pair[1]]
 
 
 def _joined(lists: list[list[Phrase]]) -> dict[str, tuple[Phrase, ...]]:
@@ -203,10 +198,3 @@ def _joined(lists: list[list[Phrase]]) -> dict[str, tuple[Phrase, ...]]:
         for one in joined:
             found[key_of(one)] = joined
     return {key: tuple(phrases) for key, phrases in found.items()}
-
-
-def _counted(pairs: list[tuple[str, set[str]]]) -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for name, others in pairs:
-        found.setdefault(name, set()).update(others)
-    return {name: frozenset(others) for name, others in found.items()}

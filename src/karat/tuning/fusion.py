@@ -1,6 +1,6 @@
 """Which weights fuse best, and whether that holds on queries they were not chosen on."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import comb
@@ -65,12 +65,8 @@ class Tuning:
             return "tuned weights are better than equal weights on held-out queries"
         if self.comparison.gain < 0 and self.comparison.is_shown(self.how.level):
             return "tuned weights are worse than equal weights on held-out queries: keep equal weights"
-        return f"tuned weights are not shown to be better than equal weights: keep {self._simplest}"
-
-    @property
-    def _simplest(self) -> str:
-        """What is to be kept where tuning shows nothing: the weights in use, or equal ones."""
-        return "equal weights" if self.with_current is None else "equal weights, or those in use"
+        simplest = "equal weights" if self.with_current is None else "equal weights, or those in use"
+        return f"tuned weights are not shown to be better than equal weights: keep {simplest}"
 
     @property
     def remark(self) -> str:
@@ -140,22 +136,26 @@ def tune(
         Fusion(method, weights, c, depth, normalise) for weights, c in settings_of(len(names), method, constants)
     ]
     aligned = Aligned.of(list(rankings.values()))
-    values = _tried(gold, aligned, settings, asked, progress, whole=whole)
-    keys = keys_of(values.queries, how.seed)
-    fold = _folds(keys, folds, len(values.queries))
+    columns = []
+    for number, fusion in enumerate(settings):
+        progress.update("Trying weights", number, len(settings))
+        columns.append(Evaluation(gold, aligned.fuse(fusion, whole=whole)).values(asked.measure))
+    values = np.column_stack(columns)  # queries × settings
+    keys = keys_of(gold.queries.sort(), how.seed)
+    fold = _folds(keys, folds, len(values))
     sign = -1.0 if asked.measure.metric.lower_is_better else 1.0
     aggregate = asked.measure.metric.aggregate
-    scaled = sign * onto_scale(values.by_setting, aggregate)
+    scaled = sign * onto_scale(values, aggregate)
     best = _best(scaled)
     chosen = [_best(scaled[fold != number]) for number in range(int(fold.max()) + 1)]
-    held_out = values.by_setting[np.arange(len(fold)), np.array(chosen)[fold]]
+    held_out = values[np.arange(len(fold)), np.array(chosen)[fold]]
     alone = [Evaluation(gold, ranking).values(asked.measure) for ranking in rankings.values()]
     in_use = []
     if current is not None:
         in_use = [Evaluation(gold, aligned.fuse(current, whole=whole)).values(asked.measure)]
-    columns = np.column_stack([values.by_setting[:, best], held_out, values.by_setting[:, 0], *alone, *in_use])
-    in_sample, out, equal, *each = estimate_all(columns, [aggregate] * columns.shape[1], keys, how)
-    pair = Paired("held out", "equal weights", asked.label, held_out, values.by_setting[:, 0], aggregate, sign < 0)
+    estimated = np.column_stack([values[:, best], held_out, values[:, 0], *alone, *in_use])
+    in_sample, out, equal, *each = estimate_all(estimated, [aggregate] * estimated.shape[1], keys, how)
+    pair = Paired("held out", "equal weights", asked.label, held_out, values[:, 0], aggregate, sign < 0)
     return Tuning(
         systems=names,
         measure=asked.label,
@@ -190,7 +190,9 @@ def settings_of(
         )
     even = (1 / systems,) * systems
     grid = {even: 0.0}
-    for weights in _simplex(systems, parts):
+    for bars in combinations(range(parts + systems - 1), systems - 1):  # all ways to deal out equal parts of 1
+        edges = (-1, *bars, parts + systems - 1)
+        weights = tuple((high - low - 1) / parts for low, high in pairwise(edges))
         apart = sum(abs(weight - 1 / systems) for weight in weights)
         if apart > 1e-9:
             grid[weights] = apart
@@ -198,30 +200,6 @@ def settings_of(
         ((weights, c) for weights in grid for c in tried_constants),
         key=lambda one: (round(grid[one[0]], _SAME), tried_constants.index(one[1]), one[0]),
     )
-
-
-def _simplex(systems: int, parts: int) -> Iterator[tuple[float, ...]]:
-    """All ways to deal ``parts`` equal parts of 1 to so many systems."""
-    for bars in combinations(range(parts + systems - 1), systems - 1):
-        edges = (-1, *bars, parts + systems - 1)
-        yield tuple((high - low - 1) / parts for low, high in pairwise(edges))
-
-
-@dataclass(frozen=True, eq=False)
-class _Values:
-    queries: Any
-    by_setting: Floats
-    """Queries × settings."""
-
-
-def _tried(
-    gold: Gold, aligned: Aligned, settings: Sequence[Fusion], asked: Asked, progress: Progress, *, whole: bool
-) -> _Values:
-    columns, queries = [], gold.queries.sort()
-    for number, fusion in enumerate(settings):
-        progress.update("Trying weights", number, len(settings))
-        columns.append(Evaluation(gold, aligned.fuse(fusion, whole=whole)).values(asked.measure))
-    return _Values(queries, np.column_stack(columns))
 
 
 def _folds(keys: Any, folds: int, queries: int) -> Ints:

@@ -6,7 +6,7 @@ what is no number, fails its trial and not the search.
 What is held out for the test is no part of it: of the log only the windows count that a trial may see.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -22,7 +22,7 @@ from karat.errors import DataError, KaratError, MissingExtra, UsageError
 from karat.evaluation import Evaluation
 from karat.interactions.log import Log
 from karat.interactions.split import WINDOWS
-from karat.interactions.task import Facts, Task
+from karat.interactions.task import Task
 from karat.lab.fingerprints import fingerprint_ids
 from karat.lab.grid import key_of
 from karat.lab.journal import Journal
@@ -33,7 +33,7 @@ from karat.recommenders.ranking import recommend
 from karat.settings import Param, Params
 from karat.statistics.resampling import Resampling
 from karat.tuning.outcome import ModelTuning
-from karat.tuning.search import Edge, Tried, settings_to_try, widened
+from karat.tuning.search import Tried, settings_to_try, widened
 from karat.tuning.trials import Memory, Trial
 from karat.types import Floats
 
@@ -42,6 +42,12 @@ __all__ = ["MOST_EXTENSIONS", "Subject", "identity_of", "tune_model", "without_t
 
 def identity_of(task: Task, about: Mapping[str, Any]) -> dict[str, Any]:
     """Of a task and of what a model is; small enough to be kept beside every trial."""
+    attributes = sha256("\0".join(task.facts.texts).encode())
+    for side in (task.facts.items, task.facts.users):
+        for name in sorted(side):
+            matrix = np.ascontiguousarray(side[name])
+            attributes.update(f"{name} {matrix.dtype} {matrix.shape}".encode())
+            attributes.update(matrix.tobytes())
     return {
         **about,
         "users": fingerprint_ids(task.log.users),
@@ -50,7 +56,7 @@ def identity_of(task: Task, about: Mapping[str, Any]) -> dict[str, Any]:
         f"{task.window} interactions": _of_log(task.split.window(task.window)),
         "catalogue": sha256(np.packbits(task.in_catalogue).tobytes()).hexdigest(),
         "candidates": None if task.sampled is None else [task.sampled.n, task.sampled.seed],
-        "attributes": _of_facts(task.facts),
+        "attributes": attributes.hexdigest(),
         "versions": {"karat": __version__, "numpy": np.__version__, "polars": pl.__version__},
     }
 
@@ -63,17 +69,6 @@ def _of_log(log: Log) -> str:
     return digest.hexdigest()
 
 
-def _of_facts(facts: Facts) -> str:
-    digest = sha256("\0".join(facts.texts).encode())
-    for side in (facts.items, facts.users):
-        for name in sorted(side):
-            matrix = np.ascontiguousarray(side[name])
-            digest.update(f"{name} {matrix.dtype} {matrix.shape}".encode())
-            digest.update(matrix.tobytes())
-    return digest.hexdigest()
-
-
-"""Told what is being done, how many trials are done, and of how many."""
 MOST_EXTENSIONS = 5
 """How often a grid is widened: five steps are a factor of 32 on a grid of powers of two."""
 _LONGEST_MESSAGE = 500
@@ -153,7 +148,7 @@ def tune_model(
     widened by the next value and tried again, up to ``MOST_EXTENSIONS`` times. The result is that of the wider grid.
     """
     subject = replace(subject, task=without_test(subject.task))
-    task = subject.task
+    task, metric = subject.task, subject.asked.measure.metric
     queries = task.gold.queries.sort()  # what is wrong with the data is no fault of a model
     search = f"{subject.place}/{subject.system}"
     memory = Memory(journal, search, subject.identity, len(queries), fresh=fresh)
@@ -171,37 +166,19 @@ def tune_model(
                 trial = _carried_out(subject, params)
                 memory.keep(key, trial)
             trials[key] = replace(trial, params=dict(params), number=len(trials))
-        found = _tuning(
-            subject, queries, tuple(trials.values()), how or Resampling(), tuple(memory.notes()), extensions
-        )
+        found = ModelTuning(
+            subject.system, subject.model, subject.asked.label, metric.aggregate, metric.lower_is_better,
+            task.window, task.fit_on, queries, tuple(trials.values()), subject.tried, subject.known,
+            {**subject.search, **({"extensions": extensions} if extensions else {})},
+            how or Resampling(), tuple(memory.notes()),
+        )  # fmt: skip
         if not extend or not found.edges or extensions == MOST_EXTENSIONS:
             break
-        subject, extensions = _extended(subject, found.edges), extensions + 1
+        tried = widened(subject.tried, found.edges)  # settings in use stay the first
+        settings = settings_to_try(subject.known, subject.settings[0], tried, simpler=subject.simpler)
+        subject, extensions = replace(subject, tried=tried, settings=tuple(settings)), extensions + 1
     progress.update(subject.system, len(trials), len(trials))
     return found
-
-
-def _tuning(
-    subject: Subject,
-    users: pl.Series,
-    trials: tuple[Trial, ...],
-    how: Resampling,
-    notes: tuple[str, ...],
-    extensions: int,
-) -> ModelTuning:
-    metric = subject.asked.measure.metric
-    search = {**subject.search, **({"extensions": extensions} if extensions else {})}
-    return ModelTuning(
-        subject.system, subject.model, subject.asked.label, metric.aggregate, metric.lower_is_better,
-        subject.task.window, subject.task.fit_on, users, trials, subject.tried, subject.known, search, how, notes,
-    )  # fmt: skip
-
-
-def _extended(subject: Subject, edges: Sequence[Edge]) -> Subject:
-    """Return the search with a wider grid; settings in use stay the first."""
-    tried = widened(subject.tried, edges)
-    settings = settings_to_try(subject.known, subject.settings[0], tried, simpler=subject.simpler)
-    return replace(subject, tried=tried, settings=tuple(settings))
 
 
 def _carried_out(subject: Subject, params: Params) -> Trial:
@@ -215,7 +192,9 @@ def _carried_out(subject: Subject, params: Params) -> Trial:
     except MissingExtra:
         raise  # of no setting's making
     except Exception as error:
-        return Trial(dict(params), None, _message(error), None if fitted is None else fitted - began)
+        text = str(error) if isinstance(error, KaratError) else f"{type(error).__name__}: {error}"
+        message = " ".join(text.split())[:_LONGEST_MESSAGE]
+        return Trial(dict(params), None, message, None if fitted is None else fitted - began)
     return Trial(dict(params), values, None, fitted - began, perf_counter() - fitted, notes)
 
 
@@ -231,8 +210,3 @@ def _values(subject: Subject, model: Recommender) -> tuple[Floats, tuple[str, ..
     if np.isnan(values).all():
         raise DataError(f"{subject.asked.label} is defined for none of {values.size:,} users", where=subject.system)
     return values, tuple(found.notes(measure.k or 0))
-
-
-def _message(error: Exception) -> str:
-    text = str(error) if isinstance(error, KaratError) else f"{type(error).__name__}: {error}"
-    return " ".join(text.split())[:_LONGEST_MESSAGE]

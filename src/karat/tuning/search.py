@@ -54,9 +54,11 @@ def check_tried(known: Mapping[str, Param], tried: Tried, search: Search) -> Non
         try:
             if isinstance(values, Range):
                 _check_range(known, name, values, search)
+                whole = name in known and _is_whole(known[name])
+                values = [int(end) if whole else float(end) for end in (values.low, values.high)]
             elif not values:
                 raise UsageError("no value to try", expected="one or more")
-            for value in _of_interest(values, known, name):
+            for value in values:
                 key_of({name: value}, known)
         except KaratError as error:
             error.where = f"params.{name}"
@@ -67,14 +69,6 @@ def check_tried(known: Mapping[str, Param], tried: Tried, search: Search) -> Non
             f"the grid has {size:,} settings", where="params", expected=f"{MOST_TRIALS:,} or fewer",
             hint='search = "random" draws some of them.',
         )  # fmt: skip
-
-
-def _of_interest(values: Sequence[Setting] | Range, known: Mapping[str, Param], name: str) -> list[Setting]:
-    """What decides whether all of them can be: the values, or the ends of a range."""
-    if not isinstance(values, Range):
-        return list(values)
-    whole = name in known and _is_whole(known[name])
-    return [int(end) if whole else float(end) for end in (values.low, values.high)]
 
 
 def _check_range(known: Mapping[str, Param], name: str, values: Range, search: Search) -> None:
@@ -117,7 +111,8 @@ def settings_to_try(
         raise UsageError(f"found {trials:,} trials", expected=f"1 to {MOST_TRIALS:,}")
     size = _size(known, tried)
     if search == "grid" or (size is not None and size <= trials):
-        others = iter(_all_of(known, tried))
+        each = [range(int(one.low), int(one.high) + 1) if isinstance(one, Range) else one for one in tried.values()]
+        others: Iterator[dict[str, Setting]] = (dict(zip(tried, chosen, strict=True)) for chosen in product(*each))
     else:
         others = islice(_drawn(known, own, tried, trials, seed), trials)
     found: dict[str, dict[str, Setting]] = {key_of(own, known): dict(own)}
@@ -209,12 +204,6 @@ def _size(known: Mapping[str, Param], tried: Tried) -> int | None:
         else:
             return None
     return prod(sizes)
-
-
-def _all_of(known: Mapping[str, Param], tried: Tried) -> Iterator[dict[str, Setting]]:
-    each = [range(int(one.low), int(one.high) + 1) if isinstance(one, Range) else one for one in tried.values()]
-    for chosen in product(*each):
-        yield dict(zip(tried, chosen, strict=True))
 
 
 def _drawn(

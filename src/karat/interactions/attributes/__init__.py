@@ -61,24 +61,20 @@ def read_users(path: str | Path, *, id_column: str | None = None) -> Attributes:
 def _read(path: str | Path, kind: str, id_column: str | None) -> Attributes:
     source = Source.open(file_of(path, f"{kind}s"))
     with guard_reading(source.name, f"a table of {kind}s"):
-        frame, ids, title = read_table(source, kind, id_column)
-        return _attributes(frame, ids, title, source.name)
-
-
-def _attributes(frame: pl.DataFrame, id_column: str, title: str | None, source: str) -> Attributes:
-    ids = _checked(frame[id_column], source)
-    table = frame.drop(id_column)
-    for name in table.columns:
-        if name.lower() in _LISTS and table[name].dtype == pl.String:
-            table = table.with_columns(as_lists(table[name]))
-    if title is None:
-        return Attributes(ids, table, source=source)
-    titles = table[title].cast(pl.String)
-    if "year" not in table.columns:
-        years = titles.str.extract(_YEAR).cast(pl.Int32, strict=False)
-        table = table.with_columns(years.alias("year")) if years.null_count() < len(years) else table
-    named = zip(ids, titles, strict=True)
-    return Attributes(ids, table.drop(title), {one: text for one, text in named if text is not None}, source)
+        frame, found, title = read_table(source, kind, id_column)
+        ids = _checked(frame[found], source.name)
+        table = frame.drop(found)
+        for name in table.columns:
+            if name.lower() in _LISTS and table[name].dtype == pl.String:
+                table = table.with_columns(as_lists(table[name]))
+        if title is None:
+            return Attributes(ids, table, source=source.name)
+        titles = table[title].cast(pl.String)
+        if "year" not in table.columns:
+            years = titles.str.extract(_YEAR).cast(pl.Int32, strict=False)
+            table = table.with_columns(years.alias("year")) if years.null_count() < len(years) else table
+        named = {one: text for one, text in zip(ids, titles, strict=True) if text is not None}
+        return Attributes(ids, table.drop(title), named, source.name)
 
 
 def _checked(ids: pl.Series, source: str) -> pl.Series:
@@ -117,11 +113,15 @@ def facts_of(
     labels, texts = dict[str, tuple[str, ...]](), tuple[str, ...]()
     if items is not None:
         rows = places_in(items.ids, log.items)
-        genres = _genres(items, genre_column)
-        for name, lists in {**dict(_features(items)), "genre": genres}.items():
-            if lists is not None and (lists.list.len() > 0).any():
+        features = dict(_features(items))
+        if genre_column in items.table.columns:
+            features["genre"] = _as_lists(items.table[genre_column])
+        elif genre_column != GENRES:
+            raise UnknownName("column", genre_column, items.table.columns, where=items.source)
+        for name, lists in features.items():
+            if (lists.list.len() > 0).any():
                 of_items[name], labels[name] = _flags(lists, rows)
-        texts = _texts(log, items, genres)
+        texts = _texts(log, items, features.get("genre"))
     if users is not None:
         rows = places_in(users.ids, log.users)
         looked_at = rows if trained is None else rows[trained]
@@ -141,15 +141,6 @@ def _features(items: Attributes) -> Iterator[tuple[str, pl.Series]]:
 
 def _as_lists(column: pl.Series) -> pl.Series:
     return column.cast(pl.List(pl.String)) if isinstance(column.dtype, pl.List) else as_lists(column.cast(pl.String))
-
-
-def _genres(items: Attributes, column: str) -> pl.Series | None:
-    """Each item's genres as a list of texts."""
-    if column not in items.table.columns:
-        if column != GENRES:
-            raise UnknownName("column", column, items.table.columns, where=items.source)
-        return dict(_features(items)).get("genre")
-    return _as_lists(items.table[column])
 
 
 def _flags(lists: pl.Series, rows: Ints) -> tuple[Matrix, tuple[str, ...]]:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from karat.interactions.audit.times import Future, Ties, Times
+from karat.interactions.audit.times import Future, Ties
 from karat.interactions.splitting.moments import written_moment
 from karat.wording import count, percent
 
 if TYPE_CHECKING:
-    from karat.interactions.audit import Audit, Catalogue, Ratings
+    from karat.interactions.audit import Audit, Ratings
 
 __all__ = ["warnings_of"]
 
@@ -22,8 +22,11 @@ _FEW_USERS = 30
 def warnings_of(found: "Audit") -> Iterator[str]:
     """Each says what was found and what comes of it."""
     yield from _of_rows(found)
-    if found.catalogue is not None:
-        yield from _of_catalogue(found.catalogue, found.items.n)
+    if found.catalogue is not None and found.catalogue.unlisted == found.items.n:
+        yield "not one item of the log is in the file of items: are the ids of another kind?"
+    elif found.catalogue is not None and found.catalogue.unlisted:
+        items = count(found.catalogue.unlisted, "item of the log is", "items of the log are")
+        yield f"{items} not in the file of items: with that as catalogue they are candidates of their takers alone"
     if found.ratings is not None:
         yield from _of_ratings(found.ratings)
     if found.times is None:
@@ -31,7 +34,14 @@ def warnings_of(found: "Audit") -> Iterator[str]:
     elif found.times.first == found.times.last:
         yield f"all rows have one time ({_when(found.times.first, found.times.unit)}): nothing can be split by time"
     elif found.ties is not None and found.future is not None:
-        yield from _of_times(found.times)
+        times = found.times
+        if not times.unit:
+            yield "times are plain numbers: they order rows, but are no dates"
+        if times.future:
+            yield f"{count(times.future, 'row is', 'rows are')} from the future (until {_when(times.last, times.unit)})"
+        if times.early:
+            since = _when(times.first, times.unit)
+            yield f"{count(times.early, 'row is', 'rows are')} from before 1990 (from {since} on)"
         yield from _of_ties(found.ties, found.times.unit, found.rows, found.future)
         yield from _of_future(found.future)
 
@@ -58,14 +68,6 @@ def _of_rows(found: "Audit") -> Iterator[str]:
         yield f"{count(found.users.n, 'user', 'users')} only: intervals over users will be wide, if there are any"
 
 
-def _of_catalogue(catalogue: "Catalogue", taken: int) -> Iterator[str]:
-    if catalogue.unlisted == taken:
-        yield "not one item of the log is in the file of items: are the ids of another kind?"
-    elif catalogue.unlisted:
-        items = count(catalogue.unlisted, "item of the log is", "items of the log are")
-        yield f"{items} not in the file of items: with that as catalogue they are candidates of their takers alone"
-
-
 def _of_ratings(ratings: "Ratings") -> Iterator[str]:
     if ratings.lowest == ratings.highest:
         yield f"all ratings are {ratings.lowest:g}: they say no more than that an item was taken"
@@ -85,15 +87,6 @@ def _of_ratings(ratings: "Ratings") -> Iterator[str]:
             f"{percent(ratings.high_share, 1)} of ratings are {ratings.high_from:g} or more: people rate what they "
             "like, and such a threshold hardly tells good from bad"
         )
-
-
-def _of_times(times: Times) -> Iterator[str]:
-    if not times.unit:
-        yield "times are plain numbers: they order rows, but are no dates"
-    if times.future:
-        yield f"{count(times.future, 'row is', 'rows are')} from the future (until {_when(times.last, times.unit)})"
-    if times.early:
-        yield f"{count(times.early, 'row is', 'rows are')} from before 1990 (from {_when(times.first, times.unit)} on)"
 
 
 def _of_ties(ties: Ties, unit: str, rows: int, future: Future) -> Iterator[str]:

@@ -137,9 +137,21 @@ def split_log(log: Any, kind: str = "temporal", **options: object) -> Split:
     log = log if isinstance(log, Log) else read_log(log)
     found = SPLITS.get(kind)
     settings = _settings(found, kind, options)
-    _check_log(log, found, kind)
+    if not len(log):
+        raise DataError("the log has no rows", where=log.source, expected="interactions to split")
+    if found.timed and log.time is None:
+        without = [one for one in SPLITS.names() if not SPLITS.get(one).timed]
+        raise DataError(
+            "the log has no times",
+            where=log.source,
+            expected=f"a column of times for a {kind} split",
+            hint=f"Works without: {', '.join(without)}.",
+        )
     if found.one_of and found.number_of:
-        _check_place(settings, found.one_of, found.number_of)
+        place, number = int(settings[found.one_of]), int(settings[found.number_of])
+        if place > number:
+            expected = f"1 to {number}, as there are {number} {found.number_of}"
+            raise UsageError(f"{found.one_of} is {place}", expected=expected)
     parted = found.part(log, settings)
     split = Split(log, parted.part, {"kind": kind, **settings, **parted.told}, parted.cutoffs, parted.leaks)
     _check_windows(split, ("train", "validation", "test") if parted.validation else ("train", "test"))
@@ -187,25 +199,6 @@ def _plain(value: object, param: Param | None) -> Any:
     if isinstance(value, date):
         return value.isoformat()
     return shorten(value) if isinstance(value, Real) else value
-
-
-def _check_log(log: Log, kind: Kind, name: str) -> None:
-    if not len(log):
-        raise DataError("the log has no rows", where=log.source, expected="interactions to split")
-    if kind.timed and log.time is None:
-        without = [one for one in SPLITS.names() if not SPLITS.get(one).timed]
-        raise DataError(
-            "the log has no times",
-            where=log.source,
-            expected=f"a column of times for a {name} split",
-            hint=f"Works without: {', '.join(without)}.",
-        )
-
-
-def _check_place(settings: Mapping[str, Setting], one_of: str, number_of: str) -> None:
-    place, number = int(settings[one_of]), int(settings[number_of])
-    if place > number:
-        raise UsageError(f"{one_of} is {place}", expected=f"1 to {number}, as there are {number} {number_of}")
 
 
 def _check_windows(split: Split, wanted: Sequence[Window]) -> None:
