@@ -30,7 +30,7 @@ LAYERS = [
     {"report", "trying", "tuning"},
     {"assessment", "circumstances", "gates"},
     {"against", "archive", "drift", "scale"},
-    {"hints"},
+    {"files", "hints"},
     {"reports"},
     {"api", "integrations", "view"},
     {"plan"},
@@ -53,7 +53,7 @@ FORMATS_ARE_FOR = {
         "api",
         "against",
     ),
-    *("plan", "cli", "scale"),
+    *("files", "plan", "cli", "scale"),
 }
 HEAVY_AT_START = {"polars", "numpy", "rich", "matplotlib", "faiss", "pydantic", "jinja2"}
 CORE_LIBRARIES = {

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from karat.drift import drift_between
     from karat.engines import ENGINES, Engine
     from karat.errors import DataError, KaratError, MissingExtra, UnknownName, UsageError
+    from karat.files import evaluate_files
     from karat.formats import read_gold, read_run
     from karat.formats.vectors import read_vectors
     from karat.gold.annotations import read_annotations
@@ -53,6 +54,7 @@ _HOMES = {
     "agree": "karat.against",
     "drift_between": "karat.drift",
     "evaluate_arrays": "karat.coded",
+    "evaluate_files": "karat.files",
     **dict.fromkeys(("ENGINES", "Engine"), "karat.engines"),
     "label": "karat.text.labels",
     "read_catalogue": "karat.text.products",
@@ -125,6 +127,7 @@ __all__ = [
     "drift_between",
     "evaluate",
     "evaluate_arrays",
+    "evaluate_files",
     "fuse",
     "gate",
     "held_out",

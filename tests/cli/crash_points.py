@@ -130,7 +130,7 @@ def check_journal() -> None:
 
 
 RUN = ["run", "plan.toml", "--archive", ".karat", "-q"]
-MODULES = ("karat.formats.atomic", "karat.reports.html", "karat.api", "karat.cli.scoring", "karat.engines.folders",
+MODULES = ("karat.formats.atomic", "karat.reports.html", "karat.api", "karat.files", "karat.engines.folders",
            "karat.reports.writers.json", "karat.reports.writers.pages",
            "karat.reports.writers.pictures", "karat.reports.writers.tables", "karat.scale.files", "numpy.ma",
            "statistics")  # fmt: skip

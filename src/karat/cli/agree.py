@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from karat.cli.common import QuietOption, check_standard_input, exists, name_systems
+from karat.cli.common import QuietOption, check_standard_input, exists
 from karat.cli.options import ExcludeSelfOption, JsonOption
 from karat.errors import UsageError
+from karat.files import name_systems
 
 __all__ = ["EPILOG", "agree_command", "agreement_plan"]
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from karat.cli.common import exists, looks_like_path, say, warn
+from karat.cli.common import exists, say, warn
 from karat.errors import DataError, KaratError, UnknownName, UsageError
+from karat.files import looks_like_path
 
 if TYPE_CHECKING:
     from karat.archive import Archive, Run

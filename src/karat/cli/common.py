@@ -31,8 +31,6 @@ __all__ = [
     "check_standard_input",
     "deliver",
     "exists",
-    "looks_like_path",
-    "name_systems",
     "print_json",
     "print_line",
     "say",
@@ -47,7 +45,6 @@ __all__ = [
 _STEERING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOT_ASCII = re.compile("[^\x00-\x7e]")
 _SECONDS_BEFORE_PROGRESS = 2.0
-_FILE_SUFFIXES = (".json", ".jsonl", ".gz", ".zst", ".trec", ".run", ".txt", ".csv", ".tsv", ".parquet")
 
 
 class Duplicates(StrEnum):
@@ -66,11 +63,6 @@ FormatOption = Annotated[
     typer.Option("--format", metavar="FORMAT", help="Read files as trec, json, jsonl, csv, tsv or parquet."),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no hints.")]
-
-
-def looks_like_path(text: str) -> bool:
-    """Whether a name that is no system's was meant as a file's."""
-    return "/" in text or Path(text).suffix.lower() in _FILE_SUFFIXES
 
 
 def exists(path: str | Path) -> bool:
@@ -159,24 +151,6 @@ def split_measures(given: Iterable[str]) -> list[str]:
     if not measures:
         raise UsageError("no measure was named", expected="something like -m ndcg@10", hint="karat metrics lists them.")
     return measures
-
-
-def name_systems(paths: list[str]) -> list[str]:
-    """Systems are called by the stem of their file; by more of the path where two are alike."""
-    from karat.formats.source import Source
-
-    names = [Source(path, None if path == "-" else Path(path)).system for path in paths]
-    with_folder = [
-        name if path == "-" else f"{Path(path).parent.name}/{name}" for path, name in zip(paths, names, strict=True)
-    ]
-    whole = [Path(path).name for path in paths]
-    for candidate in (names, with_folder, whole, paths):
-        if len(set(candidate)) == len(paths) and not any(
-            name.startswith("/") for name in candidate if candidate is with_folder
-        ):
-            return candidate
-    twice = next(path for path in paths if paths.count(path) > 1)
-    raise UsageError(f"the run {twice!r} was named twice", hint="Name each run once.")
 
 
 @contextmanager

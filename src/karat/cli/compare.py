@@ -16,7 +16,7 @@ from karat.cli.options import (
     Scoring,
     takes_scoring_options,
 )
-from karat.cli.scoring import assess_files, baseline_among
+from karat.cli.scoring import assess_files
 from karat.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def compare_command(
     if not 0 < detect < float("inf"):
         raise UsageError(f"--detect is {detect}", expected="a difference above 0, such as 0.01")
     asked = split_measures(measures) if measures else None
-    report = assess_files(gold, runs, asked, scoring.resampling(), scoring, baseline_among(baseline, runs), output)
+    report = assess_files(gold, runs, asked, scoring.resampling(), scoring, baseline or runs[0], output)
     if not any(one.n for one in report.comparisons):
         raise DataError(
             f"under no measure is any query defined for both {report.baseline} and another system",

@@ -165,7 +165,7 @@ def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
     )
     runs = [str(folder / "bm25.trec"), str(folder / "dense.trec")]
     gold = str(folder / "qrels.trec")
-    report = assess_files(gold, runs, None, scoring.resampling(), scoring, lambda names: names[0], [Path(_PAGE)])
+    report = assess_files(gold, runs, None, scoring.resampling(), scoring, runs[0], [Path(_PAGE)])
     report = replace(report, provenance={"name": "40 questions to a help desk"})
     print("40 questions to a help desk of 90 articles, graded 0 to 3:\n")
     shown = replace(report, queries=replace(report.queries, names={})) if report.queries else report

@@ -15,16 +15,15 @@ from karat.cli.common import (
     check_folder,
     check_standard_input,
     exists,
-    looks_like_path,
-    name_systems,
     print_json,
     say,
     unless_unread,
     warn,
 )
 from karat.cli.options import BaselineOption, Scoring, takes_scoring_options
-from karat.cli.scoring import assess_files, baseline_among
+from karat.cli.scoring import assess_files
 from karat.errors import DataError, UsageError
+from karat.files import looks_like_path, name_systems
 
 if TYPE_CHECKING:
     from karat.gates import Gate
@@ -151,8 +150,7 @@ def _check_files(
     if named and named not in runs and named not in name_systems(runs) and exists(named):
         runs = [named, *runs]
     measures = measures_of(asked.targets, [name for _, name, _ in scoring.figures()], targets) or None
-    choose = baseline_among(named, runs) if named else lambda _: None
-    report = assess_files(gold, runs, measures, scoring.resampling(), scoring, choose)
+    report = assess_files(gold, runs, measures, scoring.resampling(), scoring, named)
     report = replace(report, source=", ".join(runs))
     return check_targets(asked.targets, report, other), report.warning_lines
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from karat.cli.common import check_folder, name_systems, print_json, say, show_progress, split_measures, warn
+from karat.cli.common import check_folder, print_json, say, show_progress, split_measures, warn
 from karat.errors import UnknownName, UsageError
+from karat.files import name_systems
 
 if TYPE_CHECKING:
     from karat.dialects import Asked

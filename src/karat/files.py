@@ -1,0 +1,309 @@
+"""Evaluation of run files: the one function behind ``karat evaluate``, ``compare`` and ``gate``, and for scripts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from os.path import exists, isdir, isfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from karat.errors import DataError, UnknownName, UsageError
+from karat.progress import NO_PROGRESS, Progress
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from karat.dialects import Asked
+    from karat.judging import DuplicateRule
+    from karat.measure import Value
+    from karat.report import Report
+    from karat.scale.memory import Budget
+    from karat.slices import Attribute, Cuts
+    from karat.statistics.resampling import Resampling
+
+__all__ = ["evaluate_files", "looks_like_path", "name_systems"]
+
+_MEMORY_OF_A_TASK = 10**9
+_LARGE = 1 << 30
+_FILE_SUFFIXES = (".json", ".jsonl", ".gz", ".zst", ".trec", ".run", ".txt", ".csv", ".tsv", ".parquet")
+_SHARE_OF_MEMORY = 8
+"""Parquet files of one part in so many of the memory take about all of it when they are judged whole."""
+
+
+def evaluate_files(
+    gold: str | Path,
+    runs: Sequence[str | Path] | Mapping[str, str | Path],
+    measures: Sequence[str] | None = None,
+    *,
+    resampling: "Resampling | None" = None,
+    baseline: str | None = None,
+    slices: Sequence[str] = (),
+    item_slices: Sequence[str] = (),
+    names: str | None = None,
+    texts: str | None = None,
+    recorded: Mapping[str, Mapping[str, float]] | None = None,
+    quantiles: Sequence[float] = (),
+    dialect: str | None = None,
+    conventions: "Mapping[str, Value] | None" = None,
+    duplicates: "DuplicateRule" = "error",
+    format: str | None = None,
+    gold_format: str | None = None,
+    keep_top: int | None = None,
+    memory: str | None = None,
+    on: Literal["here", "spark"] = "here",
+    master: str | None = None,
+    temp: Path | None = None,
+    per_query: str | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> "Report":
+    """Score run files against a gold file, compare and slice them, and return the report.
+
+    Args:
+        gold: Path of the gold; ``-`` is standard input.
+        runs: Paths of the runs; systems are called by the stem of their file, or by the keys of a mapping.
+        measures: Spellings such as ``ndcg@10``; the default measures where None.
+        resampling: How intervals and tests are made; None: no intervals, and no comparison.
+        baseline: Name or path of the run that the others are compared with; None: no comparison.
+        slices: ``FILE`` or ``FILE:ATTRIBUTES`` of queries, such as ``queries.csv:type,length(quantiles=3)``.
+        item_slices: The same of items.
+        names: ``FILE:COLUMN`` with the names of items.
+        texts: ``FILE:COLUMN`` with the texts of queries.
+        recorded: By system and name, other values for the report, such as latencies.
+        quantiles: Shares of the queries at which scores are reported.
+        dialect: Name of the tool whose conventions are followed.
+        conventions: Conventions of all measures, such as ``{"ties": "id"}``.
+        duplicates: How to handle duplicate (query, item) pairs.
+        format: Format of the files, where their content does not tell.
+        gold_format: The same for the gold alone.
+        keep_top: Items of each query to keep for pages; None: none, 0: as many as the measures look at.
+        memory: Memory limit such as ``2GB``: Parquet files are then evaluated in blocks.
+        on: Where the work is done: in this process, or by the workers of Spark.
+        master: Spark's master, with ``on="spark"``.
+        temp: Folder for blocks that do not fit into memory.
+        per_query: File or folder for every query's scores, in blocks.
+        progress: Reports what is being done.
+
+    Returns:
+        The report; without the scores of single queries where it was made in blocks.
+
+    Raises:
+        DataError: A file cannot be read.
+        UsageError: A measure, a system or an option is unknown, or options do not fit together.
+
+    Example:
+        >>> evaluate_files("qrels.trec", ["bm25.trec", "dense.trec"], ["ndcg@10"]).estimates["dense"]["ndcg@10"].mean
+    """
+    from karat.evaluation import DEFAULT_MEASURES, resolve_all
+
+    paths = [str(path) for path in (runs.values() if isinstance(runs, Mapping) else runs)]
+    called = list(runs) if isinstance(runs, Mapping) else name_systems(paths)
+    systems = dict(zip(called, paths, strict=True))
+    against = None if baseline is None else _baseline(baseline, systems)
+    unknown = next((name for name in recorded or () if name not in systems), None)
+    if unknown is not None:
+        raise UnknownName("system", unknown, systems)
+
+    def resolve() -> "list[Asked]":
+        return resolve_all(measures or DEFAULT_MEASURES, dialect, dict(conventions or {}))
+
+    if _is_for_blocks([str(gold), *paths], [*slices, *item_slices], on, master, memory):
+        from karat.scale.inputs import SlicesAsked
+        from karat.scale.request import Request
+
+        if master is not None and on != "spark":
+            raise UsageError("--master without --on spark", expected="both, or neither")
+        _check_block_files([str(gold), *paths], {"--format": format, "--gold-format": gold_format})
+        request = Request(
+            str(gold), systems, tuple(resolve()), resampling, against, duplicates, quantiles=tuple(quantiles)
+        )
+        asked_slices = [[SlicesAsked(*_split_attributes(text)) for text in given] for given in (slices, item_slices)]
+        budget = _budget(memory, on)
+        if on == "spark":
+            from karat.scale.spark import files as spark_files
+            from karat.scale.spark.session import open_session
+
+            progress.update("Starting Spark", 0, 0)
+            with open_session(master, temp=temp) as spark:
+                report = spark_files.evaluate_files(
+                    spark,
+                    request,
+                    asked_slices[0],
+                    asked_slices[1],
+                    budget,
+                    per_query=per_query,
+                    temp=temp,
+                    progress=progress,
+                )
+        else:
+            from karat.scale import one_process
+
+            target = None if per_query is None else Path(per_query)
+            report = one_process.evaluate_files(
+                request, asked_slices[0], asked_slices[1], budget, per_query=target, temp=temp, progress=progress
+            )
+    else:
+        if temp is not None:
+            raise UsageError(
+                "--temp without --memory or --on spark", expected="one of them, or tables that are folders of Parquet"
+            )
+        if per_query is not None:
+            from karat.formats import TABLE_FORMATS, form_to_write
+
+            form_to_write(Path(per_query), None, TABLE_FORMATS)
+        with ThreadPoolExecutor(max_workers=1) as reader:
+            # The first run is read while the rest of the program still loads: a fifth of the time of a large run.
+            first = reader.submit(_read, paths[0], format)
+            from karat.assessment import assess
+            from karat.formats import read_gold
+            from karat.intake import ranking_from_frame
+
+            asked = resolve()
+            cuts, item_cuts = _read_cuts(slices, "queries"), _read_cuts(item_slices, "items")
+            progress.update(f"Reading {gold}", 0, 0)
+            truth = read_gold(str(gold), gold_format or format)
+            progress.update(f"Scoring {', '.join(systems)}", 0, 0)
+            frames = (first.result() if not number else _read(path, format) for number, path in enumerate(paths))
+            rows = zip(systems, frames, strict=True)
+            report = assess(
+                truth,
+                ((name, ranking_from_frame(frame, source=source)) for name, (frame, source) in rows),
+                asked,
+                golds=dict.fromkeys(systems, truth),
+                how=resampling,
+                baseline=against,
+                slices=cuts,
+                item_slices=item_cuts,
+                duplicates=duplicates,
+                keep_top=_depth(keep_top, asked),
+            )
+        for name, scores in report.scores.items() if quantiles else ():
+            from karat.sections import Quantiles
+            from karat.statistics.estimates import Quantiles as Sketch
+
+            at = {label: Sketch.of(scores[label], len(scores.queries)).values(quantiles) for label in scores.labels}
+            report = report.with_sections(Quantiles(at), system=name)
+    provenance: dict[str, Any] = {"gold": str(gold), "runs": systems, "dialect": dialect}
+    if per_query is not None and report.queries is None:
+        provenance["per_query"] = str(per_query)
+    data = report.queries
+    if data is not None:
+        item_names, query_texts = _column(names, "item", "--names"), _column(texts, "query", "--texts")
+        data = replace(data, names=item_names, query_texts=query_texts)
+    return replace(report.with_recorded(recorded or {}), provenance=provenance, queries=data)
+
+
+def name_systems(paths: Sequence[str]) -> list[str]:
+    """Return the stems of the files as names of systems; with more of the path where two are alike."""
+    from karat.formats.source import Source
+
+    given = list(paths)
+    names = [Source(path, None if path == "-" else Path(path)).system for path in given]
+    with_folder = [
+        name if path == "-" else f"{Path(path).parent.name}/{name}" for path, name in zip(given, names, strict=True)
+    ]
+    whole = [Path(path).name for path in given]
+    for candidate in (names, with_folder, whole, given):
+        rooted = candidate is with_folder and any(name.startswith("/") for name in candidate)
+        if len(set(candidate)) == len(given) and not rooted:
+            return candidate
+    twice = next(path for path in given if given.count(path) > 1)
+    raise UsageError(f"the run {twice!r} was named twice", hint="Name each run once.")
+
+
+def looks_like_path(text: str) -> bool:
+    """Whether a name that is no system's was meant as a file's."""
+    return "/" in text or Path(text).suffix.lower() in _FILE_SUFFIXES
+
+
+def _baseline(given: str, systems: Mapping[str, str]) -> str:
+    """Return the system that is meant by its name or its file."""
+    by_path = {path: name for name, path in systems.items()}
+    if given in by_path:
+        return by_path[given]
+    if given not in systems and looks_like_path(given) and not exists(given):
+        raise DataError("no such file", where=given, expected=f"a run, or one of {', '.join(systems)}")
+    if given not in systems:
+        raise UnknownName("system", given, systems, where="--baseline")
+    return given
+
+
+def _depth(keep_top: int | None, asked: "Sequence[Asked]") -> int:
+    if keep_top is None or keep_top:
+        return keep_top or 0
+    return max([one.measure.k for one in asked if one.measure.k is not None and one.measure.k <= 20], default=10)
+
+
+def _read(run: str, format: str | None) -> "tuple[pl.DataFrame, str]":
+    from karat.formats import read
+    from karat.formats.source import Source
+
+    source = Source.open(run)
+    return read(source, "run", format), source.name
+
+
+def _column(given: str | None, kind: str, what: str) -> dict[str, str]:
+    if given is None:
+        return {}
+    from karat.formats.attributes import read_column
+
+    return read_column(given, kind, what)
+
+
+def _read_cuts(given: Iterable[str], of: str) -> "list[Cuts]":
+    found = []
+    for path, attributes in map(_split_attributes, given):
+        from karat.formats.attributes import read_attributes
+        from karat.slices import Cuts
+
+        table, id_column = read_attributes(path, "query" if of == "queries" else "item")
+        found.append(Cuts(table, id_column, of, attributes, path))
+    return found
+
+
+def _split_attributes(text: str) -> "tuple[str, list[tuple[Attribute, ...]] | None]":
+    """Return the path, and what to group by; None: whatever groups well."""
+    from karat.slices import parse_attributes
+
+    if text and exists(text):
+        return text, None
+    path, colon, attributes = text.rpartition(":")
+    if not (path if colon else text):
+        raise UsageError(f"no file in {text!r}", expected="something like queries.csv:type,length")
+    return (path, parse_attributes(attributes) if attributes else None) if colon else (text, None)
+
+
+def _is_for_blocks(
+    files: Sequence[str], slices: Sequence[str], on: str, master: str | None, memory: str | None
+) -> bool:
+    """Whether it was asked for, or cannot be done otherwise: folders of Parquet, files that would fill the memory."""
+    if on != "here" or master is not None or memory is not None:
+        return True
+    paths = [Path(path) for path in files if path != "-" and exists(path)]
+    folders = [path for path in (*paths, *(Path(_split_attributes(text)[0]) for text in slices)) if isdir(path)]
+    size = sum(path.stat().st_size for path in paths if isfile(path))
+    if not folders and size <= _LARGE:
+        return False
+    from karat.scale.files import is_table
+    from karat.scale.memory import available_memory
+
+    fills = size > _LARGE and size > available_memory() / _SHARE_OF_MEMORY and all(map(is_table, paths))
+    return fills or any(map(is_table, folders))
+
+
+def _check_block_files(paths: Sequence[str], formats: Mapping[str, str | None]) -> None:
+    if "-" in paths:
+        raise UsageError(
+            "standard input cannot be read in blocks or on Spark",
+            expected="the path of a Parquet file, or of a folder of them",
+        )
+    for option, given in formats.items():
+        if given not in (None, "parquet"):
+            raise UsageError(f"{option} {given} in blocks", expected="Parquet", hint="karat convert makes it.")
+
+
+def _budget(memory: str | None, on: str) -> "Budget":
+    from karat.scale.memory import LEAST_MEMORY, Budget, available_memory, parse_memory
+
+    if memory is not None:
+        return Budget(parse_memory(memory))
+    return Budget(_MEMORY_OF_A_TASK if on == "spark" else max(available_memory() // 2, LEAST_MEMORY))

@@ -1,0 +1,71 @@
+"""Run files evaluated by one function: what the commands print is what a script gets."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import karat as package
+from karat.errors import DataError, UnknownName, UsageError
+from karat.report import Report
+from tests.cli.conftest import Karat
+
+SAMPLE = Path(package.__file__).parent / "samples" / "helpdesk"
+GOLD, BM25, DENSE = (str(SAMPLE / name) for name in ("qrels.trec", "bm25.trec", "dense.trec"))
+RESAMPLING = package.Resampling(resamples=200)
+
+
+def printed(command: Karat, *arguments: str) -> Report:
+    return Report.from_json(json.loads(command(*arguments, "--json", "--quiet").out))
+
+
+def test_a_script_gets_what_evaluate_prints(karat: Karat) -> None:
+    report = package.evaluate_files(GOLD, [BM25, DENSE], ["ndcg@10", "ap"], resampling=RESAMPLING, quantiles=[0.5])
+    command = printed(
+        karat, "evaluate", GOLD, BM25, DENSE, "-m", "ndcg@10,ap", "--resamples", "200", "--quantiles", "50"
+    )
+    assert command == report and list(report.scores) == ["bm25", "dense"]
+
+
+def test_a_script_gets_what_compare_prints(karat: Karat) -> None:
+    slices = f"{SAMPLE / 'queries.jsonl'}:type"
+    report = package.evaluate_files(
+        GOLD, [BM25, DENSE], ["ndcg@10"], resampling=RESAMPLING, baseline="dense", slices=[slices],
+        recorded={"bm25": {"latency_p95_ms": 12.5}},
+    )  # fmt: skip
+    command = printed(
+        karat, "compare", GOLD, BM25, DENSE, "-b", DENSE, "-m", "ndcg@10", "--resamples", "200", "-s", slices,
+        "--record", "bm25:latency_p95_ms=12.5",
+    )  # fmt: skip
+    assert command == report and report.baseline == "dense" and report.slices
+
+
+def test_systems_are_called_as_the_mapping_says() -> None:
+    report = package.evaluate_files(GOLD, {"old": BM25, "new": DENSE}, ["ap"])
+    assert list(report.systems) == ["old", "new"] and report.resampling is None
+    assert report.provenance["runs"] == {"old": BM25, "new": DENSE}
+
+
+def test_names_and_texts_are_read() -> None:
+    report = package.evaluate_files(
+        GOLD, [BM25], ["ap"], names=f"{SAMPLE / 'documents.jsonl'}:title", texts=f"{SAMPLE / 'queries.jsonl'}:text"
+    )
+    assert report.names and report.texts
+    assert replace(report, queries=None) == package.evaluate_files(GOLD, [BM25], ["ap"])
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"baseline": "nothing"}, UnknownName),
+        ({"baseline": "gone.trec"}, DataError),
+        ({"recorded": {"nothing": {"a": 1.0}}}, UnknownName),
+        ({"temp": Path("x")}, UsageError),
+        ({"memory": "2GB", "format": "trec"}, UsageError),
+        ({"master": "local[1]"}, UsageError),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options: dict[str, object], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        package.evaluate_files(GOLD, [BM25], ["ap"], resampling=RESAMPLING, **options)  # type: ignore[arg-type]
