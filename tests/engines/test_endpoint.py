@@ -19,6 +19,7 @@ from karat.engines.exact import Exact
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.lab.bench import Bench
 from karat.neighbours import NOBODY
+from karat.timing.summary import summarise
 from karat.types import Matrix, Vectors
 
 from .service import Reply, Request, Service, serving
@@ -583,7 +584,7 @@ def test_a_bench_notes_the_queries_that_failed(service: Service) -> None:
     bench = Bench(Vectors(IDS, VECTORS), queries, engine="endpoint", settings={"url": f"{service.url}/search"}, k=5)
     with bench.build() as built:
         found = built.search()
-        timed = built.latency(rounds=2, warm_up=0, concurrency=3)
+        timed = summarise(built.timed(rounds=2, warm_up=0, concurrency=3))
     assert [row for row, _ in built.failures] == [2]
     assert found.found.tolist() == [5, 5, 0, 5, 5, 5, 5, 5, 5]
     assert (timed.n, timed.failed) == (16, 2)

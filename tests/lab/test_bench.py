@@ -14,6 +14,7 @@ from karat.errors import DataError, UnknownName, UsageError
 from karat.lab.bench import Bench
 from karat.neighbours import NOBODY, Neighbours
 from karat.statistics.resampling import Resampling
+from karat.timing.summary import summarise
 from karat.types import Vectors
 
 from .support import vectors
@@ -289,7 +290,7 @@ class TestFailures:
         with bench_of("endpoint", call="dead_service").build() as built:
             with pytest.raises(DataError, match="nobody there"):
                 built.recall()
-            latency = built.latency(rounds=2, warm_up=1)
+            latency = summarise(built.timed(rounds=2, warm_up=1))
         assert (latency.n, latency.failed) == (0, 20) and np.isnan(latency.p95.ms)
 
     def test_all_but_one_fail(self) -> None:
@@ -306,7 +307,7 @@ class TestFailures:
 
     def test_while_timed_they_are_counted_as_often_as_they_are_asked(self) -> None:
         with bench_of("endpoint", call="unlucky_service").build() as built:
-            latency = built.latency(rounds=3, warm_up=0)
+            latency = summarise(built.timed(rounds=3, warm_up=0))
         assert (latency.n, latency.failed) == (27, 3)
         (found,) = latency.messages
         assert "no answer" in found.message and found.count == 3
@@ -335,7 +336,7 @@ class TestTexts:
         with bench.build() as built:
             assert rows_of(built.search()) == [by_numpy(query, K) for query in QUERIES.values]
             recall = built.recall()
-            latency = built.latency(rounds=1, warm_up=0, to_ids=True)
+            latency = summarise(built.timed(rounds=1, warm_up=0, to_ids=True))
         assert recall.n == 0 and np.isnan(recall.mean) and recall.ci is None
         assert rows_of(bench.truth()) == [[]] * len(QUERIES)
         assert (latency.n, latency.failed) == (len(QUERIES), 0)
@@ -345,7 +346,7 @@ class TestTexts:
             with pytest.raises(UsageError, match="asked with texts, and the queries' texts are not known"):
                 built.search()
             with pytest.raises(UsageError, match="texts are not known"):
-                built.latency(rounds=1, warm_up=0)
+                summarise(built.timed(rounds=1, warm_up=0))
 
     def test_a_service_that_wants_vectors_where_there_are_none(self) -> None:
         """It would be asked with vectors of no length, and answer something."""
@@ -410,7 +411,7 @@ class TestTiming:
         build, search = THOROUGH[engine]
         with bench_of(engine, filters=[BOOTS, None] * 5).build(build) as built:
             timed = built.timed(search, rounds=3, warm_up=2)
-            two = built.latency(search, rounds=1, warm_up=1, concurrency=2)
+            two = summarise(built.timed(search, rounds=1, warm_up=1, concurrency=2))
             came = built.timed_at(2_000, search, rounds=2, warm_up=1, workers=2)
         assert np.bincount(timed.queries).tolist() == [3] * len(QUERIES) and not timed.failures
         assert (timed.kind, timed.concurrency, timed.rate) == ("closed", 1, None)
@@ -437,21 +438,21 @@ class TestTiming:
                 assert ask(2) == [f"i{row}" for row in by_numpy(QUERIES.values[2], K)]
             with built._asks(None, 1, None, False) as (ask,):
                 assert isinstance(ask(2), Neighbours)
-            built.latency(rounds=1, warm_up=0, embed=embed, to_ids=True)
+            summarise(built.timed(rounds=1, warm_up=0, embed=embed, to_ids=True))
         checks = [[TEXTS[0]]]  # one text is embedded first, to see whether the index can be searched with it
         assert seen[:2] == [*checks, [TEXTS[2]]] and sorted(one for (one,) in seen[3:]) == sorted(TEXTS)
         assert len(watched.asked) == 2 + len(QUERIES)
 
     def test_every_thread_has_a_connection_that_is_closed_again(self, watched: type[Watched]) -> None:
         with bench_of("watched").build() as built:
-            built.latency(rounds=1, warm_up=0, concurrency=4)
+            summarise(built.timed(rounds=1, warm_up=0, concurrency=4))
             assert (watched.opened, watched.open_now) == (4, 1)
             built.timed_at(2_000, rounds=1, warm_up=0, workers=3)
             assert (watched.opened, watched.open_now) == (6, 1)
 
     def test_engines_that_threads_share_are_not_closed_by_them(self) -> None:
         with bench_of("faiss-hnsw").build() as built:
-            built.latency(rounds=1, warm_up=0, concurrency=4)
+            summarise(built.timed(rounds=1, warm_up=0, concurrency=4))
             assert rows_of(built.search({"ef_search": 500})) == [by_numpy(query, K) for query in QUERIES.values]
 
 
@@ -484,7 +485,7 @@ class TestClosed:
         monkeypatch.setattr(watched, "fails_at", "again")
         with bench_of("watched").build() as built:
             with pytest.raises(DataError, match="no more connections"):
-                built.latency(rounds=1, warm_up=0, concurrency=4)
+                summarise(built.timed(rounds=1, warm_up=0, concurrency=4))
             assert (watched.opened, watched.open_now) == (2, 1), "the second of four was opened, and closed"
 
     def test_an_engine_that_is_not_known(self) -> None:

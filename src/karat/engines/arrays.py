@@ -88,8 +88,11 @@ class ArrayEngine(Engine):
         only: Filter | None = None,
         exact: bool = False,
     ) -> Neighbours:
-        values = settled(self.searches, params, "search parameter")
+        values = self._search_values(params)
         return self._find(singles(queries, self.metric, self._shape[1]), k, values, only, exact)
+
+    def _search_values(self, params: Params | None) -> dict[str, Setting]:
+        return settled(self.searches, params, "search parameter")
 
     @abstractmethod
     def _find(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Neighbours:

@@ -36,6 +36,7 @@ class _Faiss(ArrayEngine):
         self._faiss: Any = faiss
         self._index: Any = None
         self._asked: dict[tuple[Any, ...], Any] = {}
+        self._values: dict[tuple[Any, ...], dict[str, Setting]] = {}
 
     def _fill(self, held: Singles, progress: Progress) -> None:
         self._asked, self._index = {}, self._made(held.shape[1])
@@ -66,6 +67,13 @@ class _Faiss(ArrayEngine):
         if self.metric == "l2":
             distances = 0.0 - np.sqrt(np.maximum(distances, 0.0).astype(np.float64))
         return neighbours_of(rows, distances, k)
+
+    def _search_values(self, params: Params | None) -> dict[str, Setting]:
+        """Check the same parameters once: a search may take no more than a few microseconds."""
+        key = tuple((params or {}).items())
+        if key not in self._values:
+            self._values[key] = super()._search_values(params)
+        return self._values[key]
 
     def _how(self, values: dict[str, Setting], only: Filter | None, exact: bool) -> Any:
         """The parameters of one search; made once, as they are only read. Nothing is set in the index itself."""

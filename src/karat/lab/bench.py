@@ -1,8 +1,7 @@
 """One corpus, its queries and an engine: built, searched, timed, and held against exact search."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from time import perf_counter
 from typing import Any, Self
@@ -17,95 +16,17 @@ from karat.neighbours import NOBODY, Neighbours, nearest
 from karat.progress import NO_PROGRESS, Progress
 from karat.statistics.resampling import Resampling
 from karat.timing.loops import Timed, closed_loop, open_loop
-from karat.timing.summary import Latency, summarise
 from karat.types import Ints, Matrix, Vectors
 
-__all__ = ["ROUNDS", "WARM_UP", "Ask", "Bench", "Built", "Embed", "Questions", "asks_of", "check_embedding"]
+__all__ = ["ROUNDS", "WARM_UP", "Ask", "Bench", "Built", "Embed"]
 
 Ask = Callable[[int], object]
 """Asks the query of this number, and waits for its answer."""
 Embed = Callable[[list[str]], Matrix]
 
 
-@dataclass(frozen=True, eq=False)
-class Questions:
-    """All that an engine is asked: every query by itself, ready to be sent."""
-
-    singles: Sequence[Any]
-    k: int
-    params: Params | None
-    filters: Sequence[Filter | None]
-    texts: Sequence[str] | None = None
-    embed: Embed | None = None
-    """Instead of the ready query: from its text on."""
-    ids: list[str] | None = None
-    """The items' names, where the answer is to be by name."""
-
-
-def check_embedding(embed: Embed, texts: Sequence[str], dimensions: int) -> None:
-    """Refuse a model whose vectors the index cannot be searched with, before every query fails of it."""
-    made = embed([texts[0]]).shape[1] if texts else dimensions
-    if made != dimensions:
-        raise UsageError(
-            f"the model makes vectors of {made:,} dimensions, and the index holds {dimensions:,}",
-            expected="lab.model = the model that made the vectors",
-        )
-
-
-@contextmanager
-def asks_of(engine: Engine, threads: int, questions: Questions) -> Iterator[list[Ask]]:
-    """One for each thread; what was opened for other threads is closed again. A lost engine ends the loop."""
-    with ExitStack() as stack, _as_error():
-        engines = [engine]
-        for _ in range(threads - 1):
-            other = engine.again()
-            if other is not engine:
-                stack.enter_context(other)
-            engines.append(other)
-        yield [_until_lost(_ask(one, questions)) for one in engines]
-
-
-def _ask(engine: Engine, asked: Questions) -> Ask:
-    search, singles, k, params, filters = engine.search, asked.singles, asked.k, asked.params, asked.filters
-    texts, embed, ids = asked.texts, asked.embed, asked.ids
-
-    def searched(row: int) -> Neighbours:
-        return search(singles[row], k, params, only=filters[row])
-
-    def from_text(row: int) -> Neighbours:
-        assert embed is not None and texts is not None
-        return search(embed([texts[row]]), k, params, only=filters[row])
-
-    whole = searched if embed is None or texts is None else from_text
-
-    def to_names(row: int) -> list[str]:
-        assert ids is not None
-        return [ids[item] for item in whole(row).items[0].tolist() if item != NOBODY]
-
-    return whole if ids is None else to_names
-
-
 class _Over(BaseException):
     """The engine is lost. No failed query, which would be counted, but the end of the loop."""
-
-
-def _until_lost(ask: Ask) -> Ask:
-    def guarded(row: int) -> object:
-        try:
-            return ask(row)
-        except EngineLost as error:
-            raise _Over from error
-
-    return guarded
-
-
-@contextmanager
-def _as_error() -> Iterator[None]:
-    try:
-        yield
-    except _Over as over:
-        assert isinstance(over.__cause__, EngineLost)
-        raise over.__cause__ from None
 
 
 ROUNDS, WARM_UP, WORKERS = 5, 20, 4
@@ -153,10 +74,7 @@ class Bench:
 
     def truth(self, k: int | None = None) -> Neighbours:
         """The exact neighbours, among what passes each query's filter."""
-        deep = self.k if k is None else k
-        if deep == self.k:
-            return self._truth
-        return self._exactly(deep)
+        return self._truth if k is None or k == self.k else self._exactly(k)
 
     @cached_property
     def _truth(self) -> Neighbours:
@@ -170,22 +88,19 @@ class Bench:
             held = np.arange(len(self.corpus)) if only is None else np.flatnonzero(passing(self.attributes, only))
             if not held.size:
                 continue
+            own = None
+            if self.own is not None:  # the place among what is held of the item that is the query itself
+                place = np.full(len(self.corpus) + 1, NOBODY, dtype=np.int64)
+                place[held] = np.arange(held.size)
+                own = place[self.own[rows]]
             found = nearest(
                 self.queries.values[rows], self.corpus.values if only is None else self.corpus.values[held],
-                k, metric=self.metric, places=places[held], own=self._own_among(rows, held),
+                k, metric=self.metric, places=places[held], own=own,
             )  # fmt: skip
             width = found.items.shape[1]
             items[rows, :width] = np.where(found.items == NOBODY, NOBODY, held[found.items])
             scores[rows, :width] = found.scores
         return Neighbours(items, scores)
-
-    def _own_among(self, rows: Ints, held: Ints) -> Ints | None:
-        """The place among ``held`` of the item that is the query itself."""
-        if self.own is None:
-            return None
-        place = np.full(len(self.corpus) + 1, NOBODY, dtype=np.int64)
-        place[held] = np.arange(held.size)
-        return np.asarray(place[self.own[rows]], dtype=np.int64)
 
     def selectivity(self, only: Filter | None) -> float:
         """The share of the corpus that passes a filter."""
@@ -287,25 +202,6 @@ class Built:
                 items[rows] = np.where(passes[items[rows]], items[rows], NOBODY)
         return Neighbours(items, np.array(found.scores))
 
-    def latency(
-        self,
-        params: Params | None = None,
-        *,
-        rounds: int = ROUNDS,
-        warm_up: int = WARM_UP,
-        concurrency: int = 1,
-        embed: Embed | None = None,
-        to_ids: bool = False,
-        progress: Progress = NO_PROGRESS,
-    ) -> Latency:
-        """Each query alone, the next when the last was answered; see ``timed``."""
-        return summarise(
-            self.timed(
-                params, rounds=rounds, warm_up=warm_up, concurrency=concurrency, embed=embed, to_ids=to_ids,
-                progress=progress,
-            )
-        )  # fmt: skip
-
     def timed(
         self,
         params: Params | None = None,
@@ -319,8 +215,9 @@ class Built:
         to_ids: bool = False,
         progress: Progress = NO_PROGRESS,
     ) -> Timed:
-        """With ``embed`` from the query's text on, with ``to_ids`` to the ids of what was found; else the search alone.
+        """Each query alone, the next when the last was answered.
 
+        With ``embed`` from the query's text on, with ``to_ids`` to the ids of what was found; else the search alone.
         Every query is asked ``rounds`` times, by ``concurrency`` threads; with ``total`` so many are asked instead.
         """
         with self._asks(params, concurrency, embed, to_ids) as asks:
@@ -343,18 +240,48 @@ class Built:
         with self._asks(params, workers) as asks:
             return open_loop(asks, n, rate=rate, total=rounds * n, arrivals="random", warm_up=warm_up)
 
+    @contextmanager
     def _asks(
         self, params: Params | None, threads: int, embed: Embed | None = None, to_ids: bool = False
-    ) -> AbstractContextManager[list[Ask]]:
-        """One for each thread."""
-        bench = self.bench
+    ) -> Iterator[list[Ask]]:
+        """One for each thread; what was opened for other threads is closed again. A lost engine ends the loop."""
+        bench, texts = self.bench, self.bench.texts
         asked = self._asked() if to_ids else self.engine.ready(self._asked())
         singles = [asked[row : row + 1] for row in range(len(bench.queries))]
-        if embed is not None and bench.texts is not None:
-            check_embedding(embed, bench.texts, bench.corpus.dimensions)
         ids = bench.corpus.ids.to_list() if to_ids else None
-        question = Questions(singles, bench.k, params, bench.filters, embed and bench.texts, embed, ids)
-        return asks_of(self.engine, threads, question)
+        if embed is not None and texts:  # refused at once, before every query fails of it
+            made, held = embed([texts[0]]).shape[1], bench.corpus.dimensions
+            if made != held:
+                raise UsageError(
+                    f"the model makes vectors of {made:,} dimensions, and the index holds {held:,}",
+                    expected="lab.model = the model that made the vectors",
+                )
+
+        def ask_of(engine: Engine) -> Ask:
+            search, k, filters = engine.search, bench.k, bench.filters
+
+            def ask(row: int) -> object:
+                query = singles[row] if embed is None or texts is None else embed([texts[row]])
+                try:
+                    found = search(query, k, params, only=filters[row])
+                except EngineLost as error:
+                    raise _Over from error
+                return found if ids is None else [ids[item] for item in found.items[0].tolist() if item != NOBODY]
+
+            return ask
+
+        with ExitStack() as stack:
+            engines = [self.engine]
+            for _ in range(threads - 1):
+                other = self.engine.again()
+                if other is not self.engine:
+                    stack.enter_context(other)
+                engines.append(other)
+            try:
+                yield [ask_of(engine) for engine in engines]
+            except _Over as over:
+                assert isinstance(over.__cause__, EngineLost)
+                raise over.__cause__ from None
 
     def close(self) -> None:
         self.engine.close()

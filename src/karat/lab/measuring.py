@@ -71,16 +71,19 @@ def measure(
         failed = len(built.failures)
         # A graph that is asked for more looks further: recall at k is that of a search for k.
         recall = built.recall(search, found=found if deep == bench.k else None)
-        own = _own_exact(built, search)
+        own = built.recall(search, exact=True) if built.engine.exact_mode else None
         timings, timed = (
             _timings(built, search, clock, progress) if clock is not None and clock.rounds else (None, None)
         )
         engine = built.engine
+        facts = {"approximate": engine.approximate, "native_filter": engine.native_filter} | engine.facts()
+        if built.failures:
+            facts["failures"] = [{"query": bench.queries.ids[row], "why": why} for row, why in built.failures[:5]]
         indexed = Indexed(
             bench.engine, bench.metric, chosen[0], chosen[1], _shown(engine), len(bench.corpus),
             bench.corpus.dimensions, built.seconds, built.size, recall, own, failed,
             {**(build or {}), **(search or {})}, timings, filters=tuple(_by_filter(built, recall, timed)),
-            facts=_facts(engine, built),
+            facts=facts,
         )  # fmt: skip
     truth = bench.truth(deep)
     ids = bench.corpus.items
@@ -104,20 +107,9 @@ def _similarities(bench: Bench, engine: Engine, found: Neighbours) -> Floats:
     return scores
 
 
-def _own_exact(built: Built, params: Params | None) -> AnnRecall | None:
-    return built.recall(params, exact=True) if built.engine.exact_mode else None
-
-
 def _shown(engine: Engine) -> dict[str, Any]:
     """Return where the engine is, without secrets."""
     return mask_settings({name: value for name, value in engine.settings.items() if value})
-
-
-def _facts(engine: Engine, built: Built) -> dict[str, Any]:
-    facts = {"approximate": engine.approximate, "native_filter": engine.native_filter} | engine.facts()
-    if built.failures:
-        facts["failures"] = [{"query": built.bench.queries.ids[row], "why": why} for row, why in built.failures[:5]]
-    return facts
 
 
 def _timings(built: Built, params: Params | None, clock: Clock, progress: Progress) -> tuple[Timings, Timed]:
@@ -135,20 +127,11 @@ def _timings(built: Built, params: Params | None, clock: Clock, progress: Progre
         closed.append(summarise(once or built.timed(params, **beside, concurrency=callers)))
     progress.update("Timing the open loop", 0, 1)
     at_rate = None if clock.rate is None else summarise(built.timed_at(clock.rate, params, **beside))
-    timings = Timings(
-        None if alone is None else summarise(alone), summarise(whole), tuple(_includes(built, embed)), tuple(closed),
-        at_rate,
-    )  # fmt: skip
-    return timings, whole if alone is None else alone
-
-
-def _includes(built: Built, embed: Embed | None) -> Iterator[str]:
+    includes = (*(("text to vector",) if embed is not None else ()), "search", "rows to ids")
     if built.engine.takes_texts:
-        yield from ("request with the text", "search", "answer to ids")
-        return
-    if embed is not None:
-        yield "text to vector"
-    yield from ("search", "rows to ids")
+        includes = "request with the text", "search", "answer to ids"
+    timings = Timings(None if alone is None else summarise(alone), summarise(whole), includes, tuple(closed), at_rate)
+    return timings, whole if alone is None else alone
 
 
 def _by_filter(built: Built, recall: AnnRecall, timed: Timed | None) -> Iterator[Filtered]:

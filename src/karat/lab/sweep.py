@@ -38,6 +38,7 @@ from karat.lab.journal import Entry, Journal, digest
 from karat.lab.outcome import COSTS, SCHEMA, Choice, Cost, Sweep
 from karat.lab.points import Point
 from karat.progress import NO_PROGRESS, Progress
+from karat.timing.summary import summarise
 from karat.wording import count
 
 __all__ = ["SCHEMA", "Choice", "Cost", "Memory", "Point", "Sweep", "needless", "sweep"]
@@ -65,9 +66,10 @@ class Memory:
             self._changed.append(self._before[setting])
         return None
 
-    def keep(self, setting: str, point: Point) -> None:
+    def keep(self, setting: str, form: dict[str, Any]) -> None:
+        """Add the JSON of a point, or of paired times, to the journal."""
         if self.journal is not None:
-            self.journal.add(Entry(self._key(setting), self.name, setting, self.about, point.to_json()))
+            self.journal.add(Entry(self._key(setting), self.name, setting, self.about, form))
 
     def find_times(self, candidates: Sequence[Point]) -> PairedTimes | None:
         """Return the paired times of exactly these candidates; None where they were not compared before."""
@@ -77,10 +79,7 @@ class Memory:
         return None
 
     def keep_times(self, candidates: Sequence[Point], times: PairedTimes) -> None:
-        if self.journal is not None:
-            setting = _together(candidates)
-            form = {"comparison": times.to_json()}
-            self.journal.add(Entry(self._key(setting), self.name, setting, self.about, form))
+        self.keep(_together(candidates), {"comparison": times.to_json()})
 
     def _key(self, setting: str) -> str:
         return digest([self.id, setting])
@@ -108,7 +107,6 @@ def needless(search: Params, measured: Sequence[Point], known: Mapping[str, Para
     return None
 
 
-"""Told what is being done, how many points and builds are done, and of how many."""
 _LONGEST_MESSAGE = 500
 _SILENT = 5.0
 """Seconds without an answer after which a search is suspected to be lost."""
@@ -154,7 +152,7 @@ def sweep(
         whole = replace(whole, points=tuple(run.points()))
         whole = replace(whole, times=run.times(whole)) if compares else whole
     finally:
-        run.close()
+        run.close_all_but(())
     return replace(whole, notes=(*run.memory.notes(), *run.notes), resumed=run.memory.taken)
 
 
@@ -195,7 +193,7 @@ class _Run:
         points: list[Point] = []
         for part in parts:
             points += self._of_build(part)
-            self._close_all_but(self._compared(points))
+            self.close_all_but(self._compared(points))
         self.progress.update(self.name, self.done, self.of)
         return points
 
@@ -251,7 +249,7 @@ class _Run:
             if not self.compares or next(self._left(part), None) is not None:
                 self._close_build(self._key(part.build))
         for setting in list(self._left(part)):
-            part.found[setting] = _failed(part, setting, why)
+            part.found[setting] = Point(part.build, part.searches[setting], "failed", because=why)
             self.done += 1
 
     def _search_all(self, built: Built, part: _Part) -> str:
@@ -264,12 +262,12 @@ class _Run:
             except ImpossibleSetting as error:
                 self._skip(part, setting, error)
             except Exception as error:
-                part.found[setting] = _failed(part, setting, _told(error))
+                part.found[setting] = Point(part.build, search, "failed", because=_told(error))
                 self.done += 1
                 if not isinstance(error, UsageError):
                     return f"not tried after {spelled(search)} failed: {_told(error)}"
             else:
-                self.memory.keep(setting, point)
+                self.memory.keep(setting, point.to_json())
                 part.found[setting] = point
                 self.notes += [note for note in point.facts.get("notes") or () if note not in self.notes]
                 self.done += 1
@@ -277,17 +275,18 @@ class _Run:
 
     def _skip(self, part: _Part, setting: str, error: ImpossibleSetting) -> None:
         point = Point(part.build, part.searches[setting], "skipped", because=_told(error))
-        self.memory.keep(setting, point)
+        self.memory.keep(setting, point.to_json())
         part.found[setting] = point
         self.done += 1
 
     def _point(self, built: Built, build: Params, search: Params) -> Point:
         recall = built.recall(search)
         failed = len(built.failures)
-        latency = built.latency(
+        timed = built.timed(
             search, rounds=self.rounds, warm_up=self.warm_up, concurrency=self.concurrency,
             progress=_watch(built, search),
         )  # fmt: skip
+        latency = summarise(timed)
         if latency.failed and not (latency.n and built.engine.answers_singly):
             why = f": {latency.messages[0].message}" if latency.messages else ""
             raise DataError(f"{latency.failed:,} of {latency.n + latency.failed:,} timed queries failed{why}")
@@ -345,7 +344,7 @@ class _Run:
     def _key(self, build: Params) -> str:
         return key_of(build, self.bench.kind.builds)
 
-    def _close_all_but(self, keys: Sequence[str]) -> None:
+    def close_all_but(self, keys: Sequence[str]) -> None:
         for key in [key for key in self.open if key not in keys]:
             self._close_build(key)
 
@@ -357,15 +356,8 @@ class _Run:
         except Exception as error:
             self.notes.append(f"{spelled(build)} could not be closed: {_told(error)}")
 
-    def close(self) -> None:
-        self._close_all_but(())
-
     def _tell(self, part: _Part, what: str) -> None:
         self.progress.update(f"{self.name} {spelled(part.build)}: {what}", self.done, self.of)
-
-
-def _failed(part: _Part, setting: str, why: str) -> Point:
-    return Point(part.build, part.searches[setting], "failed", because=why)
 
 
 def _watch(built: Built, search: Params) -> Progress:
