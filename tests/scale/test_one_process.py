@@ -246,7 +246,7 @@ def test_figures_are_the_same_bytes(shuffled: Study, folder: Path) -> None:
 
 def test_quantiles_are_those_of_all_scores(shuffled: Study) -> None:
     scores = shuffled.at_once().scores["b"]["ap"]
-    found = shuffled.asking(quantiles=(0.0, 0.25, 0.9)).in_blocks(60).sections_of(Quantiles)["b"]["ap"]
+    found = shuffled.asking(quantiles=(0.0, 0.25, 0.9)).in_blocks(60).sections_of(Quantiles)["b"].measures["ap"]
     known = pl.Series(scores).drop_nans().to_numpy()
     assert found == {
         "at": {"0": known.min(), "0.25": np.quantile(known, 0.25), "0.9": np.quantile(known, 0.9)},

@@ -25,7 +25,6 @@ __all__ = ["Block", "Partition", "are_sorted", "blocks_of", "merged", "with_ids_
 
 Block = tuple[pl.DataFrame, ...]
 """One frame a table, perhaps empty."""
-"""What is being done, how many rows are done, and of how many."""
 
 _ROWS_LOOKED_AT = 1_000_000
 
@@ -149,13 +148,14 @@ class Partition:
             if len(group) == 1 and self._is_too_large(group[0]):
                 yield from self._parted_again(group[0])
             else:
-                yield tuple(self._joined(table, group) for table in range(len(self._schemas)))
-
-    def _joined(self, table: int, group: Sequence[int]) -> pl.DataFrame:
-        return pl.concat([_together(self._bucket(table, bucket), self._level) for bucket in group])
+                yield tuple(
+                    pl.concat([self._bucket(table, bucket) for bucket in group]) for table in range(len(self._schemas))
+                )
 
     def _bucket(self, table: int, bucket: int) -> pl.DataFrame:
-        return pl.concat([self._schemas[table].to_frame(), *self._frames(table, bucket)])
+        """The rows of each query next to each other, else in their order; by chance those of two queries stay mixed."""
+        rows = pl.concat([self._schemas[table].to_frame(), *self._frames(table, bucket)])
+        return _gathered(rows, stable_order((_hashes(rows, self._level) >> np.uint64(32)).astype(np.int64)))
 
     def _frames(self, table: int, bucket: int) -> Iterator[pl.DataFrame]:
         return map(self._scratch.read, self._pieces[table][bucket])
@@ -209,11 +209,6 @@ class Partition:
 def _hashes(frame: pl.DataFrame, level: int) -> NDArray[np.uint64]:
     """Another hash on each level, so that what fell together once is parted the next time."""
     return frame[QUERY].hash(level).to_numpy()
-
-
-def _together(frame: pl.DataFrame, level: int) -> pl.DataFrame:
-    """The rows of each query next to each other, else in their order; by chance those of two queries stay mixed."""
-    return _gathered(frame, stable_order((_hashes(frame, level) >> np.uint64(32)).astype(np.int64)))
 
 
 def _gathered(frame: pl.DataFrame, order: NDArray[np.int64]) -> pl.DataFrame:

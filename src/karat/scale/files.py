@@ -56,17 +56,14 @@ def parquet_files(path: Path) -> tuple[Path, ...]:
 
 def _data(folder: Path) -> Iterator[Path]:
     """What begins with a dot or an underscore, such as _SUCCESS, is no data, nor are checksums."""
-    entries = [entry for entry in os.scandir(folder) if not _is_passed_over(entry.name)]
+    entries = [entry for entry in os.scandir(folder) if not entry.name.startswith((".", "_"))]
     for entry in sorted(entries, key=lambda entry: _natural(entry.name)):
-        path = Path(entry.path)
+        if entry.name.lower().endswith(".crc"):
+            continue
         if entry.is_dir():
-            yield from _data(path)
+            yield from _data(Path(entry.path))
         else:
-            yield path
-
-
-def _is_passed_over(name: str) -> bool:
-    return name.startswith((".", "_")) or name.lower().endswith(".crc")
+            yield Path(entry.path)
 
 
 def _is_parquet(path: Path) -> bool:
@@ -85,7 +82,10 @@ def _natural(name: str) -> list[tuple[int, int | str]]:
 
 def names_of_folders(files: Sequence[Path], root: Path) -> list[Named]:
     """``split=test`` in a path below the root is a column, and of whole numbers where it is so in every file."""
-    texts = [_texts(file.relative_to(root).parts[:-1]) if file != root else {} for file in files]
+    texts: list[dict[str, str]] = []
+    for file in files:
+        pairs = [part.partition("=") for part in (file.relative_to(root).parts[:-1] if file != root else ())]
+        texts.append({unquote(name): unquote(value) for name, equals, value in pairs if equals})
     for file, text in zip(files, texts, strict=True):
         if text.keys() != texts[0].keys():
             raise DataError(
@@ -94,12 +94,10 @@ def names_of_folders(files: Sequence[Path], root: Path) -> list[Named]:
                 expected=f"{_columns(texts[0])}, as for {files[0]}",
             )
     whole = {name for name in texts[0] if all(_is_whole(text[name]) for text in texts)}
-    return [{name: _value(value, name in whole) for name, value in text.items()} for text in texts]
-
-
-def _texts(parts: Sequence[str]) -> dict[str, str]:
-    pairs = (part.partition("=") for part in parts if "=" in part)
-    return {unquote(name): unquote(value) for name, _, value in pairs}
+    return [
+        {name: None if value == _NULL else int(value) if name in whole else value for name, value in text.items()}
+        for text in texts
+    ]
 
 
 def _columns(text: Mapping[str, str]) -> str:
@@ -109,9 +107,3 @@ def _columns(text: Mapping[str, str]) -> str:
 def _is_whole(text: str) -> bool:
     """007 is no number: it would be another id."""
     return text == _NULL or bool(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text))
-
-
-def _value(text: str, whole: bool) -> str | int | None:
-    if text == _NULL:
-        return None
-    return int(text) if whole else text

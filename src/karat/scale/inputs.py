@@ -12,7 +12,7 @@ from karat.errors import DataError, guard_reading
 from karat.formats.attributes import check_attributes, read_attributes
 from karat.formats.parquet import read_whole
 from karat.intake import ITEM, QUERY
-from karat.scale.files import Named, names_of_folders, parquet_files
+from karat.scale.files import names_of_folders, parquet_files
 from karat.scale.memory import Budget
 from karat.scale.request import AttributesAsked, Request
 from karat.scale.scratch import temporary_folder
@@ -74,15 +74,11 @@ def _attributes(path: str, target: Path, budget: Budget, *, as_text: bool) -> Ta
     else:
         given, id_column = read_attributes(path, "query")
         rows = given.rename({id_column: QUERY}) if id_column != QUERY else given
-    rows = rows.with_columns(rows[QUERY].cast(pl.String) if as_text else _numbers(rows[QUERY]))
+    ids = rows[QUERY].cast(pl.String) if as_text else rows[QUERY].cast(pl.Int64, strict=False)
+    if as_text or ids.cast(pl.String).equals(rows[QUERY].cast(pl.String)):  # all are digits of whole numbers
+        rows = rows.with_columns(ids)
     rows.sort(QUERY).write_parquet(target)
     return replace(open_table(target, "attributes"), name=path)
-
-
-def _numbers(ids: pl.Series) -> pl.Series:
-    """Text that is the digits of whole numbers as these; where some is not, as it is."""
-    numbers = ids.cast(pl.Int64, strict=False)
-    return numbers if numbers.cast(pl.String).equals(ids.cast(pl.String)) else ids
 
 
 def _judged_items(gold: Table) -> pl.Series:
@@ -104,11 +100,10 @@ def _item_attributes(path: str) -> tuple[pl.DataFrame, str]:
         return read_attributes(path, "item")
     files = parquet_files(root)
     with guard_reading(path, "a folder of Parquet files"):
-        parts = [_whole(file, named) for file, named in zip(files, names_of_folders(files, root), strict=True)]
+        parts = []
+        for file, named in zip(files, names_of_folders(files, root), strict=True):
+            rows = read_whole(file, str(file))
+            new = [pl.lit(value).alias(name) for name, value in named.items() if name not in rows.columns]
+            parts.append(rows.with_columns(new))
         table = pl.concat(parts, how="vertical_relaxed")
     return check_attributes(table, "item", path)
-
-
-def _whole(file: Path, named: Named) -> pl.DataFrame:
-    rows = read_whole(file, str(file))
-    return rows.with_columns(pl.lit(value).alias(name) for name, value in named.items() if name not in rows.columns)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from karat.assessment import cautions
 from karat.breakdown import Gap, Slice, correct_slices, gap_between
@@ -13,9 +14,11 @@ from karat.scale.request import Request
 from karat.scale.rounds import Survey, Tallies
 from karat.sections import Quantiles, with_unit
 from karat.statistics.comparison import Comparison, correct
-from karat.statistics.estimates import Estimate, QuantileValues, off_scale
+from karat.statistics.estimates import Estimate, off_scale
 from karat.statistics.gathered import Layout, Ranks, plainly_estimated
 from karat.statistics.tests import apart_test_of
+
+Value = TypeVar("Value")
 
 __all__ = ["Gathered", "check_number_of_queries", "report_of"]
 
@@ -54,8 +57,10 @@ def report_of(request: Request, gathered: Gathered) -> Report:
         if panel.is_slice
         for beside in [_beside(request, gathered, place)]
     ]
-    for name, found_at in _quantiles(request, gathered).items() if request.quantiles else ():
-        report = report.with_sections(Quantiles(found_at), system=name)
+    if request.quantiles:
+        values = [one.values(request.quantiles) for one in gathered.tallies.quantiles]
+        for name, of_system in _by_system(layout, values).items():
+            report = report.with_sections(Quantiles(of_system), system=name)
     if request.how is None:
         return replace(report, slices=tuple(slices))
     if request.baseline is not None:
@@ -65,10 +70,11 @@ def report_of(request: Request, gathered: Gathered) -> Report:
     return replace(report, slices=tuple(correct_slices(slices)), warnings=with_unit(warnings))
 
 
-def _by_system(layout: Layout, estimates: Sequence[Estimate]) -> dict[str, dict[str, Estimate]]:
-    found: dict[str, dict[str, Estimate]] = {}
-    for column, estimate in zip(layout.columns, estimates, strict=True):
-        found.setdefault(column.system, {})[column.measure] = estimate
+def _by_system(layout: Layout, values: Sequence[Value]) -> dict[str, dict[str, Value]]:
+    """By system and measure, the values of the columns."""
+    found: dict[str, dict[str, Value]] = {}
+    for column, value in zip(layout.columns, values, strict=True):
+        found.setdefault(column.system, {})[column.measure] = value
     return found
 
 
@@ -109,11 +115,3 @@ def _gaps(request: Request, gathered: Gathered, place: int) -> Iterator[Gap]:
             sides = part.spread.moments(outline, number), tallies.others[place].moments(others, number)
             mean, beyond = (off_scale(side[0], column.aggregate) for side in sides)
             yield gap_between(column, (inside, rest), mean - beyond, apart_test_of(*sides), how)
-
-
-def _quantiles(request: Request, gathered: Gathered) -> dict[str, dict[str, QuantileValues]]:
-    """By system and measure: the scores at the shares asked for, and how far they may be off."""
-    found: dict[str, dict[str, QuantileValues]] = {}
-    for column, one in zip(request.layout.columns, gathered.tallies.quantiles, strict=True):
-        found.setdefault(column.system, {})[column.measure] = one.values(request.quantiles)
-    return found

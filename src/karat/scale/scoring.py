@@ -40,17 +40,21 @@ def score_block(request: Request, frames: tuple[pl.DataFrame, ...]) -> tuple[Sco
         for table, asked in zip(tables, request.attributes, strict=True)
     ]
     attributes = [table for table, _ in aligned]
+    baseline = None if request.baseline is None else list(request.systems).index(request.baseline)
+    ours = None if baseline is None else evaluated[baseline].present
     found = Found(
         len(queries),
         tuple(one.findings for one in evaluated),
         tuple(0 for _ in runs),
-        _apart([one.present for one in evaluated], request),
+        tuple(0 if ours is None else int((one.present != ours).sum()) for one in evaluated),
         tuple(examples_of(frame[QUERY]) for frame in (gold_rows, *runs)),
         tuple(shared for _, shared in aligned),
         tuple(map(census_of, attributes)),
     )
     keys = keys_of(queries, request.how.seed if request.how else 0)
-    return Scored.of(queries, keys, _side_by_side(evaluated), attributes), found
+    together = zip(*(one.tables for one in evaluated), strict=True)  # the same queries take part in each system's
+    side_by_side = [(np.hstack([values for values, _ in same]), same[0][1]) for same in together]
+    return Scored.of(queries, keys, side_by_side, attributes), found
 
 
 def _without_gold(runs: list[pl.DataFrame], tables: list[pl.DataFrame]) -> Found:
@@ -65,12 +69,6 @@ def _without_gold(runs: list[pl.DataFrame], tables: list[pl.DataFrame]) -> Found
     )
 
 
-def _side_by_side(evaluated: "list[_Evaluated]") -> list[tuple[Floats, Bools]]:
-    """Tables of all systems; who takes part is the same for each."""
-    together = zip(*(one.tables for one in evaluated), strict=True)
-    return [(np.hstack([values for values, _ in same]), same[0][1]) for same in together]
-
-
 def _nobody() -> pl.Series:
     return pl.Series(QUERY, [], dtype=pl.String)
 
@@ -80,13 +78,6 @@ def ranking_of(run: pl.DataFrame, source: str) -> Ranking:
     if not run.is_empty():
         return ranking_from_frame(run, source=source)
     return Ranking(_nobody(), np.zeros(1, dtype=np.int64), run[ITEM], np.empty(0), source)
-
-
-def _apart(present: list[Bools], request: Request) -> tuple[int, ...]:
-    if request.baseline is None:
-        return tuple(0 for _ in present)
-    ours = present[list(request.systems).index(request.baseline)]
-    return tuple(int((one != ours).sum()) for one in present)
 
 
 @dataclass(frozen=True, eq=False)

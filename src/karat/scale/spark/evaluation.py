@@ -99,7 +99,9 @@ def writing_parquet(spark: "SparkSession", path: str | None) -> Iterator[str | N
     if PurePath(path).suffix.lower() in _OTHER_FORMS:
         raise UsageError(f"Spark writes Parquet, not {PurePath(path).suffix}", where=path, hint="Name a folder.")
     place = located(spark, path)
-    target, files = _on_its_file_system(spark, place)
+    jvm: Any = spark._jvm
+    target = jvm.org.apache.hadoop.fs.Path(place)
+    files = target.getFileSystem(spark._jsc.hadoopConfiguration())
     if files.exists(target):
         raise DataError("there is something here already", where=path, expected="a folder that is not there yet")
     if is_local(spark, path):
@@ -127,12 +129,6 @@ def _make(target: Any, files: Any, path: str) -> None:
         made = False
     if not made:
         raise DataError("no folder can be made here", where=path)
-
-
-def _on_its_file_system(spark: "SparkSession", path: str) -> tuple[Any, Any]:
-    jvm: Any = spark._jvm
-    target = jvm.org.apache.hadoop.fs.Path(path)
-    return target, target.getFileSystem(spark._jsc.hadoopConfiguration())
 
 
 _BUCKETS_IN_A_PART = 4

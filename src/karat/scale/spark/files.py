@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +52,9 @@ def naming_files(tables: Sequence[Given], progress: Progress = NO_PROGRESS) -> I
 
 def _name(table: Given, error: DataError) -> None:
     if isinstance(error, DuplicatePair):
-        error.details = tuple(f"in {path}" for path in _files_where(table, _is_pair(table, error)))
+        ids = ((QUERY, error.query), (ITEM, error.item))
+        is_pair = reduce(and_, (_column(table, name).cast("string") == id_ for name, id_ in ids))
+        error.details = tuple(f"in {path}" for path in _files_where(table, is_pair))
         return
     files = _files_where(table, _is_incomplete(table))
     error.where = files[0] if files else error.where
@@ -63,10 +65,6 @@ def _files_where(table: Given, holds: Any) -> list[str]:
 
     files = table.frame.where(holds).select(f.input_file_name().alias("file")).distinct().sort("file")
     return [path_of(row.file) for row in files.limit(_MOST_NAMED).collect() if row.file]
-
-
-def _is_pair(table: Given, pair: DuplicatePair) -> Any:
-    return (_column(table, QUERY).cast("string") == pair.query) & (_column(table, ITEM).cast("string") == pair.item)
 
 
 def _is_incomplete(table: Given) -> Any:
@@ -106,7 +104,8 @@ def evaluate_files(
 
     Where all work is done on this machine and the files are there, tasks read them themselves.
     """
-    if _is_all_here(spark, [request.gold, *request.systems.values()]):
+    local = read_master(str(spark.sparkContext.master)).is_local
+    if local and all(is_here(spark, path) for path in (request.gold, *request.systems.values())):
         with opened(request, slices, item_slices, budget, temp) as (whole, here), naming_files_here(here):
             return evaluate_source(spark, whole, FromFiles(here), budget, per_query=per_query, progress=progress)
     with watched(spark, "Reading", progress):
@@ -118,11 +117,6 @@ def evaluate_files(
     whole = replace(request, attributes=asked, item_groups=groups)
     with naming_files(tables, progress):
         return evaluate_source(spark, whole, FromFrames(tables), budget, per_query=per_query, progress=progress)
-
-
-def _is_all_here(spark: "SparkSession", paths: Sequence[str]) -> bool:
-    local = read_master(str(spark.sparkContext.master)).is_local
-    return local and all(is_here(spark, path) for path in paths)
 
 
 def judged_items(gold: Given) -> pl.Series:

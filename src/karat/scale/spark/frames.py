@@ -43,16 +43,13 @@ class Given:
 
         def typed(name: str) -> Any:
             column = f.col(quoted(self.columns[name]))
-            if name in (QUERY, ITEM) and self._holds_ids(name):
+            if name == QUERY or (name == ITEM and self.kind != "attributes"):
                 return column.cast("string" if name in texts else "bigint")
             return column if self.kind == "attributes" else column.cast("double")
 
         rows = self.frame.select(*(typed(name).alias(f"c{place}") for place, name in enumerate(self.columns)))
         query = f"c{list(self.columns).index(QUERY)}"
         return rows.withColumn(BUCKET, f.pmod(f.xxhash64(f.col(query)), f.lit(buckets)).cast("int"))
-
-    def _holds_ids(self, name: str) -> bool:
-        return name == QUERY or self.kind != "attributes"
 
     def schema(self, texts: Sequence[str]) -> pl.Schema:
         """Of the rows in a block; that of attributes is taken from an empty frame."""

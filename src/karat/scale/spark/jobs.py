@@ -22,6 +22,7 @@ from karat._version import __version__
 from karat.errors import DataError, KaratError
 from karat.progress import NO_PROGRESS, Progress
 from karat.scale.spark.explaining import explained
+from karat.scale.spark.launching import with_variables
 from karat.scale.spark.quiet import quiet
 from karat.scale.spark.session import check_classic
 
@@ -204,7 +205,7 @@ def watched(spark: "SparkSession", what: str, progress: Progress = NO_PROGRESS) 
     with (
         quiet(),
         explained(),
-        _one_thread_a_task(context.environment),
+        with_variables(context.environment, dict.fromkeys(_ONE_THREAD, "1")),
         held_back() as interrupt,
         _looked_after(jobs, interrupt, what, progress),
     ):
@@ -217,15 +218,11 @@ def watched(spark: "SparkSession", what: str, progress: Progress = NO_PROGRESS) 
             jobs.raise_failure()
             raise
         finally:
-            _set(context, before)
+            with suppress(Exception):  # the context may be gone
+                for name, value in before.items():
+                    context.setLocalProperty(name, value)
         interrupt.raise_it()
         jobs.raise_failure()
-
-
-def _set(context: Any, properties: dict[str, str | None]) -> None:
-    with suppress(Exception):  # the context may be gone
-        for name, value in properties.items():
-            context.setLocalProperty(name, value)
 
 
 @contextmanager
@@ -260,14 +257,3 @@ def _tasks(jobs: Jobs) -> tuple[int, int]:
     known = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(jobs.group)]
     stages = [tracker.getStageInfo(stage) for stage in {stage for job in known if job for stage in job.stageIds}]
     return sum(one.numCompletedTasks for one in stages if one), sum(one.numTasks for one in stages if one)
-
-
-@contextmanager
-def _one_thread_a_task(environment: dict[str, str]) -> Iterator[None]:
-    added = {name: "1" for name in _ONE_THREAD if name not in environment}
-    environment.update(added)
-    try:
-        yield
-    finally:
-        for name in added:
-            environment.pop(name, None)

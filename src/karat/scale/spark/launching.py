@@ -6,7 +6,7 @@ while it ends; and Spark, which takes over Ctrl-C from whoever starts it in the 
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -21,7 +21,7 @@ from karat.temporary import TemporaryFolder
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["own_session"]
+__all__ = ["own_session", "with_variables"]
 
 _ENDS_WITHIN = 20
 _ROWS_IN_A_BATCH = 100_000
@@ -45,7 +45,9 @@ def own_session(
     """A session that ends with the block, and its Java process with it."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(_folder(temp)))
-        stack.enter_context(_environment(_variables(master, folder)))
+        loopback = {"SPARK_LOCAL_IP": "127.0.0.1"} if master.on_this_machine else {}
+        variables = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": str(folder)} | loopback
+        stack.enter_context(with_variables(os.environ, variables))
         aside = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="spark"))
         starting = aside.submit(_start, {**_settings(master, memory, folder), **settings}, folder)
         try:
@@ -63,21 +65,16 @@ def _folder(temp: Path | None) -> TemporaryFolder:
         raise DataError(f"no folder can be made here: {error.strerror}", where=str(temp or "/tmp")) from None
 
 
-def _variables(master: Master, folder: Path) -> dict[str, str]:
-    """What Spark takes from the environment alone; what is set there already stays."""
-    loopback = {"SPARK_LOCAL_IP": "127.0.0.1"} if master.on_this_machine else {}
-    return {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": str(folder)} | loopback
-
-
 @contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    added = {name: value for name, value in variables.items() if name not in os.environ}
-    os.environ.update(added)
+def with_variables(environment: MutableMapping[str, str], variables: Mapping[str, str]) -> Iterator[None]:
+    """Add variables to an environment until the block ends; what is set there already stays."""
+    added = {name: value for name, value in variables.items() if name not in environment}
+    environment.update(added)
     try:
         yield
     finally:
         for name in added:
-            os.environ.pop(name, None)
+            environment.pop(name, None)
 
 
 def _settings(master: Master, memory: int | None, folder: Path) -> dict[str, str]:

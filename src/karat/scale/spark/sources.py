@@ -106,7 +106,10 @@ class FromFiles:
     """Parquet on the machine where all tasks are: they read it themselves, which takes a third of the time."""
 
     def __init__(self, tables: Sequence[Table]) -> None:
-        self._tables = [_wherever_read(table) for table in with_ids_alike(tables)]
+        self._tables = [  # tasks may work in another folder
+            replace(table, parts=tuple(replace(part, path=part.path.absolute()) for part in table.parts))
+            for table in with_ids_alike(tables)
+        ]
 
     @property
     def texts(self) -> list[str]:
@@ -135,12 +138,6 @@ class FromFiles:
             for place, part in enumerate(table.parts):
                 for first in range(0, part.rows, step):
                     yield number, place, first, min(first + step, part.rows)
-
-
-def _wherever_read(table: Table) -> Table:
-    """Tasks may work in another folder."""
-    parts = tuple(replace(part, path=part.path.absolute()) for part in table.parts)
-    return replace(table, parts=parts)
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,8 @@ class Judging:
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         request: Request = self._request.value
         found: Found | None = None
-        for pieces in _buckets(batches):
-            for block in self._blocks(pieces):
+        for _, rows in groupby(_rows(batches), key=lambda row: row[1]):  # one bucket after the other
+            for block in self._blocks((number, piece) for _, _, number, piece in rows):
                 scored, here = score_block(request, block)
                 found = here if found is None else found + here
                 if scored is not None:
@@ -83,12 +83,6 @@ def _place_on_disk() -> Path | None:
     """Where the executor puts what it spills: it has the room, if any folder has."""
     first = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
     return Path(first) if first and Path(first).is_dir() else None
-
-
-def _buckets(batches: Iterator[Any]) -> Iterator[Iterator[tuple[int, bytes]]]:
-    """The pieces of one bucket after the other."""
-    for _, rows in groupby(_rows(batches), key=lambda row: row[1]):
-        yield ((number, piece) for _, _, number, piece in rows)
 
 
 class Gathering:
