@@ -129,7 +129,8 @@ class _Judge:
         judged = [(one, self.given[name]) for name, one in zip(self.ids, found, strict=True) if name in self.given]
         mine = [frozenset(one.numbers(self.vocabulary)) for one, _ in judged]
         compared = within(mine, [frozenset(numbers) for _, numbers in judged], self.vocabulary, self.groups)
-        return compared.whole.to_json() | {"groups": {name: one.to_json() for name, one in compared.by_group.items()}}
+        groups = {name: one.to_json() for name, one in compared.by_group.items()}
+        return {**compared.whole.to_json(), "groups": groups}
 
 
 def _checked(

@@ -37,7 +37,16 @@ def embed(
     for start in range(first, len(corpus), batch_size):
         part = slice(start, start + batch_size)
         ids = corpus.ids[part]
-        found = _called(model, corpus.texts[part].to_list(), ids)
+        try:
+            found = model.embed(corpus.texts[part].to_list())
+        except KaratError:
+            raise
+        except Exception as error:  # anybody's code
+            raise DataError(
+                f"the model failed at the texts of {listed(ids)}: {type(error).__name__}: {error}",
+                where=model.name,
+                expected="a vector a text",
+            ) from error
         kept.add(_checked(found, ids, model, kept.dimensions))
         progress.update("Embedding", min(start + batch_size, len(corpus)), len(corpus))
     return Vectors(corpus.ids, kept.all(), f"{corpus.source} ({model.name})")
@@ -73,19 +82,6 @@ class _InMemory:
 
     def all(self) -> Singles:
         return np.concatenate(self._batches)
-
-
-def _called(model: Embedder, texts: list[str], ids: pl.Series) -> Singles:
-    try:
-        return model.embed(texts)
-    except KaratError:
-        raise
-    except Exception as error:  # anybody's code
-        raise DataError(
-            f"the model failed at the texts of {listed(ids)}: {type(error).__name__}: {error}",
-            where=model.name,
-            expected="a vector a text",
-        ) from error
 
 
 def _checked(found: Singles, ids: pl.Series, model: Embedder, usual: int | None) -> Singles:

@@ -54,7 +54,9 @@ def features_of(catalogue: Catalogue, synonyms: Synonyms) -> dict[str, Features]
             values = [own or told for own, (_, told) in zip(values, paths, strict=True)]
         found[kind] = _features(kind, values, synonyms)
     for name in _attribute_columns(catalogue):
-        found[name] = _features(name, [_of_cell(cell, synonyms) for cell in frame[name].to_list()], synonyms)
+        cells = ([cell] if isinstance(cell, str) else cell or [] for cell in frame[name].to_list())
+        values = [[phrase for text in texts for phrase in phrases_of(text, synonyms)] for texts in cells]
+        found[name] = _features(name, values, synonyms)
     return found
 
 
@@ -84,11 +86,6 @@ def _brand(text: str | None, synonyms: Synonyms) -> list[Phrase]:
 def spellings(kind: str, phrases: frozenset[Phrase], synonyms: Synonyms) -> set[Phrase]:
     """Phrases and all that mean the same."""
     return {same for phrase in phrases for same in synonyms.same(kind, phrase)}
-
-
-def _of_cell(cell: str | list[str] | None, synonyms: Synonyms) -> list[Phrase]:
-    texts = [cell] if isinstance(cell, str) else cell or []
-    return [phrase for text in texts for phrase in phrases_of(text, synonyms)]
 
 
 def _types_of(paths: list[str], synonyms: Synonyms, audiences: set[str]) -> tuple[list[Phrase], list[Phrase]]:

@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -50,11 +50,16 @@ def grade_pairs(readings: Mapping[str, Reading], items: pl.Series, matcher: Matc
     """The pairs above grade 0, query by query, with their rules and matches."""
     rows, rules, which = ([np.empty(0, dtype=np.int64)] for _ in range(3))
     told: list[dict[str, Any]] = []
+    nowhere = np.empty((0, len(items)), dtype=np.uint8)
     for reading in readings.values():
-        of_query = _of_query(reading, matcher, len(items))
-        rows.append(np.flatnonzero(of_query.rules < _NAMES.index("nothing")))
-        rules.append(of_query.rules[rows[-1]])
-        patterns, places = _patterns(of_query.codes[:, rows[-1]])
+        codes = np.concatenate([nowhere, *(matcher.codes(term)[None] for term in reading.terms)])  # terms × items
+        has = codes != NOWHERE
+        first = 1 if reading.category else 0
+        last = first + len(reading.attributes)
+        of_query = rules_of(has[:first].any(axis=0), has[first:last].sum(axis=0), has[last:].any(axis=0))
+        rows.append(np.flatnonzero(of_query < _NAMES.index("nothing")))
+        rules.append(of_query[rows[-1]])
+        patterns, places = _patterns(codes[:, rows[-1]])
         which.append(places + len(told))
         told += [_told(reading, pattern, matcher.places) for pattern in patterns.T]
     numbers = np.repeat(np.arange(len(readings)), [part.size for part in rows[1:]])
@@ -67,21 +72,6 @@ def grade_pairs(readings: Mapping[str, Reading], items: pl.Series, matcher: Matc
     }
     matches = pl.DataFrame(told, schema=_MATCHES).select(pl.all().gather(np.concatenate(which)))
     return pl.DataFrame(held, schema_overrides=SCHEMA).hstack(matches)
-
-
-class _OfQuery(NamedTuple):
-    codes: Codes
-    """Terms × items: where each says so."""
-    rules: Ints
-
-
-def _of_query(reading: Reading, matcher: Matcher, items: int) -> _OfQuery:
-    nowhere = np.empty((0, items), dtype=np.uint8)
-    codes = np.concatenate([nowhere, *(matcher.codes(term)[None] for term in reading.terms)])
-    has = codes != NOWHERE
-    first = 1 if reading.category else 0
-    last = first + len(reading.attributes)
-    return _OfQuery(codes, rules_of(has[:first].any(axis=0), has[first:last].sum(axis=0), has[last:].any(axis=0)))
 
 
 def _patterns(codes: Codes) -> tuple[Codes, Ints]:

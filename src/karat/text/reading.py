@@ -135,10 +135,14 @@ def read_query(
         shown = " ".join(shown for _, shown in pairs[span.start : span.end])
         return Term(shown, tuple(words[span.start : span.end]), kinds or span.kinds)
 
-    chosen = _category_of(words, spans, synonyms)
+    # The category is the last one named (denim shirt dress), but for what goes with it: a dress with a belt.
+    named = [span for span in spans if span.kinds == (CATEGORY,)]
+    beside = next((place for place, word in enumerate(words) if word in synonyms.beside), len(words))
+    chosen = next(reversed([span for span in named if span.start < beside] or named), None)
     own = phrases_of(category or "", synonyms)
     found = Term(category, own[-1], (CATEGORY,)) if category and own else term(chosen) if chosen else None
-    attributes = [term(span, *kinds) for span in spans if (kinds := _attribute_kinds(span))]
+    kinds_of = {span: [kind for kind in span.kinds if kind not in (BRAND, CATEGORY)] for span in spans}
+    attributes = [term(span, *kinds) for span, kinds in kinds_of.items() if kinds]
     if found and chosen:
         others = _other_categories(words, spans, chosen, found, synonyms)
         attributes += [replace(term(span, CATEGORY, OTHER), within=found.phrase, written=how) for span, how in others]
@@ -148,19 +152,6 @@ def read_query(
     brands = [term(span, BRAND) for span in spans if BRAND in span.kinds]
     unused = tuple(term(span).shown for span in parts if not span.kinds)
     return Reading(query, text, found, _distinct(attributes, synonyms), _distinct(brands, synonyms), unused)
-
-
-def _attribute_kinds(span: Span) -> tuple[str, ...]:
-    return tuple(kind for kind in span.kinds if kind not in (BRAND, CATEGORY))
-
-
-def _category_of(words: list[str], spans: list[Span], synonyms: Synonyms) -> Span | None:
-    """The last that is named, as in ``denim shirt dress``, but for what goes with it: a dress with a belt."""
-    named = [span for span in spans if span.kinds == (CATEGORY,)]
-    beside = next((place for place, word in enumerate(words) if word in synonyms.beside), len(words))
-    before = [span for span in named if span.start < beside]
-    chosen = before or named
-    return chosen[-1] if chosen else None
 
 
 def _other_categories(

@@ -36,7 +36,8 @@ def read_records(source: Source) -> list[Record]:
     """Read a list of objects, an object that holds one, {id: object}, an object a line, a table, or Parquet."""
     with guard_reading(source.name, "a table or JSON"):
         if source.is_parquet():
-            found = _of_parquet(source)
+            rows = read_whole(source.polars, source.name).iter_rows(named=True)
+            found = [Record(f"{source.name}, row {n}", row) for n, row in enumerate(rows, start=1)]
         elif plain_suffix(source.name) in _DELIMITED or not source.head.lstrip().startswith(("{", "[")):
             found = list(_of_table(source))
         else:
@@ -66,11 +67,6 @@ def _loaded(text: str, members: Any = None) -> Any:
             raise error from None
     refuse_surrogates(text, found)
     return found
-
-
-def _of_parquet(source: Source) -> list[Record]:
-    frame = read_whole(source.polars, source.name)
-    return [Record(f"{source.name}, row {n}", row) for n, row in enumerate(frame.iter_rows(named=True), start=1)]
 
 
 def _of_table(source: Source) -> Iterator[Record]:
@@ -110,16 +106,13 @@ def _of_json(source: Source) -> list[Record]:
     except ValueError as error:
         return _of_lines(source, text, error)
     if isinstance(whole, dict):
-        held = next((whole[name] for name in _LISTS if _is_list_of_objects(whole.get(name))), None)
+        lists = (whole[name] for name in _LISTS if isinstance(whole.get(name), list) and whole[name])
+        held = next((one for one in lists if all(isinstance(record, dict) for record in one)), None)
         held = records_by_id(source, whole) if held is None else held
         whole = [whole] if held is None else held
     if not isinstance(whole, list):
         raise DataError(f"found {str(whole)[:_SHOWN]!r}", where=source.name, expected="a list of objects")
     return [_record(f"{source.name}, number {n}", one) for n, one in enumerate(whole, start=1)]
-
-
-def _is_list_of_objects(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
 
 
 def _of_lines(source: Source, text: str, of_whole: ValueError | None = None) -> list[Record]:

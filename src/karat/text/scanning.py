@@ -42,7 +42,9 @@ def scan(catalogue: Catalogue, synonyms: Synonyms, wanted: set[str]) -> Scanned:
     """Look for phrases, all at once."""
     found: dict[str, tuple[list[int], ...]] = {}
     for code, name in enumerate(TEXTS):
-        for row, text in enumerate(_texts(catalogue.frame[name])):
+        cells = catalogue.frame[name]
+        texts = cells.list.join(f" {BREAK} ") if isinstance(cells.dtype, pl.List) else cells
+        for row, text in enumerate(texts):
             if text:
                 for key in keys_in(synonyms.tokens(text)) & wanted:
                     found.setdefault(key, tuple([] for _ in TEXTS))[code].append(row)
@@ -57,7 +59,3 @@ def keys_in(words: list[str]) -> set[str]:
         phrases = list(map(str.__add__, phrases, words[length:]))
         found.update(phrases)
     return found
-
-
-def _texts(cells: pl.Series) -> pl.Series:
-    return cells.list.join(f" {BREAK} ") if isinstance(cells.dtype, pl.List) else cells

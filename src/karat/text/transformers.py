@@ -18,13 +18,6 @@ _SIGNS = ("modules.json", "config.json")
 _EXPECTED = "a folder as SentenceTransformer.save leaves it"
 
 
-def _name_of(folder: Path) -> str:
-    """The last of the path; of a snapshot in a cache of models, what stands before it: models--maker--name."""
-    if folder.parent.name == "snapshots":
-        return folder.parent.parent.name.removeprefix("models--").replace("--", "/")
-    return folder.name
-
-
 class TransformerFolder:
     """A model as ``SentenceTransformer.save`` leaves it. It is called by its folder's name, its version is a hash."""
 
@@ -32,7 +25,10 @@ class TransformerFolder:
         if not any((folder / name).is_file() for name in _SIGNS):
             raise DataError(f"found no model: none of {', '.join(_SIGNS)}", where=str(folder), expected=_EXPECTED)
         self.folder = folder
-        self.name = _name_of(folder.resolve())
+        whole = folder.resolve()
+        self.name = whole.name
+        if whole.parent.name == "snapshots":  # of a cache of models: models--maker--name/snapshots/hash
+            self.name = whole.parent.parent.name.removeprefix("models--").replace("--", "/")
 
     @cached_property
     def version(self) -> str | None:

@@ -1,7 +1,8 @@
 """An audit of a log before anything is split or trained: what it holds, and what in it would leak or mislead."""
 
-from dataclasses import asdict, dataclass, replace
-from math import ceil, isfinite
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 from karat.errors import DataError, UsageError
 from karat.interactions.attributes import Attributes, read_items
 from karat.interactions.audit.times import Future, Ties, Times, future_of, ties_of, times_of
-from karat.interactions.audit.warnings import warnings_of
 from karat.interactions.folders import find_companions
 from karat.interactions.log import Log
 from karat.interactions.reading import read_log
+from karat.interactions.splitting.moments import written_moment
 from karat.interactions.splitting.shares import read_fractions
 from karat.types import Floats, Ints, places_in
-from karat.validation import check_arguments
+from karat.validation import Record, check_arguments
+from karat.wording import count, percent
 
 __all__ = [
     "Audit",
@@ -40,7 +42,7 @@ _BINS = 10
 
 
 @dataclass(frozen=True)
-class Spread:
+class Spread(Record):
     """Of whole numbers."""
 
     min: int
@@ -50,7 +52,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Bin:
+class Bin(Record):
     """How many values there are from ``low`` to below ``high``; the last holds its end, and one value has no width."""
 
     low: float
@@ -104,14 +106,21 @@ def histogram(values: Floats, counts: Ints) -> tuple[Bin, ...]:
     return tuple(Bin(low, high, round(n)) for (low, high), n in zip(ends, numbers.tolist(), strict=True))
 
 
+_MANY_DUPLICATES = 0.01
+_MOSTLY = 0.75
+_HALF = 0.5
+_SOME_USERS = 0.1
+_FEW_USERS = 30
 _TOP = 0.2
 _POSITIVE = 0.75
 """A rating is high from three quarters of the way between the lowest and the highest that occurs: 4 of 1 to 5."""
 
 
 @dataclass(frozen=True)
-class Side:
+class Side(Record):
     """Users, or items that somebody took."""
+
+    computed = ("cold_share",)
 
     n: int
     rows: Spread
@@ -129,7 +138,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Catalogue:
+class Catalogue(Record):
     """The items that there are, whether anybody took them or not."""
 
     n: int
@@ -141,7 +150,7 @@ class Catalogue:
 
 
 @dataclass(frozen=True)
-class Ratings:
+class Ratings(Record):
     """What values the rows have."""
 
     mean: float
@@ -157,7 +166,7 @@ class Ratings:
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Record):
     """What is to be known of a log."""
 
     source: str
@@ -184,10 +193,7 @@ class Audit:
 
     def to_json(self) -> dict[str, Any]:
         """All of it; what is undefined is null."""
-        form = _plain(asdict(self))
-        form["users"]["cold_share"] = self.users.cold_share
-        form["items"]["cold_share"] = self.items.cold_share
-        return {"schema": "karat.audit/1", **form}
+        return {"schema": "karat.audit/1", **super().to_json()}
 
 
 @check_arguments
@@ -244,7 +250,7 @@ def audit(
         future=future_of(log, shares),
         cold=cold,
     )
-    return replace(found, warnings=(*log.notes, *warnings_of(found)))
+    return replace(found, warnings=(*log.notes, *_warnings(found)))
 
 
 def _side(counts: Ints, cold: int) -> Side:
@@ -281,9 +287,113 @@ def _ratings(log: Log) -> Ratings:
     )
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return None if isinstance(value, float) and not isfinite(value) else value
+def _warnings(found: Audit) -> Iterator[str]:
+    """Each says what was found and what comes of it."""
+    yield from _of_rows(found)
+    if found.catalogue is not None and found.catalogue.unlisted == found.items.n:
+        yield "not one item of the log is in the file of items: are the ids of another kind?"
+    elif found.catalogue is not None and found.catalogue.unlisted:
+        items = count(found.catalogue.unlisted, "item of the log is", "items of the log are")
+        yield f"{items} not in the file of items: with that as catalogue they are candidates of their takers alone"
+    if found.ratings is not None:
+        yield from _of_ratings(found.ratings)
+    if found.times is None:
+        yield "no column of times: it can only be split at random, and models then learn from what came later"
+    elif found.times.first == found.times.last:
+        yield f"all rows have one time ({_when(found.times.first, found.times.unit)}): nothing can be split by time"
+    elif found.ties is not None and found.future is not None:
+        times = found.times
+        if not times.unit:
+            yield "times are plain numbers: they order rows, but are no dates"
+        if times.future:
+            yield f"{count(times.future, 'row is', 'rows are')} from the future (until {_when(times.last, times.unit)})"
+        if times.early:
+            since = _when(times.first, times.unit)
+            yield f"{count(times.early, 'row is', 'rows are')} from before 1990 (from {since} on)"
+        yield from _of_ties(found.ties, found.times.unit, found.rows, found.future)
+        yield from _of_future(found.future)
+
+
+def _share(part: int, whole: int) -> str:
+    return percent(part / whole, 1) if whole else "none"
+
+
+def _when(time: int, unit: str) -> str:
+    return written_moment(time, unit) or f"{time:,}"
+
+
+def _of_rows(found: Audit) -> Iterator[str]:
+    if found.duplicate_pairs > _MANY_DUPLICATES * found.rows:
+        exact = f", {found.exact_duplicates:,} of them in full" if found.exact_duplicates else ""
+        yield (
+            f"{count(found.duplicate_pairs, 'row repeats', 'rows repeat')} a user and an item of another row "
+            f"({_share(found.duplicate_pairs, found.rows)}{exact}): a random split would test what it trains on, and "
+            "of each pair only the latest row counts"
+        )
+    elif found.exact_duplicates:
+        yield f"{count(found.exact_duplicates, 'row repeats another', 'rows repeat others')} in full"
+    if found.users.n < _FEW_USERS:
+        yield f"{count(found.users.n, 'user', 'users')} only: intervals over users will be wide, if there are any"
+
+
+def _of_ratings(ratings: Ratings) -> Iterator[str]:
+    if ratings.lowest == ratings.highest:
+        yield f"all ratings are {ratings.lowest:g}: they say no more than that an item was taken"
+        return
+    if ratings.lowest < 0:
+        yield (
+            f"ratings go down to {ratings.lowest:g}: those below 0 are taken as such, which gain nothing; if they mean "
+            "that something was not rated, take them out"
+        )
+    if ratings.lowest >= 0 and ratings.highest <= 1:
+        yield (
+            f"ratings lie between {ratings.lowest:g} and {ratings.highest:g}: a threshold for scales of stars, such as "
+            "rel=4, finds nothing relevant"
+        )
+    if ratings.high_share >= _MOSTLY:
+        yield (
+            f"{percent(ratings.high_share, 1)} of ratings are {ratings.high_from:g} or more: people rate what they "
+            "like, and such a threshold hardly tells good from bad"
+        )
+
+
+def _of_ties(ties: Ties, unit: str, rows: int, future: Future) -> Iterator[str]:
+    least = min(share for share in future.fractions if share)
+    if ties.largest > least * rows:
+        yield (
+            f"{ties.largest:,} rows ({_share(ties.largest, rows)}) have one time, {_when(ties.largest_at, unit)}: more "
+            f"than a window of {percent(least)} can hold, and equal times are never parted"
+        )
+    if ties.bulk_users:
+        users = count(ties.bulk_users, "user has", "users have")
+        yield (
+            f"{users} more than {ties.bulk} rows within one second: entered in bulk, so that the order of a user's "
+            "rows is arbitrary and leave-last splits draw by chance"
+        )
+    if ties.users_of_one_time > _SOME_USERS * ties.users_of_several_rows:
+        share = _share(ties.users_of_one_time, ties.users_of_several_rows)
+        yield (
+            f"all rows of {count(ties.users_of_one_time, 'user', 'users')} ({share} of those with several) have one "
+            "time: there is no last one of them to hold out"
+        )
+
+
+def _of_future(future: Future) -> Iterator[str]:
+    windows = {"train": future.train_rows, "validation": future.validation_rows, "test": future.test_rows}
+    asked = dict(zip(windows, future.fractions, strict=True))
+    empty = [name for name, rows in windows.items() if not rows and asked[name]]
+    shown = "/".join(f"{100 * share:g}" for share in future.fractions)
+    if empty:
+        yield f"a temporal split of {shown} leaves {' and '.join(empty)} empty: too many rows have equal times"
+        return
+    under = f"have no row in training under a temporal split of {shown}"
+    if future.unseen_users > _HALF * future.test_users:
+        users = _of(future.unseen_users, future.test_users, "test users")
+        yield f"{users} {under}: for them no model knows more than popularity"
+    if future.unseen_items > _HALF * future.test_items:
+        items = _of(future.unseen_items, future.test_items, "test items")
+        yield f"{items} {under}: only models that know their content find them"
+
+
+def _of(part: int, whole: int, what: str) -> str:
+    return f"{part:,} of {whole:,} {what} ({_share(part, whole)})"

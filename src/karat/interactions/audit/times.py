@@ -11,6 +11,7 @@ from karat.interactions.splitting.moments import written_moment
 from karat.interactions.splitting.shares import Fractions
 from karat.interactions.units import PER_SECOND
 from karat.types import Bools, Ints
+from karat.validation import Record
 
 __all__ = ["BULK", "Future", "Ties", "Times", "future_of", "ties_of", "times_of"]
 
@@ -21,7 +22,7 @@ _SECONDS_A_DAY = 86_400
 
 
 @dataclass(frozen=True)
-class Times:
+class Times(Record):
     """From when to when."""
 
     first: int
@@ -38,7 +39,7 @@ class Times:
 
 
 @dataclass(frozen=True)
-class Ties:
+class Ties(Record):
     """Rows that time does not order."""
 
     rows: int
@@ -59,7 +60,7 @@ class Ties:
 
 
 @dataclass(frozen=True)
-class Future:
+class Future(Record):
     """A global temporal split by fractions: rows before a time train, rows from another on test."""
 
     fractions: tuple[float, ...]

@@ -123,23 +123,18 @@ def _values(rows: Rows, scale: tuple[float, float] | None) -> pl.Series:
         found = f"no {name}" if missing else f"the {name} of {_who(rows, row)} is {given[row]!r}"
         raise DataError(found, where=rows.place(row), expected="a finite number")
     if scale is not None:
-        _check_scale(values, rows, scale)
+        low, high = scale
+        outside: Bools = ((values < low) | (values > high)).to_numpy()
+        if outside.any():
+            row, many = int(outside.argmax()), int(outside.sum())
+            raise DataError(
+                f"the {name} of {_who(rows, row)} is {values[row]:g} "
+                f"({count(many, 'row is', 'rows are')} outside the scale)",
+                where=rows.place(row),
+                expected=f"{low:g} to {high:g}",
+            )
     return values
 
 
-def _check_scale(values: pl.Series, rows: Rows, scale: tuple[float, float]) -> None:
-    low, high = scale
-    outside: Bools = ((values < low) | (values > high)).to_numpy()
-    if outside.any():
-        row, many = int(outside.argmax()), int(outside.sum())
-        raise DataError(
-            f"the {rows.names[VALUE]} of {_who(rows, row)} is {values[row]:g} "
-            f"({count(many, 'row is', 'rows are')} outside the scale)",
-            where=rows.place(row),
-            expected=f"{low:g} to {high:g}",
-        )
-
-
 def _who(rows: Rows, row: int) -> str:
-    names: Mapping[str, str] = {column: str(rows.frame[column][row]) for column in (USER, ITEM)}
-    return f"user {names[USER]} for item {names[ITEM]}"
+    return f"user {rows.frame[USER][row]} for item {rows.frame[ITEM][row]}"

@@ -43,7 +43,8 @@ class Text:
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Line number and fields of each row under the header; blank lines do not count."""
         with _lines(self.source) as lines:
-            found = self._quoted(lines) if self.headed else self._plain(lines)
+            plain = (line.rstrip("\r\n").split(self.separator) for line in lines)
+            found = self._quoted(lines) if self.headed else enumerate(plain, start=1)
             rows = ((line, row) for line, row in found if any(field.strip() for field in row))
             if self.headed:
                 next(rows, None)
@@ -54,10 +55,6 @@ class Text:
         """How many blank lines stand above everything."""
         with _lines(self.source) as lines:
             return next((number for number, line in enumerate(lines) if line.strip()), 0)
-
-    def _plain(self, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-        for number, line in enumerate(lines, start=1):
-            yield number, line.rstrip("\r\n").split(self.separator)
 
     def _quoted(self, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
         reader = csv.reader(lines, delimiter=self.separator)

@@ -1,7 +1,7 @@
 """Files of interactions in any of the formats → rows."""
 
 import io
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 import polars as pl
 
@@ -49,7 +49,12 @@ def _form_of(source: Source, given: Mapping[str, str]) -> str:
     if not lines:
         raise DataError("found only blank lines", where=source.name, expected=_EXPECTED)
     first = lines[0].strip()
-    _check_bytes(source, first)
+    # in Latin-1 are only old files, whose first line is split by colons or tabs
+    binary = "\0" in source.head
+    if "\ufffd" in (source.head if binary else first) and (binary or not ("::" in first or "\t" in first)):
+        raise source.undecodable()
+    if binary:
+        raise DataError("found bytes that are no text", where=source.name, expected=_EXPECTED)
     if first.startswith("{"):
         return "jsonl"
     if _separator(first, given) is not None or given:
@@ -58,15 +63,6 @@ def _form_of(source: Source, given: Mapping[str, str]) -> str:
         return "ratings.dat"
     cells = first.split("\t")
     return "u.data" if len(cells) in (3, 4) and all(map(is_number, cells[2:])) else "csv"
-
-
-def _check_bytes(source: Source, first: str) -> None:
-    """Refuse what is no text; in Latin-1 are only old files, whose first line is split by colons or tabs."""
-    binary = "\0" in source.head
-    if "\ufffd" in (source.head if binary else first) and (binary or not ("::" in first or "\t" in first)):
-        raise source.undecodable()
-    if binary:
-        raise DataError("found bytes that are no text", where=source.name, expected=_EXPECTED)
 
 
 def _separator(header: str, given: Mapping[str, str]) -> str | None:
@@ -106,23 +102,17 @@ def _of_table(source: Source, given: Mapping[str, str]) -> Rows:
     line = source.head_lines[0]
     separator = _separator(line, given) or max(SEPARATORS, key=line.count)
     names = _header(line, separator)
-    if not names_columns(names, given):
-        _check_header(source, names)
+    if not names_columns(names, given) and any(map(is_number, names)):
+        raise DataError(
+            f"the first line {line[:_SHOWN]!r} names no columns",
+            where=f"{source.name}:1",
+            expected="a header such as user,item,rating,timestamp",
+        )
     found = find_columns(names, given, source.name)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"the column {twice!r} stands twice", where=source.name, expected="each column once")
     return read_text(Text(source, separator, tuple(names)), found)
-
-
-def _check_header(source: Source, names: Sequence[str]) -> None:
-    if any(map(is_number, names)):
-        shown = source.head_lines[0][:_SHOWN]
-        raise DataError(
-            f"the first line {shown!r} names no columns",
-            where=f"{source.name}:1",
-            expected="a header such as user,item,rating,timestamp",
-        )
 
 
 def _of_headless(source: Source, form: str, absent: Collection[str]) -> Rows:

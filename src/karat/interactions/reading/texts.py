@@ -1,6 +1,6 @@
 """Texts of rows → columns: at once where every row is regular, else as texts, which are then looked over."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import polars as pl
 
@@ -69,7 +69,11 @@ def _quick(text: Text, wanted: Mapping[str, tuple[str, str]]) -> pl.DataFrame | 
     cast = {column: _cast(column, fields[name], cell) for column, (name, cell) in wanted.items()}
     checks = [fields[text.names[-1]].is_not_null(), *(one.is_null() for one in between)]
     for column, (name, _) in wanted.items():
-        checks += _checks(column, fields[name], cast[column])
+        checks.append(cast[column].is_not_null())
+        if column == VALUE:
+            checks.append(cast[column].is_finite())
+        if column in (USER, ITEM):  # 007 is not 7
+            checks.append(cast[column].cast(pl.String) == fields[name])
     regular = pl.all_horizontal(checks).fill_null(False)
     frame = scan.select(*(one.alias(column) for column, one in cast.items()), regular=regular)
     found = frame.collect(engine="streaming")
@@ -87,14 +91,6 @@ def _cast(column: str, field: pl.Expr, first: str) -> pl.Expr:
         return field.cast(pl.Float64, strict=False)
     form = format_of(first)
     return field if form is None else field.str.to_datetime(form, strict=False, time_unit="us")
-
-
-def _checks(column: str, field: pl.Expr, cast: pl.Expr) -> Iterator[pl.Expr]:
-    yield cast.is_not_null()
-    if column == VALUE:
-        yield cast.is_finite()
-    if column in (USER, ITEM):  # 007 is not 7
-        yield cast.cast(pl.String) == field
 
 
 def _as_texts(text: Text, wanted: Mapping[str, str]) -> pl.DataFrame:

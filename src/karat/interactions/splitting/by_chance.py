@@ -1,4 +1,4 @@
-"""Rows drawn whatever their time."""
+"""Rows drawn whatever their time, and what splits let models learn that they could not know when deployed."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,14 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.interactions.log import Log
+from karat.interactions.split import WINDOWS, Parts
 from karat.interactions.splitting import Parted, split_kind
-from karat.interactions.splitting.leaking import learnt_later
 from karat.interactions.splitting.shares import FRACTIONS, fractions_told, read_fractions
 from karat.settings import Param
 from karat.statistics.resampling import keys_of, random_words
 from karat.types import Ints
+from karat.wording import percent
 
-__all__ = ["chances", "drawn_at_random"]
+__all__ = ["chances", "drawn_at_random", "learnt_later"]
 
 _BLOCK = 1 << 20
 _WORDS = 2**64
@@ -42,6 +43,22 @@ def drawn_at_random(log: Log, settings: Mapping[str, Any]) -> Parted:
     leak = learnt_later(log, part, "rows are drawn whatever their time", "the same users and others did later")
     leaks = (leak,) if leak else ()
     return Parted(part, leaks=leaks, validation=bool(fractions[1]), told=fractions_told(fractions))
+
+
+def learnt_later(log: Log, part: Parts, why: str, what: str) -> str | None:
+    """A sentence that tells how many training rows are later than half of the test rows.
+
+    None where not one of them is later than any test row.
+    """
+    if log.time is None:
+        return f"{why}: models may learn from what {what}"
+    tested = log.time[part == WINDOWS.index("test")]
+    training = log.time[part == WINDOWS.index("train")]
+    if not tested.size or not (training > tested.min()).any():
+        return None
+    middle = np.partition(tested, tested.size // 2)[tested.size // 2]
+    later = np.count_nonzero(training > middle) / training.size
+    return f"{why}: models learn from what {what} ({percent(later, 1)} of training is later than half of the test rows)"
 
 
 def chances(log: Log, seed: int) -> Callable[[slice | Ints], NDArray[np.uint64]]:

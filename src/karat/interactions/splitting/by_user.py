@@ -9,9 +9,8 @@ from karat.errors import DataError, UsageError
 from karat.interactions.log import Log
 from karat.interactions.split import Parts
 from karat.interactions.splitting import Parted, split_kind
-from karat.interactions.splitting.by_chance import chances
+from karat.interactions.splitting.by_chance import chances, learnt_later
 from karat.interactions.splitting.by_time import times_of
-from karat.interactions.splitting.leaking import learnt_later
 from karat.interactions.splitting.shares import FRACTIONS, exactly, fractions_told, read_fractions, rows_of
 from karat.settings import Param
 from karat.statistics.resampling import keys_of
@@ -74,10 +73,14 @@ def user_folds(log: Log, settings: Mapping[str, Any]) -> Parted:
     if test + validation >= 1:
         raise UsageError("fraction and validation leave nothing to train on", expected="a sum below 1")
     rows, folds = log.per_user, settings["folds"]
-    if folds > (there := int((rows > 0).sum())):
-        found = f"{folds} folds of {count(there, 'user', 'users')}"
+    there = np.flatnonzero(rows)
+    if folds > there.size:
+        found = f"{folds} folds of {count(there.size, 'user', 'users')}"
         raise DataError(found, where=log.source, expected="no more folds than users")
-    chosen = _fold_of(log, settings["seed"], folds) == settings["fold"] - 1
+    fold = np.full(len(log.users), -1, dtype=np.int64)  # users without rows are in none
+    order = np.argsort(keys_of(log.users.gather(there), settings["seed"]), kind="stable")
+    fold[there[order]] = np.arange(there.size) % folds
+    chosen = fold == settings["fold"] - 1
     before_validation = np.clip(rows_of(1 - test - validation, rows), np.minimum(rows, 1), None)
     before_test = np.maximum(rows_of(1 - test, rows), before_validation)
     before_validation, before_test = (np.where(chosen, one, rows) for one in (before_validation, before_test))
@@ -89,15 +92,6 @@ def user_folds(log: Log, settings: Mapping[str, Any]) -> Parted:
 def _train_only(rows: Ints, before: Ints) -> int:
     """How many users have too few rows for any of them to be held out."""
     return int(((rows > 0) & (before == rows)).sum())
-
-
-def _fold_of(log: Log, seed: int, folds: int) -> Ints:
-    """The fold of each user, from 0 on; users without rows do not count."""
-    there = np.flatnonzero(log.per_user)
-    keys = keys_of(log.users.gather(there), seed)
-    fold = np.full(len(log.users), -1, dtype=np.int64)
-    fold[there[np.argsort(keys, kind="stable")]] = np.arange(there.size) % folds
-    return fold
 
 
 def _parted(
@@ -137,7 +131,16 @@ def _by_user_and_time(log: Log) -> Ints:
 
     By the ids themselves the same items would be the last of everybody, and training would lack them.
     """
-    key = _joint_keys(log.user, times_of(log), len(log.users))
+    time = times_of(log)
+    first, span = int(time.min()), int(time.max()) - int(time.min()) + 1
+    if span * len(log.users) < 2**63:
+        places = time - first
+    else:
+        distinct, places = np.unique(time, return_inverse=True)
+        span = distinct.size
+    key: Ints = log.user.astype(np.int64)  # one number for user and time, in the order of both
+    key *= span
+    key += places
     order = np.argsort(key)
     key = key[order]
     again: Bools = key[1:] == key[:-1]
@@ -146,17 +149,3 @@ def _by_user_and_time(log: Log) -> Ints:
     if rows.size:
         order[tied] = rows[np.lexsort((log.value[rows], log.item[rows], chances(log, 0)(rows), key[tied]))]
     return order
-
-
-def _joint_keys(user: Any, time: Ints, users: int) -> Ints:
-    """One number for user and time, in the order of both."""
-    first, span = int(time.min()), int(time.max()) - int(time.min()) + 1
-    if span * users < 2**63:
-        places = time - first
-    else:
-        distinct, places = np.unique(time, return_inverse=True)
-        span = distinct.size
-    key: Ints = user.astype(np.int64)
-    key *= span
-    key += places
-    return key

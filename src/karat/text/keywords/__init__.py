@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from karat.errors import DataError, UnknownName, UsageError
 from karat.progress import NO_PROGRESS, Progress
 from karat.registry import Registry
-from karat.validation import check_arguments
+from karat.validation import Record, check_arguments
 from karat.vocabulary import Keyword, Vocabulary
 
 __all__ = [
@@ -34,7 +34,7 @@ _NEAREST_SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Mapped:
+class Mapped(Record):
     """A keyword, and why it was found."""
 
     keyword: Keyword
@@ -57,7 +57,7 @@ class Mapped:
 
 
 @dataclass(frozen=True)
-class Dropped:
+class Dropped(Record):
     """What came near enough, but lost; the reason in plain words."""
 
     mapped: Mapped
@@ -68,7 +68,7 @@ class Dropped:
 
 
 @dataclass(frozen=True)
-class Extraction:
+class Extraction(Record):
     """The keywords of a text in the order of its words."""
 
     text: str
@@ -84,14 +84,6 @@ class Extraction:
     def numbers(self, vocabulary: Vocabulary) -> tuple[int, ...]:
         """The keywords by their numbers in a vocabulary, in its order."""
         return tuple(sorted(vocabulary.number_of[one] for one in self.keywords))
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "text": self.text,
-            "mapped": [one.to_json() for one in self.mapped],
-            "dropped": [one.to_json() for one in self.dropped],
-            "nearest": [one.to_json() for one in self.nearest],
-        }
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ All figures are functions of sets of numbers; nothing here knows how keywords ar
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import fsum, nan
-from typing import Any
 
+from karat.validation import Record
 from karat.vocabulary import Keyword, Vocabulary
 
 __all__ = ["Compared", "Mistake", "Quality", "mistakes", "quality", "quality_by_group", "within"]
@@ -17,7 +17,7 @@ Numbers = Sequence[AbstractSet[int]]
 
 
 @dataclass(frozen=True)
-class Quality:
+class Quality(Record):
     """Over all pairs of a text and a keyword; NaN where there is nothing to divide by."""
 
     precision: float
@@ -34,10 +34,6 @@ class Quality:
     right: int
     found: int
     given: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Undefined figures as null."""
-        return {name: None if value != value else value for name, value in asdict(self).items()}
 
 
 @dataclass(frozen=True)

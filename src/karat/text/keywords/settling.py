@@ -21,7 +21,20 @@ def settle(
     its words are taken then; so is a part that several keywords share. Of what is left, keywords of groups that are not
     among ``groups`` are dropped as well.
     """
-    kept, dropped = _standing([_counting(one, vocabulary, groups) for one in candidates], vocabulary)
+    standing: list[Candidate] = []
+    kept: dict[int, Candidate] = {}
+    dropped: list[tuple[Candidate, str]] = []
+    for one in sorted((_counting(one, vocabulary, groups) for one in candidates), key=_order):
+        winner = next((other for other in standing if one.start < other.end and other.start < one.end), None)
+        if one.sharing:
+            dropped.append((one, _shared(one, vocabulary)))
+        elif winner is not None:
+            dropped.append((one, _overlapping(one, winner, vocabulary)))
+        else:
+            standing.append(one)
+            earlier = kept.setdefault(one.number, one)
+            if earlier is not one:
+                dropped.append((one, f"found already, by {earlier.ngram!r} ({earlier.score:.2f})"))
     dropped += _beaten(kept, vocabulary)
     for number, one in list(kept.items()):
         group = vocabulary.keywords[number].group
@@ -35,27 +48,6 @@ def settle(
         tuple(_mapped(one, vocabulary, method) for one in in_place),
         tuple(Dropped(_mapped(one, vocabulary, method), reason) for one, reason in lost),
     )
-
-
-def _standing(
-    candidates: Iterable[Candidate], vocabulary: Vocabulary
-) -> tuple[dict[int, Candidate], list[tuple[Candidate, str]]]:
-    """By keyword who stands, and who is dropped, with the reason."""
-    standing: list[Candidate] = []
-    kept: dict[int, Candidate] = {}
-    dropped: list[tuple[Candidate, str]] = []
-    for one in sorted(candidates, key=_order):
-        winner = next((other for other in standing if one.start < other.end and other.start < one.end), None)
-        if one.sharing:
-            dropped.append((one, _shared(one, vocabulary)))
-        elif winner is not None:
-            dropped.append((one, _overlapping(one, winner, vocabulary)))
-        else:
-            standing.append(one)
-            earlier = kept.setdefault(one.number, one)
-            if earlier is not one:
-                dropped.append((one, f"found already, by {earlier.ngram!r} ({earlier.score:.2f})"))
-    return kept, dropped
 
 
 def _counting(one: Candidate, vocabulary: Vocabulary, groups: Sequence[str] | None) -> Candidate:

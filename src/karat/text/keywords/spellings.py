@@ -47,31 +47,21 @@ def read_keyword_synonyms(given: str | Path | None, vocabulary: Vocabulary) -> K
     if not isinstance(listed, dict):
         raise DataError(f"{_TABLE} is {listed!r}", where=source.name, expected=f"a table [{_TABLE}]")
     ignored = _phrases(table.get(_IGNORED, []), f"{source.name}, {_IGNORED}")
-    return _by_number(listed, ignored, vocabulary, source.name)
-
-
-def _by_number(
-    listed: Mapping[str, Any], ignored: tuple[str, ...], vocabulary: Vocabulary, where: str
-) -> KeywordSynonyms:
     known = {spelling for one in vocabulary.keywords for spelling in (one.name, str(one))}
     phrases: dict[int, tuple[str, ...]] = {}
     lacking = []
     for name, value in listed.items():
-        read = _phrases(value, f"{where}, {name}")
+        read = _phrases(value, f"{source.name}, {name}")
         if name in known:
-            number = vocabulary.find(name, where=where)
+            number = vocabulary.find(name, where=source.name)
             phrases[number] = (*phrases.get(number, ()), *read)
         elif name == _IGNORED:  # written below the table's head, to which it then belongs
             ignored += read
         else:
-            lacking.append(_lacking(name, known))
-    notes = (f"{where}: the vocabulary has no {', '.join(lacking)}",) if lacking else ()
+            near = get_close_matches(name, sorted(known), n=1, cutoff=0.7)
+            lacking.append(f"{name!r} ({near[0]}?)" if near else repr(name))
+    notes = (f"{source.name}: the vocabulary has no {', '.join(lacking)}",) if lacking else ()
     return KeywordSynonyms(phrases, ignored, notes)
-
-
-def _lacking(name: str, known: set[str]) -> str:
-    near = get_close_matches(name, sorted(known), n=1, cutoff=0.7)
-    return f"{name!r} ({near[0]}?)" if near else repr(name)
 
 
 def _phrases(value: Any, where: str) -> tuple[str, ...]:
@@ -165,8 +155,9 @@ def spellings_of(vocabulary: Vocabulary, settings: Settings) -> Spellings:
     synonyms = read_keyword_synonyms(settings.synonyms, vocabulary)
     texts = [(number, one.name) for number, one in enumerate(vocabulary.keywords)]
     texts += [(number, phrase) for number, phrases in sorted(synonyms.phrases.items()) for phrase in phrases]
-    bare = {word for _, text in texts for word in _only_fillers(text)}
-    fillers = FILLERS - bare
+    # a spelling may have fillers only: then they count in texts, too
+    spelled = (read_words(text, ()).shown for _, text in texts)
+    fillers = FILLERS.difference(*(words for words in spelled if FILLERS.issuperset(words)))
     listed = tuple(Spelling(number, *phrase_of(text, fillers)) for number, text in texts)
     written = tuple(one for one in listed if one.phrase)
     if not written:
@@ -188,9 +179,3 @@ def _alike(written: tuple[Spelling, ...], vocabulary: Vocabulary) -> Iterator[st
     for (_, key), names in found.items():
         if len(names) > 1:
             yield f"{', '.join(names)} are the same words ({key}): texts are taken to mean {next(iter(names))}"
-
-
-def _only_fillers(text: str) -> tuple[str, ...]:
-    """The words of a spelling that has no others: then they count in texts, too."""
-    words = read_words(text, ()).shown
-    return words if all(word in FILLERS for word in words) else ()
