@@ -87,7 +87,7 @@ def test_the_call_of_the_protocol(karat: Karat) -> None:
     assert outcome.code == 0, outcome.err
     check_width(outcome.out)
     assert outcome.out.startswith("agreement with ref: 30 queries, 2 systems\n")
-    tables = re.findall(r"^(\w+):\n +k +Recall +NDCG +MRR +MAP +RBO\n─+\n((?: +\d+(?: +\d\.\d{3}±\d\.\d{3}){5}\n){4})",
+    tables = re.findall(r"^(\w+):\n *k +Recall +NDCG +MRR +MAP +RBO\n─+\n((?: *\d+(?: +\d\.\d{3}±\d\.\d{3}){5}\n){4})",
                         outcome.out, re.MULTILINE)  # fmt: skip
     assert [name for name, _ in tables] == ["base", "tuned"]
     saved = json.loads(Path("results/report.json").read_text("utf-8"))

@@ -21,6 +21,7 @@ from karat.neighbours import NOBODY, Neighbours, nearest
 from karat.plan.indexes import on_database
 from karat.plan.reading import read_plan
 from karat.plan.run import Outcome, run_plan
+from karat.stability import Stability
 from karat.types import Matrix
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'karat[pgvector]'")
@@ -402,23 +403,23 @@ def run_live(folder: Path, users: Any, more: str, lab: str = "") -> Outcome:
 def test_a_table_that_lost_its_normalisation_fails_the_drift_target(live: Any, tmp_path: Path, more: str) -> None:
     """Norms, similarities and drift were those of the export, so that nothing of the table was ever seen."""
     first = run_live(tmp_path, live, more).report
-    assert first.stabilities["pg"].norm.mean == pytest.approx(1.0, abs=1e-6)
-    same = first.indexes["pg"].equivalence
+    assert first.needed_section(Stability, "pg").norm.mean == pytest.approx(1.0, abs=1e-6)
+    same = first.needed_section(Indexed, "pg").equivalence
     assert same is not None and same.normalised and same.differing == 0
     live.execute("UPDATE live SET embedding = embedding * array_fill(1 + length(id) % 3, ARRAY[16])::vector")
     outcome = run_live(tmp_path, live, more)
     again = outcome.report
     assert outcome.gate is not None and outcome.gate.outcome == "fail"
-    assert again.stabilities["pg"].norm.mean > 1.5
+    assert again.needed_section(Stability, "pg").norm.mean > 1.5
     assert again.to_json()["systems"]["pg"]["drift"]["worst"]["figure"].startswith("norm")
-    assert again.indexes["pg"].recall.mean > 0.95, "against exact search over what the table holds"
-    same = again.indexes["pg"].equivalence
+    assert again.needed_section(Indexed, "pg").recall.mean > 0.95, "against exact search over what the table holds"
+    same = again.needed_section(Indexed, "pg").equivalence
     if more:
         assert same is not None and not same.normalised and same.differing > 0
-        assert any("normalise = true" in note for note in again.warnings)
+        assert any("normalise = true" in note for note in again.warning_lines)
     else:
         assert same is None
-    told = [note for note in again.warnings if "stored vectors differ" in note]
+    told = [note for note in again.warning_lines if "stored vectors differ" in note]
     assert len(told) == ("path" in more) and all("of 600" in note for note in told)
 
 
