@@ -19,7 +19,6 @@ __all__ = [
     "ArchiveOption",
     "archive_at",
     "check_there",
-    "find_run",
     "known_baselines",
     "measures_meant",
     "plan_meant",
@@ -115,10 +114,6 @@ def _meant(text: str, by_convention: dict[str, str], known: Sequence[str] | dict
     if label is None:
         raise UnknownName("measure in these runs:", text, known)
     return label
-
-
-def find_run(text: str, archive: Path | None = None) -> "Run":
-    return archive_at(archive).find(text)
 
 
 def report_of(text: str, archive: Path | None = None) -> "Report":

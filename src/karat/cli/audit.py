@@ -58,12 +58,8 @@ def audit_command(
         return
     _print_audit(found)
     sys.stdout.flush()
-    say(_next(path, found), quiet=quiet)
-
-
-def _next(path: str, found: "Audit") -> str:
     way = "" if found.times is not None and found.times.first < found.times.last else " --kind random"
-    return f"Next: karat split {path}{way} -o split parts it into train, validation and test"
+    say(f"Next: karat split {path}{way} -o split parts it into train, validation and test", quiet=quiet)
 
 
 def _print_audit(found: "Audit") -> None:
@@ -106,7 +102,7 @@ def _sides(found: "Audit") -> Iterator[list[str]]:
     both = found.users, found.items
     yield ["number", *(f"{side.n:,}" for side in both)]
     yield ["rows of each: fewest", *(f"{side.rows.min:,}" for side in both)]
-    yield ["  median", *(_median(side.rows.median) for side in both)]
+    yield ["  median", *(f"{side.rows.median:,.1f}".removesuffix(".0") for side in both)]
     yield ["  mean", *(f"{side.rows.mean:,.1f}" for side in both)]
     yield ["  most", *(f"{side.rows.max:,}" for side in both)]
     yield ["Gini", *(f"{side.gini:.3f}" for side in both)]
@@ -150,7 +146,3 @@ def _unseen(part: int, whole: int) -> list[str]:
     from karat.wording import percent
 
     return [f"{part:,}", percent(part / whole, 1) if whole else "–"]
-
-
-def _median(value: float) -> str:
-    return f"{value:,.1f}".removesuffix(".0")

@@ -6,13 +6,13 @@ from dataclasses import replace
 from enum import StrEnum
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from karat.cli.common import QuietOption, say, warn
+from karat.cli.common import QuietOption, say, show_progress, warn
 from karat.cli.grouping import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, Table, groups_of
-from karat.errors import DataError, UsageError
+from karat.errors import DataError, MissingExtra, UsageError
 
 __all__ = ["EPILOG", "demo_command"]
 
@@ -55,6 +55,27 @@ _CUTS = [1, 3, 5, 10, 20, 50]
 _FEWEST_FILES = 2
 _CUT_TO = 128
 """Dimensions, where all candidates have more."""
+_DRIVING_FOLDER, _MOVIELENS_FOLDER = Path("karat-driving"), Path("karat-movielens")
+_DRIVING_PLANS = ("karat.toml", "clips.toml")
+_CLIP_MEASURES = ["Recall", "Precision", "NDCG", "MAP"]
+_CLIP_CUTS = [1, 3, 5]
+_PICTURE = "recommenders.png"
+_SYNTHETIC = """\
+The log is synthetic: users, movies and ratings are drawn from a seed. The
+numbers show what is reported, not which recommender is better.
+"""
+_MODELS: dict[str, dict[str, Any]] = {
+    "popularity": {},
+    "recent": {"model": "popularity", "params": {"days": 90.0}},
+    "item-knn": {"optional": True},
+    "ease": {"optional": True},
+    "als": {"optional": True},
+    "stars": {"model": "svd", "optional": True, "params": {"values": "ratings"}},
+    "random": {},
+}
+_BEYOND = ["coverage@10", "novelty@10"]
+_LOG_MEASURES = ["ndcg", "precision(rel=4)", "recall(rel=4)"]
+_HEADLINE = ["ndcg@10", "precision(rel=4)@10", "recall(rel=4)@10"]
 
 
 class Sample(StrEnum):
@@ -121,13 +142,9 @@ def demo_command(
         if sample is Sample.helpdesk:
             _helpdesk(folder, keep, quiet=quiet)
         elif sample is Sample.driving:
-            from karat.cli.demo_driving import DEMO_FOLDER, both_ways
-
-            both_ways(keep or folder, output or keep or DEMO_FOLDER, quiet=quiet)
+            _driving(keep or folder, output or keep or _DRIVING_FOLDER, quiet=quiet)
         elif sample is Sample.movielens:
-            from karat.cli import demo_movielens
-
-            demo_movielens.bundled(keep or folder, output or keep or demo_movielens.DEMO_FOLDER, quiet=quiet)
+            _movielens(keep or folder, output or keep or _MOVIELENS_FOLDER, quiet=quiet)
         else:
             _run_plan(folder, sample, output, keep, quiet=quiet)
 
@@ -139,15 +156,11 @@ def _own(
     if sample not in (Sample.papers, Sample.driving, Sample.movielens) or keep is not None:
         raise UsageError("--data is for karat demo papers, driving and movielens, without --keep")
     if sample is Sample.driving:
-        from karat.cli.demo_driving import own_clips
-
-        own_clips(table, vectors, output, quiet=quiet)
+        _own_clips(table, vectors, output, quiet=quiet)
     elif table.groups or table.select or vectors:
         raise UsageError("--group, --select and --vectors are for karat demo driving")
     elif sample is Sample.movielens:
-        from karat.cli.demo_movielens import own_log
-
-        own_log(table.path, output, quiet=quiet)
+        _own_log(table.path, output, quiet=quiet)
     else:
         _own_papers(table.path, output, quiet=quiet)
 
@@ -266,3 +279,119 @@ def _copy(folder: Path, target: Path, sample: Sample) -> None:
 
         contents[target / SCHEMA_FILE] = schema_text()
     write_files(contents)
+
+
+def _driving(folder: Path, output: Path, *, quiet: bool) -> None:
+    """Text → clip, then clip → clip; each writes its report."""
+    from karat.cli.run_plan import carry_out
+
+    again = "" if folder == output else "karat demo driving --keep driving, then "
+    vocabulary = f"{output if folder == output else 'driving'}/clips.csv"
+    told = f'karat keywords "guy on a bike" --vocabulary {vocabulary}'
+    next_steps = (None, f"Next: {again}{told} --synonyms {vocabulary.replace('clips.csv', 'synonyms.toml')}")
+    for name, next_step in zip(_DRIVING_PLANS, next_steps, strict=True):
+        carry_out(str(folder / name), output, strict=False, as_json=False, quiet=quiet, next_step=next_step)
+
+
+def _own_clips(table: Table, vectors: str | None, output: Path | None, *, quiet: bool) -> None:
+    """Clip → clip on a table of annotations; without vectors, clips are embedded by what is said of them."""
+    from karat.cli.run_plan import carry_out_content
+    from karat.temporary import TemporaryFolder
+
+    with TemporaryFolder("demo") as scratch:
+        if vectors is None:
+            try:
+                vectors = _embedded_clips(table, Path(scratch) / "vectors.npz", quiet=quiet)
+            except MissingExtra as error:
+                error.hint = f"{error.hint}, or give the clips' vectors with --vectors FILE."
+                raise
+            warn(
+                [
+                    "no vectors were given: clips are embedded by a text rendering of their own annotations, so that "
+                    "the figures show the protocol at work, and not how good any video model is"
+                ],
+                quiet=quiet,
+            )
+        content = _clips_plan(table, vectors, write=output is not None)
+        next_step = "" if output else "Next: keep the report with -o results; your own vectors with --vectors FILE"
+        carry_out_content(content, output, as_json=False, quiet=quiet, next_step=next_step)
+
+
+def _clips_plan(table: Table, vectors: str, *, write: bool) -> dict[str, Any]:
+    gold = {
+        "kind": "keywords",
+        "path": str(table.path),
+        "id": table.id_column,
+        "groups": table.groups,
+        "select": list(table.select),
+        "separator": table.separator,
+    }
+    return {
+        "name": table.path.stem,
+        "gold": gold,
+        "systems": {"embedding": {"kind": "vectors", "path": vectors}, "random": {"kind": "random"}},
+        "measures": _CLIP_MEASURES,
+        "cutoffs": _CLIP_CUTS,
+        "headline": [*(f"Recall@{k}" for k in _CLIP_CUTS), "Precision@5", "NDCG@5", "MAP@5"],
+        "conventions": {"dialect": "alfa"},
+        "outputs": ["report.html", "report.json", "report.md"] if write else [],
+    }
+
+
+def _embedded_clips(table: Table, path: Path, *, quiet: bool) -> str:
+    from karat.formats.vectors.writing import write_vectors
+    from karat.gold.annotations import read_annotations
+    from karat.text.embed import embed
+    from karat.text.models import find_model
+    from karat.text.rendering import rendered
+
+    model = find_model("wordllama")
+    annotations = read_annotations(table.path, table.groups, id_column=table.id_column, separator=table.separator)
+    with show_progress(quiet=quiet) as progress:
+        vectors = embed(rendered(annotations), model, progress=progress.step("Embedding the annotations"))
+    write_vectors(path, vectors, {"model": model.name}, dtype="float32")
+    return str(path)
+
+
+def _movielens(folder: Path, output: Path, *, quiet: bool) -> None:
+    """Run the sample's plan, after saying that its log is synthetic; its report and its page of figures are written."""
+    from karat.cli.run_plan import carry_out
+
+    print(_SYNTHETIC, flush=True)
+    again = "" if folder == output else "karat demo movielens --keep movielens, then "
+    plan = f"{output if folder == output else 'movielens'}/karat.toml"
+    next_step = f"Next: open {output / _PICTURE}; {again}karat tune {plan}"
+    carry_out(str(folder / "karat.toml"), output, strict=False, as_json=False, quiet=quiet, next_step=next_step)
+
+
+def _own_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
+    """The same on a MovieLens release that lies in a folder; nothing is downloaded."""
+    from karat.cli.run_plan import carry_out_content
+    from karat.interactions.folders import find_companions
+
+    if not folder.exists():
+        raise DataError(
+            "no such folder", where=str(folder), expected="a MovieLens release: ratings.dat, ratings.csv or u.data"
+        )
+    items, users = find_companions(folder)
+    beyond = [*_BEYOND, *(["diversity@10"] if items else [])]
+    content: dict[str, Any] = {
+        "name": folder.resolve().name,
+        "baseline": "popularity",
+        "measures": [*_LOG_MEASURES, *beyond],
+        "cutoffs": [5, 10, 20],
+        "headline": [*_HEADLINE, *beyond],
+        "gold": {
+            "kind": "interactions",
+            "path": str(folder),
+            **({"items": str(items)} if items else {}),
+            **({"users": str(users)} if users else {}),
+        },
+        "systems": {name: {"kind": "recommender", "model": name, **more} for name, more in _MODELS.items()},
+        "outputs": ["report.html", "report.json", "report.md"],
+        "output": [{"file": _PICTURE, "form": "recommenders"}],
+    }
+    place = output or _MOVIELENS_FOLDER
+    carry_out_content(
+        content, place, as_json=False, quiet=quiet, next_step=f"Next: open {place / _PICTURE}; karat audit {folder}"
+    )

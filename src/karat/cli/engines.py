@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from karat.cli.kinds import NameArgument, params_as_json, print_facts, print_kinds, print_params
+from karat.cli.common import print_json
+from karat.cli.kinds import NameArgument, params_as_json, print_kinds, print_params
 from karat.cli.options import JsonOption
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def engines_command(name: NameArgument = None, as_json: JsonOption = False) -> N
 
     found = {one: ENGINES.get(one) for one in ([name] if name is not None else ENGINES.names())}
     if as_json:
-        print_facts({one: _facts(kind) for one, kind in found.items()})
+        print_json({one: _facts(kind) for one, kind in found.items()})
     elif name is None:
         print_kinds("engines", found)
     else:

@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from karat.cli.common import print_json
-
 if TYPE_CHECKING:
     from karat.settings import Param
 
-__all__ = ["NameArgument", "params_as_json", "print_facts", "print_kinds", "print_params"]
+__all__ = ["NameArgument", "params_as_json", "print_kinds", "print_params"]
 
 NameArgument = Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show what can be set of this one.")]
 
@@ -20,10 +18,6 @@ class Kind(Protocol):
 
     about: str
     extra: str | None
-
-
-def print_facts(facts: Mapping[str, Any]) -> None:
-    print_json(facts)
 
 
 def print_kinds(command: str, found: Mapping[str, Kind]) -> None:

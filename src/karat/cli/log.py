@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from karat.cli.archived import ArchiveOption, find_run
+from karat.cli.archived import ArchiveOption, archive_at
 from karat.cli.common import QuietOption, exists, print_line, say, split_measures
 from karat.cli.options import MeasuresOption
 from karat.errors import UsageError
@@ -63,7 +63,7 @@ def log_command(
 
         found: Any = read_report(report)
     else:
-        found = find_run(report, archive)
+        found = archive_at(archive).find(report)
     told = report if is_file else found.name
     options = {
         "prefix": prefix,

@@ -10,6 +10,7 @@ import typer
 from karat.cli.archived import ArchiveOption, archive_at, tell_troubles
 from karat.cli.common import QuietOption, print_json, print_line, say
 from karat.errors import UsageError
+from karat.wording import count
 
 if TYPE_CHECKING:
     from karat.archive import Archive, Run
@@ -62,7 +63,9 @@ def prune_command(
         gone = [run.name for run in kept.prune(keep=keep, older_than=age, plan=plan)]
         gone += kept.prune_damaged() if damaged else []
         if not as_json and (gone or left):
-            say(_done(gone, len(left)), quiet=quiet)
+            removed = [count(len(gone), "run", "runs")] if gone else []
+            removed += [count(len(left), "leftover", "leftovers")] if left else []
+            say(f"Removed {' and '.join(removed)}", quiet=quiet)
     if as_json:
         print_json({"runs": gone, "leftovers": len(left), "dry_run": dry_run})
     tell_troubles(kept, quiet=quiet)
@@ -80,7 +83,6 @@ def _print_choice(
 ) -> None:  # fmt: skip
     """Print how many runs would be removed, then which."""
     from karat.cli.run_tables import size_shown
-    from karat.wording import count
 
     total = len(archive.runs())
     size = size_shown(sum(run.bytes for run in chosen))
@@ -109,11 +111,3 @@ def _agreed(n: int) -> bool:
         raise UsageError(found, expected="--yes, or --dry-run")
     answer = input(f"Remove {'it' if n == 1 else f'these {n:,} runs'}? [y/N] ")
     return answer.strip().lower() in ("y", "yes")
-
-
-def _done(gone: list[str], left: int) -> str:
-    from karat.wording import count
-
-    told = [count(len(gone), "run", "runs")] if gone else []
-    told += [count(left, "leftover", "leftovers")] if left else []
-    return f"Removed {' and '.join(told)}"

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from karat.cli.kinds import NameArgument, params_as_json, print_facts, print_kinds, print_params
+from karat.cli.common import print_json
+from karat.cli.kinds import NameArgument, params_as_json, print_kinds, print_params
 from karat.cli.options import JsonOption
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def recommenders_command(name: NameArgument = None, as_json: JsonOption = False)
 
     found = {one: RECOMMENDERS.get(one) for one in ([name] if name is not None else RECOMMENDERS.names())}
     if as_json:
-        print_facts({one: _facts(kind) for one, kind in found.items()})
+        print_json({one: _facts(kind) for one, kind in found.items()})
     elif name is None:
         print_kinds("recommenders", found)
     else:

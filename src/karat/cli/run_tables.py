@@ -1,16 +1,15 @@
 """An archived run, or two that are compared, in a terminal."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from textwrap import wrap
 
 from karat.archive.comparing import Compared
 from karat.archive.files import HASH_SHOWN, shown_time
 from karat.archive.run import Run
-from karat.changes import Change
 from karat.cli.common import print_line
 from karat.gates import Gate
-from karat.report import QueryData, Report
+from karat.report import QueryData
 from karat.reports.cells import Cell, Column, Table, table
 from karat.reports.console import console, print_block, print_table
 from karat.reports.gate import verdict_counts, verdicts_table
@@ -191,11 +190,8 @@ def _print_losses(compared: Compared) -> None:
             continue
         console().print(f"\n{tally(one)}" + ("; largest losses:" if losses else ""))
         if losses:
-            print_table(changes_table(_naming(compared.after, losses), losses, texts=True))
-
-
-def _naming(run: Run, changes: Sequence[Change]) -> Report:
-    """Return a run's report with the names of the queries and items among some changes; no others are read."""
-    texts = run.texts(one.query for one in changes)
-    names = run.names(move.item for one in changes for move in one.moves)
-    return replace(run.report, queries=QueryData({}, query_texts=texts, names=names))
+            run = compared.after
+            texts = run.texts(loss.query for loss in losses)
+            names = run.names(move.item for loss in losses for move in loss.moves)  # no others are read
+            report = replace(run.report, queries=QueryData({}, query_texts=texts, names=names))
+            print_table(changes_table(report, losses, texts=True))

@@ -59,7 +59,10 @@ def show_command(
     drawn = _write(found, output or [], pictures)
     with unless_unread():
         if html:
-            print_line(str(page_path(found)))
+            if found.file(_PAGE) is None:
+                where, hint = str(found.path), "-o report.html makes one."
+                raise DataError("it was kept without an HTML report", where=where, hint=hint)
+            print_line(str(found.check(_PAGE)))
         elif pr:
             print(_content(found, ".md"), end="")
         elif as_json:
@@ -74,13 +77,6 @@ def show_command(
         say(f"Wrote {', '.join(map(str, [*(output or ()), *drawn]))}", quiet=quiet)
     elif not (html or pr or as_json):
         say(f"Next: karat diff {found.name}, or karat baseline set {found.name}", quiet=quiet)
-
-
-def page_path(run: "Run") -> Path:
-    """Where its HTML report is."""
-    if run.file(_PAGE) is None:
-        raise DataError("it was kept without an HTML report", where=str(run.path), hint="-o report.html makes one.")
-    return run.check(_PAGE)
 
 
 def _check_outputs(paths: list[Path]) -> None:

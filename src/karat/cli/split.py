@@ -12,7 +12,6 @@ from karat.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from karat.interactions.log import Log
 
 __all__ = ["EPILOG", "split_command"]
 
@@ -151,32 +150,18 @@ def _make(
 ) -> list[dict[str, Any]]:
     """Read, split, write; the records of what was written."""
     from karat.interactions.reading import read_log
-    from karat.interactions.saving import check_target
+    from karat.interactions.saving import check_target, write_folds, write_split
+    from karat.interactions.splitting import folds_of, number_of_folds, split_log
 
-    check_target(output, folds=_number(kind, options), force=force)
+    alone = _only(kind, options)
+    check_target(output, folds=0 if alone else number_of_folds(kind, **options), force=force)
     with show_progress(quiet=quiet) as progress:
         progress.update(f"Reading {path}", 0, 0)
         log = read_log(path, **reading)
         progress.update(f"Splitting {len(log):,} rows", 0, 0)
-        return _split_and_write(log, output, kind, options, force=force)
-
-
-def _number(kind: str, options: "Mapping[str, Any]") -> int:
-    """How many folders of folds there will be."""
-    from karat.interactions.splitting import number_of_folds
-
-    return 0 if _only(kind, options) else number_of_folds(kind, **options)
-
-
-def _split_and_write(
-    log: "Log", output: Path, kind: str, options: dict[str, Any], *, force: bool
-) -> list[dict[str, Any]]:
-    from karat.interactions.saving import write_folds, write_split
-    from karat.interactions.splitting import folds_of, split_log
-
-    if _only(kind, options):
-        return [write_split(split_log(log, kind, **options), output, force=force)]
-    return write_folds(folds_of(log, kind, **options), output, force=force)
+        if alone:
+            return [write_split(split_log(log, kind, **options), output, force=force)]
+        return write_folds(folds_of(log, kind, **options), output, force=force)
 
 
 def _print(records: "Sequence[dict[str, Any]]", *, several: bool) -> None:

@@ -12,7 +12,6 @@ from karat.cli.run_plan import PLAN_FILE
 from karat.errors import DataError
 
 if TYPE_CHECKING:
-    from karat.engines import Params
     from karat.lab.outcome import Choice, Cost, Sweep
     from karat.plan.reading import Checked
     from karat.progress import Progress
@@ -142,17 +141,13 @@ def _end(sweeps: "list[Sweep]", costs: "list[Cost]", checked: "Checked", *, quie
 
 
 def _next_step(choices: "dict[str, Choice]", plan: str) -> str:
+    from karat.cli.tune_models import as_toml
+
     for name, choice in choices.items():
         if choice.outcome in ("sure", "tied") and choice.point is not None:
-            spelled = f"build = {_as_toml(choice.point.build)} and search = {_as_toml(choice.point.search)}"
+            spelled = f"build = {as_toml(choice.point.build)} and search = {as_toml(choice.point.search)}"
             tied = f" (one of {len(choice.rivals) + 1} that cannot be distinguished)" if choice.rivals else ""
             return f"put {spelled}{tied} into [systems.{name}] of {plan}, and karat run it"
     if any(choice.outcome == "unsure" for choice in choices.values()):
         return f"more queries, or rounds in [lab] of {plan}, would tell whether the target is met"
     return "try larger values, or another engine: karat engines lists them"
-
-
-def _as_toml(params: "Params") -> str:
-    from json import dumps
-
-    return f"{{ {', '.join(f'{name} = {dumps(value)}' for name, value in params.items())} }}" if params else "{}"
