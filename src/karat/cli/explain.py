@@ -63,11 +63,7 @@ def _print(rows: "list[Explained]", measure: str, quiet: bool) -> None:
 
     tools = [row for row in rows if row.kind != "convention"]
     header = ["tool", measure, "differs by", "n", "because of"]
-    print_rows(
-        header,
-        [[row.who, *_figures(row), _because(row)] for row in tools],
-        text=(0, 4),
-    )
+    print_rows(header, [[row.who, *_figures(row), _because(row)] for row in tools], text=(0, 4))
     conventions = [row for row in rows if row.kind == "convention"]
     moving = [row for row in conventions if row.differs]
     if moving:

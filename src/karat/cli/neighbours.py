@@ -13,8 +13,6 @@ from karat.cli.scoring import check_place, spark_session
 from karat.errors import UsageError
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from karat.rankers.vectors import Space
     from karat.types import Ranking
 
@@ -104,10 +102,8 @@ def neighbours_command(
             search = partial(nearest_on_spark, stack.enter_context(spark_session(master, quiet=quiet)))
         progress = stack.enter_context(show_progress(quiet=quiet))
         if isinstance(pool, pl.DataFrame):
-            space, ranking = (
-                None,
-                rank_listed(corpus, asked, pool, k=k or None, metric=metric, exclude_self=exclude_self),
-            )
+            space = None
+            ranking = rank_listed(corpus, asked, pool, k=k or None, metric=metric, exclude_self=exclude_self)
         else:
             space = rank_vectors(
                 corpus,
@@ -157,13 +153,7 @@ def _tell(space: "Space | None", ranking: "Ranking", *, as_json: bool) -> None:
     rows = []
     for number in range(min(_SHOWN, len(ranking))):
         part = frame.slice(int(ranking.starts[number]), int(ranking.starts[number + 1] - ranking.starts[number]))
-        rows.append([ranking.queries[number], _listed(part)])
+        nearest = part.head(_SHOWN).select("item_id", "score").iter_rows()
+        shown = ", ".join(f"{item} ({score:.4f})" for item, score in nearest)
+        rows.append([ranking.queries[number], shown + (" …" if part.height > _SHOWN else "")])
     print_rows(["query", "nearest (score)"], rows, text=(0, 1))
-
-
-def _listed(part: "pl.DataFrame") -> str:
-    shown = [
-        f"{item} ({score:.4f})"
-        for item, score in zip(part["item_id"].head(_SHOWN), part["score"].head(_SHOWN), strict=True)
-    ]
-    return ", ".join(shown) + (" …" if part.height > _SHOWN else "")

@@ -7,6 +7,7 @@ from contextlib import suppress
 from hashlib import file_digest, sha256
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import accumulate
+from os.path import isdir, isfile
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +95,10 @@ def _files(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
     """The file that a text names, perhaps as FILE:KEY, and that of its ids; or the file of a module."""
     for spelling in dict.fromkeys((text, split_off_key(text)[0])):
         path = folder / spelling
-        if _is_file(path):
+        if isfile(path):
             yield spelling, path
             ids = ids_beside(str(path))
-            if ids is not None and _is_file(Path(ids)):
+            if ids is not None and isfile(Path(ids)):
                 yield f"{spelling}{_IDS}", Path(ids)
             return
     if is_function_name(text):
@@ -112,12 +113,12 @@ def _named_with_more(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
     spelling = text
     while spelling:
         path = folder / spelling
-        if _is_file(path):
+        if isfile(path):
             yield spelling, path
             return
-        if _is_folder(path) and find_beside(path, "log") is None and folder.resolve().is_relative_to(path.resolve()):
+        if isdir(path) and find_beside(path, "log") is None and folder.resolve().is_relative_to(path.resolve()):
             return  # the plan's own folder, or one that it is in: what the plan writes would count as well
-        if _is_folder(path):
+        if isdir(path):
             # Of a folder with a log only the files that are read: there may be others, such as those a run writes.
             of_log = [find_beside(path, kind) for kind in ("log", "items", "users")]
             if of_log[0] is None or is_split(path):
@@ -127,20 +128,6 @@ def _named_with_more(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
                     yield f"{spelling.rstrip('/')}/{file.name}", file
             return
         spelling = spelling.rpartition(":")[0]
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a text that can be no path
-        return False
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 def _digest(file: Path) -> str:
@@ -172,4 +159,4 @@ def _origin(module: str) -> Path | None:
             return None
         places = spec.submodule_search_locations or []
     origin = None if spec is None else spec.origin
-    return Path(origin) if origin is not None and _is_file(Path(origin)) else None
+    return Path(origin) if origin is not None and isfile(Path(origin)) else None

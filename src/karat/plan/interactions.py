@@ -178,7 +178,13 @@ class InteractionsGold(GoldTable):
         items = None if self.items is None else read_items(context.path(self.items))
         users = None if self.users is None else read_users(context.path(self.users))
         if is_split(path):
-            self._check_split(path)
+            idle = [key for key in _OF_LOGS if key in self.model_fields_set]
+            if idle:
+                raise UsageError(
+                    f"the log is split already, so that {' and '.join(idle)} would not count",
+                    where=path,
+                    expected="a log, or a plan without these keys",
+                )
             split = read_split(path)
             if items is not None:
                 split = split.with_items(items.ids)
@@ -188,15 +194,6 @@ class InteractionsGold(GoldTable):
         if items is not None:
             log = log.with_items(items.ids)
         return split_log(log, self.split.kind, **self.split.options), items, users
-
-    def _check_split(self, path: str) -> None:
-        told = [key for key in _OF_LOGS if key in self.model_fields_set]
-        if told:
-            raise UsageError(
-                f"the log is split already, so that {' and '.join(told)} would not count",
-                where=path,
-                expected="a log, or a plan without these keys",
-            )
 
     def _task(self, context: Context, split: Split, items: Attributes | None, users: Attributes | None) -> Task:
         fit_on = _TRAINING[self.fit_on]

@@ -223,10 +223,9 @@ def _with_what_is_there(plan: Plan, where: str) -> tuple[Plan, tuple[str, ...]]:
     kept = {name: table for name, table in plan.systems.items() if name not in lacking}
     if not kept or plan.baseline in lacking:
         raise UsageError("; ".join(_left_out(lacking)), where=where)
-    swept = {name: table for name, table in plan.sweep.items() if name not in lacking}
     changed = {
         "systems": kept,
-        "sweep": swept,
+        "sweep": {name: table for name, table in plan.sweep.items() if name not in lacking},
         "tune": {name: table for name, table in plan.tune.items() if name not in lacking},
         "target": [one for one in plan.target if one.system not in lacking],
         "output": [one for one in plan.output if one.system not in lacking],
@@ -242,17 +241,7 @@ def _left_out(lacking: Mapping[str, str]) -> Iterator[str]:
 
 
 def _validated(content: dict[str, Any], where: str, places: dict[lines.Path, int]) -> Plan:
-    _fill_in_kinds(content)
-    model = plan_model()
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        faults = [fault_of(one, content, model) for one in error.errors()]
-        raise fault_error(each_once(faults), where, places) from error
-
-
-def _fill_in_kinds(content: dict[str, Any]) -> None:
-    """A gold is of labels and a system a run, unless they say otherwise."""
+    # A gold is of labels and a system a run, unless they say otherwise.
     if isinstance(content.get("gold"), str):
         content["gold"] = {"path": content["gold"]}
     if isinstance(content.get("gold"), dict):
@@ -263,6 +252,12 @@ def _fill_in_kinds(content: dict[str, Any]) -> None:
                 content["systems"][name] = table = {"path": table}
             if isinstance(table, dict):
                 table.setdefault("kind", "run")
+    model = plan_model()
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        faults = [fault_of(one, content, model) for one in error.errors()]
+        raise fault_error(each_once(faults), where, places) from error
 
 
 def _asked(plan: Plan, faults: list[Fault]) -> list[Asked]:
@@ -306,17 +301,16 @@ def _headline(plan: Plan, asked: list[Asked], faults: list[Fault]) -> tuple[str,
     for number, spelling in enumerate(plan.headline):
         try:
             same = {str(one.measure): one.label for one in asked} | {one.label: one.label for one in asked}
-            wanted = spelling if spelling in same else _meant(spelling, plan)
+            wanted = spelling
+            if spelling not in same:
+                conventions = plan.conventions
+                wanted = str(resolve_all([spelling], conventions.dialect, overrides_of(conventions))[0].measure)
             if wanted not in same:
                 raise UnknownName("measure of this plan:", spelling, [one.label for one in asked])
             found.append(same[wanted])
         except KaratError as error:
             faults.append((("headline", number), str(error)))
     return tuple(found) or tuple(one.label for one in asked)
-
-
-def _meant(spelling: str, plan: Plan) -> str:
-    return str(resolve_all([spelling], plan.conventions.dialect, overrides_of(plan.conventions))[0].measure)
 
 
 def _misfits(plan: Plan) -> Iterator[Fault]:

@@ -171,17 +171,16 @@ def sweeps_to_markdown(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> 
     for place, sweep in enumerate(sweeps):
         cost = by[place] if by else "p95"
         found = sweep_table(sweep, cost)
-        rows = [[_solid(row[0]), *row[1:]] for row in found.texts]
+        names = [row[0].lstrip() for row in found.texts]  # indented by spaces that Markdown keeps
+        rows = [
+            ["\u00a0" * (len(row[0]) - len(name)) + name, *row[1:]]
+            for name, row in zip(names, found.texts, strict=True)
+        ]
         lines += [f"### {markdown_text(sweep.name)}: recall@{sweep.k} and latency", ""]
         lines += markdown_table(table(found.columns, rows))
         told = [*left_out_lines(sweep), *choice_lines(sweep, cost)]
         lines += ["", *(f"- {markdown_text(line)}" for line in told), ""]
     return "\n".join(lines)
-
-
-def _solid(cell: str) -> str:
-    """Indented by spaces that Markdown keeps."""
-    return "\u00a0" * (len(cell) - len(cell.lstrip())) + cell.lstrip()
 
 
 def sweeps_to_csv(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> str:

@@ -50,11 +50,12 @@ def report_snippet(report: Report) -> str:
     shown, others = first_labels(report)
     label = shown[0]
     gate = report.section(Gate)
+    verdict = "" if gate is None else f"{_MARKS[gate.outcome]}: {verdict_counts(gate)}"
     losses = changes_table(report, largest_losses(report, label, most=_MOST_LOSSES), texts=True)
     legend = [p_legend(report), "+/=/−: better, equal, worse"] if report.comparisons else []
     return _box(
         _title(f"Report on {about_line(report)}"),
-        "" if gate is None else _strong(f"{_MARKS[gate.outcome]}: {verdict_counts(gate)}"),
+        "" if gate is None else f'<p style="margin:0.3em 0"><strong>{_shown(verdict)}</strong></p>',
         "" if gate is None else _table(verdicts_table(gate, "fail", "unsure")),
         _table(summary_table(report, shown)),
         _small(" · ".join([f"intervals are over {report.unit[1]}", *legend])),
@@ -121,10 +122,6 @@ def _box(*parts: str) -> str:
 
 def _title(text: str) -> str:
     return f'<p style="margin:0.3em 0;font-weight:bold">{_shown(text)}</p>'
-
-
-def _strong(text: str) -> str:
-    return f'<p style="margin:0.3em 0"><strong>{_shown(text)}</strong></p>'
 
 
 def _small(text: str) -> str:

@@ -111,22 +111,21 @@ def _index_table(found: Mapping[str, Indexed]) -> Table:
 def _row(name: str, one: Indexed) -> list[str]:
     own = "–" if one.own_exact is None else f"{one.own_exact.mean:.3f}"
     p95 = "–" if one.latency is None else _milliseconds((one.latency.index_only or one.latency.end_to_end).p95.ms)
+    given = ", ".join(f"{param} {value}" for param, value in one.given.items())
+    recall = f"{one.recall.mean:.3f}"
+    if one.recall.ci is not None:
+        recall += f" [{one.recall.ci[0]:.3f}, {one.recall.ci[1]:.3f}]"
     known = one.recall.n > 0
     return [
         name,
-        _engine_shown(one),
-        _with_interval(one.recall.mean, one.recall.ci) if known else "–",
+        f"{one.engine} ({given})" if given else one.engine,
+        recall if known else "–",
         f"{one.recall.p5:.3f}" if known else "–",
         own,
-        _seconds_shown(one.build_seconds),
+        f"{one.build_seconds * _KILO:.0f} ms" if one.build_seconds < 1 else f"{one.build_seconds:.1f} s",
         _size_shown(one.size_bytes),
         p95,
     ]
-
-
-def _engine_shown(one: Indexed) -> str:
-    shown = ", ".join(f"{name} {value}" for name, value in one.given.items())
-    return f"{one.engine} ({shown})" if shown else one.engine
 
 
 def _latency_table(found: Mapping[str, Indexed]) -> Table:
@@ -237,18 +236,10 @@ def _signed(value: float) -> str:
     return f"{value:z.4f}".replace("-", "−")
 
 
-def _with_interval(value: float, ci: tuple[float, float] | None) -> str:
-    return f"{value:.3f}" if ci is None else f"{value:.3f} [{ci[0]:.3f}, {ci[1]:.3f}]"
-
-
 def _milliseconds(value: float) -> str:
     if value != value:
         return "–"
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.0f}"
-
-
-def _seconds_shown(seconds: float) -> str:
-    return f"{seconds * _KILO:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
 def _size_shown(size: int | None) -> str:

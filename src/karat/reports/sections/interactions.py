@@ -31,7 +31,8 @@ def render_interactions(report: Report, brief: bool) -> Block | None:
     if log is None:
         return None
     report = report.only(report.headline) if brief and report.headline else report
-    cutoffs = cutoff_times_line(log)
+    times = {name: log.cutoff_times.get(name) or f"time {cutoff:,}" for name, cutoff in log.cutoffs.items()}
+    cutoffs = ", ".join(f"{name} from {time}" for name, time in times.items())
     title = f"{split_line(log)}\ncut-off times: {cutoffs}" if cutoffs else split_line(log)
     tables = [replace(windows_table(log), title=title), *([_board(report)] if brief else ())]
     first = report.only(report.labels[:1])
@@ -44,8 +45,14 @@ def render_interactions(report: Report, brief: bool) -> Block | None:
     labels = report.labels[:1] if brief else list(dict.fromkeys((*compared, *report.labels)))
     tiers = [found for label in labels if (found := _tiers_table(report, label, ends=not brief))]
     if tiers:
-        notes = [*_tier_ranges(report), *_empty_tiers(report), _tiers_legend(report, labels)]
-        notes += [ITEM_SLICES] if any(part.of == "items" for part in report.slices) else []
+        of_items = any(part.of == "items" for part in report.slices)
+        legend = "item…: only held-out items of the tier count; n: users who have such" if of_items else "n: users"
+        notes = list(_tier_ranges(report))
+        notes += [
+            f"no {side} of {log.window}: {', '.join(empty)}" for side, empty in log.empty_tiers().items() if empty
+        ]
+        notes.append(f"{legend}{_signs_told(report, ' there', labels)}")
+        notes += [ITEM_SLICES] if of_items else []
         tables += [*tiers[:-1], replace(tiers[-1], notes=tuple(notes))]
     return Block(
         "Recommenders",
@@ -133,12 +140,6 @@ def windows_table(about: Interactions) -> Table:
     return table(header, rows, text=(0, 6), fixed=1, notes=["new: of whom training has nothing."])
 
 
-def cutoff_times_line(about: Interactions) -> str:
-    """``validation from 2023-03-17T16:10:03Z, test from …``; empty where the log is not split by time."""
-    at = {name: about.cutoff_times.get(name) or f"time {cutoff:,}" for name, cutoff in about.cutoffs.items()}
-    return ", ".join(f"{name} from {time}" for name, time in at.items())
-
-
 def _tiers_table(report: Report, label: str, *, ends: bool) -> Table:
     """Return one measure in every slice, a column per system; ``ends``: with its intervals."""
     systems, beyond = list(report.systems), label in _beyond_accuracy(report)
@@ -162,21 +163,6 @@ def _tier_ranges(report: Report) -> Iterator[str]:
             ranges.setdefault(attribute, []).append(f"{value} {' '.join(part.note.replace(_UNIT, '').split())}")
     for attribute, told in ranges.items():
         yield f"{attribute}: {', '.join(told)}"
-
-
-def _tiers_legend(report: Report, labels: Sequence[str]) -> str:
-    """What is to be known of the tables of these measures by tier."""
-    items = any(part.of == "items" for part in report.slices)
-    told = "item…: only held-out items of the tier count; n: users who have such" if items else "n: users"
-    return f"{told}{_signs_told(report, ' there', labels)}"
-
-
-def _empty_tiers(report: Report) -> Iterator[str]:
-    """Tiers that nobody, or nothing, of the window is in, and which therefore are not in the table."""
-    about = report.needed_section(Interactions)
-    for side, empty in about.empty_tiers().items():
-        if empty:
-            yield f"no {side} of {about.window}: {', '.join(empty)}"
 
 
 def _cell(part: Slice, system: str, measure: str, report: Report, *, ends: bool, beyond: bool) -> str:

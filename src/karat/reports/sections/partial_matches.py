@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from math import isnan
 from typing import Any
 
-from karat.partial import Looked, Missed, Partial, Result
+from karat.partial import Looked, Partial, Result
 from karat.report import Report
 from karat.reports.cells import Table, table
 from karat.reports.sections import Block, renderer
@@ -88,7 +88,12 @@ def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> Tab
     names = list(keywords.values())
     # With the group where two groups have the same keyword.
     distinct = [name if names.count(name) == 1 else keyword for keyword, name in keywords.items()]
-    lines = [f"keywords: {', '.join(distinct)}", *_mapped_by(report, looked.query)]
+    lines = [f"keywords: {', '.join(distinct)}"]
+    mapping: Mapping[str, Any] = (report.section(Keywords) or Keywords()).get("mapping", {})
+    mapped = (mapping.get("queries", {}).get(looked.query) or {}).get("mapped")
+    if mapped:
+        how = ", ".join(f"{one['keyword']} ← “{one['ngram']}” ({one['score']:.2f})" for one in mapped)
+        lines.append(f"mapped by {mapping['method']}: {how}")
     lines.append(f"relevant: {count(looked.relevant, 'item', 'items')}")
     title = f"{looked.query} “{text}” by {system}" if text else f"{looked.query} by {system}"
     wide = range(2, len(groups) + 4)
@@ -99,14 +104,7 @@ def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> Tab
         wraps=wide,
         title="\n  ".join([title, *lines]),
         notes=[_scores(report, system, looked.query)] if report.queries is not None else [],
-        narrower=[
-            table(
-                ["rank", "score", "item", "lacks", "match"],
-                narrow,
-                text=(2, 3, 4),
-                wraps=(2, 3),
-            )
-        ],
+        narrower=[table(["rank", "score", "item", "lacks", "match"], narrow, text=(2, 3, 4), wraps=(2, 3))],
     )
 
 
@@ -115,15 +113,6 @@ def _verdict(result: Result, threshold: float | None) -> str:
         return "not annotated"
     found = f"{len(result.has)}/{len(result.has) + len(result.lacks)}" + (" partial" if _is_partial(result) else "")
     return found if result.shown else f"{found}, below {threshold:g}: not shown"
-
-
-def _mapped_by(report: Report, query: str) -> Iterator[str]:
-    """From which words of the text the keywords come, where they were mapped."""
-    mapping: Mapping[str, Any] = (report.section(Keywords) or Keywords()).get("mapping", {})
-    told = mapping.get("queries", {}).get(query)
-    if told and told["mapped"]:
-        how = ", ".join(f"{one['keyword']} ← “{one['ngram']}” ({one['score']:.2f})" for one in told["mapped"])
-        yield f"mapped by {mapping['method']}: {how}"
 
 
 def _scores(report: Report, system: str, query: str) -> str:
@@ -135,7 +124,18 @@ def _scores(report: Report, system: str, query: str) -> str:
 
 def missed_table(partial: Partial, system: str, most: int) -> Table:
     """Return the keywords that results lack, most first, each with ``most`` that they have instead."""
-    rows = [_missed_row(one, most) for one in partial.keywords if one.lacking]
+    rows = [
+        [
+            one.name.removeprefix(f"{one.group}="),
+            one.group,
+            f"{one.queries:,}",
+            f"{one.lacking:,} of {one.results:,}",
+            percent(one.share, 1),
+            ", ".join(f"{other.keyword} ({other.results:,})" for other in one.instead[:most]),
+        ]
+        for one in partial.keywords
+        if one.lacking
+    ]
     header = ["keyword", "group", "queries", "lacking", "share", "instead"]
     short = table(
         header, [[*row[:-1], row[-1].partition(",")[0]] for row in rows], text=(0, 1, 5), wraps=(0, 1, 5),
@@ -150,18 +150,6 @@ def missed_table(partial: Partial, system: str, most: int) -> Table:
         narrower=[short, short.without("group")],
         shown=_KEYWORDS_SHOWN,
     )
-
-
-def _missed_row(one: Missed, most: int) -> list[str]:
-    instead = ", ".join(f"{other.keyword} ({other.results:,})" for other in one.instead[:most])
-    return [
-        one.name.removeprefix(f"{one.group}="),
-        one.group,
-        f"{one.queries:,}",
-        f"{one.lacking:,} of {one.results:,}",
-        percent(one.share, 1),
-        instead,
-    ]
 
 
 def _summary_lines(report: Report, system: str) -> Iterator[str]:

@@ -47,17 +47,29 @@ def to_retrievers(report: Report, request: Request) -> str:
         name: {short: _column(report, name, measure, k) for short, measure in _MEASURES.items()} for name in names
     }
     queries = [str(query) for query in report.scores[names[0]].queries]
-    form: dict[str, Any] = {"K": k, **_metadata(report)}
+    fusions = report.sections_of(Fusion)
+    fusion = next(iter(fusions.values()), Fusion())
+    form: dict[str, Any] = {
+        "K": k,
+        "weights": fusion.get("weights"),
+        "c": fusion.get("c"),
+        "timestamp": report.provenance.get("made"),
+        "model_tag": (report.provenance.get("meta") or {}).get("model"),
+    }
     for name in names:
         means = {
             _MEANS[short]: _known(report.estimates[name][label].mean) for short, (label, _) in columns[name].items()
         }
-        title = _title(name, report.sections_of(Fusion))
+        title = _title(name, fusions)
         if title in form:
             raise UsageError(f"the form retrievers would hold two systems as {title!r}", expected="other names")
         form[title] = means
     form["per_query"] = {
-        query: {name: _entry(columns[name], report.top_items[name][row][:k], row) for name in names}
+        query: {
+            name: {short: _known(float(values[row])) for short, (_, values) in columns[name].items()}
+            | {"topK": list(report.top_items[name][row][:k])}
+            for name in names
+        }
         for row, query in enumerate(queries)
     }
     return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -68,27 +80,12 @@ def _title(name: str, fusions: Mapping[str, Mapping[str, Any]]) -> str:
     return name if name.endswith(ending) else name + ending
 
 
-def _metadata(report: Report) -> dict[str, Any]:
-    """Of the first fusion the weights and c; the time and the model, where they are known."""
-    fusion = next(iter(report.sections_of(Fusion).values()), Fusion())
-    return {
-        "weights": fusion.get("weights"),
-        "c": fusion.get("c"),
-        "timestamp": report.provenance.get("made"),
-        "model_tag": (report.provenance.get("meta") or {}).get("model"),
-    }
-
-
 def _column(report: Report, system: str, measure: str, k: int) -> tuple[str, Floats]:
     """The label under which the report has the measure, and its values."""
     scores = report.scores[system]
     wanted = str(resolve(f"{measure}@{k}").measure)
     label = scores.labels[scores.conventions.index(wanted)]
     return label, scores[label]
-
-
-def _entry(columns: Mapping[str, tuple[str, Floats]], top: tuple[str, ...], row: int) -> dict[str, Any]:
-    return {short: _known(float(values[row])) for short, (_, values) in columns.items()} | {"topK": list(top)}
 
 
 def _known(value: float) -> float | None:
