@@ -114,7 +114,7 @@ class Sweep:
         ordered = sorted(self.comparable, key=lambda point: self._costs(point, by))
         meeting = [point for point in ordered if _meets(point, recall, p95_ms)]
         if not meeting:
-            nearest = min(ordered, key=lambda point: _shortfall(point, recall, p95_ms), default=None)
+            nearest = min(ordered, key=lambda point: max(_shortfalls(point, recall, p95_ms), default=0.0), default=None)
             return Choice("none", nearest, by, recall, p95_ms)
         sure = [point for point in meeting if _surely_meets(point, recall, p95_ms)]
         best, *others = sure or meeting
@@ -197,10 +197,6 @@ def _surely_meets(point: Point, recall: float | None, p95_ms: float | None) -> b
     assert point.p95 is not None
     finds = recall is None or (point.recall_ci is not None and point.recall_ci[0] >= recall)
     return finds and (p95_ms is None or point.p95.surely_within(p95_ms))
-
-
-def _shortfall(point: Point, recall: float | None, p95_ms: float | None) -> float:
-    return max(_shortfalls(point, recall, p95_ms), default=0.0)
 
 
 def _shortfalls(point: Point, recall: float | None, p95_ms: float | None) -> Iterator[float]:

@@ -157,7 +157,9 @@ def _warming(asks: Sequence[Ask], n: int, warm_up: int, seed: int) -> list[int]:
 
 def _timed(work: Work, workers: int, rate: float | None, collections: Collections, overhead: float) -> Timed:
     asked, last = work.asked, int(work.ends.max())
-    counted = asked + _never_asked(work, asked)
+    counted = asked
+    if work.due is not None and asked < len(work.order):  # what was due when the loop gave up, and was not asked
+        counted = int(np.searchsorted(work.began + work.due, work.deadline))
     starts, ends = work.starts[:counted], work.ends[:counted]
     due = starts if work.due is None else work.began + work.due[:counted]
     unasked = [(place, "not asked before the loop gave up") for place in range(asked, counted)]
@@ -177,13 +179,6 @@ def _timed(work: Work, workers: int, rate: float | None, collections: Collection
         late=int(np.count_nonzero(starts[:asked] - due[:asked] > _LATE)),
         planned=len(work.order),
     )
-
-
-def _never_asked(work: Work, asked: int) -> int:
-    """How many were due when the open loop gave up, and had not been asked."""
-    if work.due is None or asked == len(work.order):
-        return 0
-    return int(np.searchsorted(work.began + work.due, work.deadline)) - asked
 
 
 def _closed_overhead() -> float:

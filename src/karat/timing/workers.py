@@ -144,26 +144,16 @@ def _run_in_threads(work: Work, asks: Sequence[Ask], shares: Sequence[Sequence[i
     try:
         for thread in threads:
             thread.start()
-        _watch(threads, work, fatal, progress)
+        for thread in threads:
+            while thread.is_alive() and not fatal:
+                thread.join(_TELL_EVERY / 1e9)
+                progress.update(_WHAT, work.asked, len(work.order))
     finally:
         work.stop.set()
         together.abort()
-        _call_off(threads)
+        until = clock() + _PATIENCE  # those in the middle of a query may end it; one that hangs is left behind
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join(max(0, until - clock()) / 1e9)
     if fatal:
         raise fatal[0]
-
-
-def _watch(threads: Sequence[Thread], work: Work, fatal: list[BaseException], progress: Progress) -> None:
-    """Wait for the threads, telling how far they are."""
-    for thread in threads:
-        while thread.is_alive() and not fatal:
-            thread.join(_TELL_EVERY / 1e9)
-            progress.update(_WHAT, work.asked, len(work.order))
-
-
-def _call_off(threads: Sequence[Thread]) -> None:
-    """Let those that are in the middle of a query end it; a query that hangs is left behind."""
-    until = clock() + _PATIENCE
-    for thread in threads:
-        if thread.ident is not None:
-            thread.join(max(0, until - clock()) / 1e9)

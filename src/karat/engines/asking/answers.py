@@ -46,7 +46,14 @@ class Reading:
         scores = [score for _, score in pairs if score is not None]
         if scores and len(scores) < len(ids):
             raise DataError("some results have a score and others have none", where=self.where)
-        self._check_order(scores)
+        rises = next((place for place in range(1, len(scores)) if scores[place] > scores[place - 1]), None)
+        if rises is not None:
+            raise DataError(
+                f"the score of result {rises + 1} is better than that of the one before it",
+                where=self.where,
+                expected="the best first",
+                hint='Distances are named with a minus: score = "-distance". score = "" goes by the order alone.',
+            )
         return Hits(ids, scores or None)
 
     def _listed(self, answer: Any) -> Sequence[Any]:
@@ -90,16 +97,6 @@ class Reading:
         if not isinstance(value, bool) and isinstance(value, Real) and _is_finite(value):
             return -float(value) if self.score.startswith("-") else float(value)
         raise DataError(f"found {_kind(value)} as a score", where=self.where, expected="a finite number")
-
-    def _check_order(self, scores: Sequence[float]) -> None:
-        rises = next((place for place in range(1, len(scores)) if scores[place] > scores[place - 1]), None)
-        if rises is not None:
-            raise DataError(
-                f"the score of result {rises + 1} is better than that of the one before it",
-                where=self.where,
-                expected="the best first",
-                hint='Distances are named with a minus: score = "-distance". score = "" goes by the order alone.',
-            )
 
 
 def _is_finite(value: Any) -> bool:

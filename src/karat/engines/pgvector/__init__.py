@@ -147,10 +147,6 @@ class Session:
         if self._read_only:
             connection.execute(READ_ONLY)
 
-    def others(self, connection: Any, schema: str) -> list[str]:
-        """Schemas of other runs."""
-        return [name for (name,) in connection.execute(_OTHERS, (schema,))]
-
     def bytes_of(self, connection: Any, table: Table, used: Collection[str] = ()) -> tuple[int, int]:
         """Return the size of the vector indexes, or of the table where it has none; and that of the table.
 
@@ -247,8 +243,8 @@ class Pgvector(Engine):
         """What other runs have in the user's database; it may be in use, so that it is only named."""
         if self._server is not None:
             return []
-        found = link.retrying(lambda: self._session.others(link.connection, self._schema))
-        return [f"the schema {name} is of another run: drop it if that is over" for name in found]
+        found = link.retrying(lambda: link.connection.execute(_OTHERS, (self._schema,)).fetchall())
+        return [f"the schema {name} is of another run: drop it if that is over" for (name,) in found]
 
     def _opened(self) -> Link:
         if self._link is None:
@@ -297,17 +293,14 @@ class Pgvector(Engine):
             chosen = settled(self.searches, params, "search parameter")
             if only is not None and only.attribute not in table.columns:
                 raise UnknownName("attribute of items", only.attribute, table.columns)
+            kinds = " and ".join(sorted(set(table.indexes.values()))) or "none"
             for name in without_effect(params or {}, table.indexes.values()):
-                self._proof.note(f"{name} has no effect on an index of kind {self._kinds(table)}")
+                self._proof.note(f"{name} has no effect on an index of kind {kinds}")
             scans = exact or not table.indexes
             self._requests[key] = Request.made(
                 table, self.metric, k, chosen, self._session.version, only=only, exact=scans
             )
         return self._requests[key]
-
-    @staticmethod
-    def _kinds(table: Table) -> str:
-        return " and ".join(sorted(set(table.indexes.values()))) or "none"
 
     def _held(self) -> tuple[Table, Link]:
         if self._table is None or self._link is None:
@@ -334,6 +327,9 @@ class Pgvector(Engine):
         table, link = self._table, self._link
         sizes = link.retrying(lambda: self._session.bytes_of(link.connection, table))
         made = {} if self._existing else {"made": f"schema {self._schema}, dropped when closed"}
+        moved = []
+        if self._server is not None and self._server.home.moved:
+            moved = ["the data was kept among the system's temporary files: PostgreSQL may not go to the folder given"]
         return {
             "postgresql": self._session.postgresql,
             "pgvector": ".".join(map(str, self._session.version)),
@@ -344,13 +340,8 @@ class Pgvector(Engine):
             "table_bytes": sizes[1],
             "indexes": dict(table.indexes),
             "proof": self._proof.to_json(),
-            "notes": [*self._moved(), *self._proof.notes],
+            "notes": [*moved, *self._proof.notes],
         }
-
-    def _moved(self) -> list[str]:
-        if self._server is None or not self._server.home.moved:
-            return []
-        return ["the data was kept among the system's temporary files: PostgreSQL may not go to the folder given"]
 
     def again(self) -> Self:
         """Another connection to the same table; it goes with the first, or when it is closed."""
