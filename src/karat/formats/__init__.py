@@ -93,20 +93,15 @@ def read(given: str | Path | Source, kind: str, form: str | None = None) -> pl.D
         raise UnknownName("format", form, FORMATS)
     with guard_reading(source.name):
         source.refuse_pickle(kind)
-        _refuse_reports(source, kind)
+        is_text = not source.is_parquet() and not source.compression
+        if is_text and re.match(r'\s*\{\s*"schema":\s*"karat\.', source.head):
+            raise DataError("this is a report of karat", where=source.name, expected=f"a {kind}")
         chosen = form or format_of(source)
     with guard_reading(source.name, chosen.upper()):
         frame = _READERS[chosen](source, kind)
     if frame.is_empty():
         raise DataError("found a header but no rows", where=source.name, expected="at least one row")
     return frame
-
-
-def _refuse_reports(source: Source, kind: str) -> None:
-    if source.is_parquet() or source.compression or not source.head.lstrip().startswith("{"):
-        return
-    if re.match(r'\{\s*"schema":\s*"karat\.', source.head.lstrip()):
-        raise DataError("this is a report of karat", where=source.name, expected=f"a {kind}")
 
 
 def kind_of(source: Source, form: str | None = None) -> str:

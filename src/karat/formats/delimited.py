@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import polars as pl
 
@@ -49,7 +49,8 @@ def read(source: Source, kind: str) -> pl.DataFrame:
         fault = misfit(source, separator, list(found.values()))
         if fault is not None:
             raise fault
-        frame = frame.filter(~_is_blank_row(found))
+        blank = (pl.col(name).is_null() | (pl.col(name).str.strip_chars() == "") for name in found)
+        frame = frame.filter(~pl.all_horizontal(blank))
     numbers = as_numbers(frame.select(list(found)))
     bad = first_bad_number(frame, numbers)
     if bad is not None:
@@ -59,11 +60,6 @@ def read(source: Source, kind: str) -> pl.DataFrame:
     if kind == "gold":
         check_grades(found[GRADE], numbers[GRADE], source.name)
     return numbers
-
-
-def _is_blank_row(columns: Iterable[str]) -> pl.Expr:
-    """Whether no cell of a row holds anything: a line that is empty, or has nothing but blanks or empty quotes."""
-    return pl.all_horizontal(pl.col(name).is_null() | (pl.col(name).str.strip_chars() == "") for name in columns)
 
 
 def as_numbers(frame: pl.DataFrame) -> pl.DataFrame:

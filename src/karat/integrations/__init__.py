@@ -24,7 +24,7 @@ from karat.neighbours import score_listed
 from karat.pairing import OfVectors, sample_ids, sampled_pairs
 from karat.rankers.vectors import check_same_items, rank_vectors
 from karat.similarity import norms_of
-from karat.types import Floats, Gold, Ints, Matrix, Ranking, Vectors
+from karat.types import Floats, Matrix, Ranking, Vectors
 
 __all__ = ["LESS_IS_BETTER", "AgainstReference", "TextPairs", "checked_pairs", "matched", "positive", "strings"]
 
@@ -67,7 +67,15 @@ class AgainstReference:
         if not self.cuts:
             raise UsageError("found none", where="k_values", expected="at least one cut-off")
         asked = sample_ids(reference.ids, n_samples, seed, where="n_samples")
-        self.gold = self._gold_of(reference, asked)
+        deepest = self.cuts[-1]
+
+        def rank(wanted: pl.Series, k: int) -> Ranking:
+            return rank_vectors(reference, wanted=wanted, k=k, scored=False).ranking
+
+        neighbours = reference_gold(rank, asked, deepest, needed=deepest, source=reference.source)
+        for note in neighbours.notes(tuple(self.cuts)):
+            logger.warning("%s", note)
+        self.gold = neighbours.gold
         if pairs is None:
             drawn = sampled_pairs(asked, reference.ids, positive(n_pairs, "n_pairs"), seed)
             text_of = dict(zip(ids, texts, strict=True))
@@ -76,24 +84,10 @@ class AgainstReference:
         self._targets = pairs.targets
         self.sentences = list(dict.fromkeys([*texts, *pairs.first, *pairs.second]))
         """Each once: the texts, and those of the pairs."""
-        self._texts, self._first, self._second = map(self._places, (texts, pairs.first, pairs.second))
-
-    def _gold_of(self, reference: Vectors, asked: pl.Series) -> Gold:
-        def rank(wanted: pl.Series, k: int) -> Ranking:
-            return rank_vectors(reference, wanted=wanted, k=k, scored=False).ranking
-
-        deepest = self.cuts[-1]
-        found = reference_gold(rank, asked, deepest, needed=deepest, source=reference.source)
-        for note in found.notes(tuple(self.cuts)):
-            logger.warning("%s", note)
-        return found.gold
-
-    def _places(self, texts: list[str]) -> Ints:
-        return np.array([self._place_of[text] for text in texts], dtype=np.int64)
-
-    @cached_property
-    def _place_of(self) -> dict[str, int]:
-        return {sentence: place for place, sentence in enumerate(self.sentences)}
+        place_of = {sentence: place for place, sentence in enumerate(self.sentences)}
+        self._texts, self._first, self._second = (
+            np.array([place_of[text] for text in some], dtype=np.int64) for some in (texts, pairs.first, pairs.second)
+        )
 
     @cached_property
     def _asked(self) -> list[Asked]:
@@ -172,7 +166,11 @@ def matched(n: int, ids: Any, reference: Any, reference_ids: Any) -> tuple[pl.Se
     if isinstance(reference, Vectors) and reference.numbered:
         reference = reference.values
     if not isinstance(reference, Vectors):
-        values = as_floats(_array(reference), "reference")
+        try:
+            array = np.asarray(reference).view()  # vectors are made read-only, and the caller's array is the caller's
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise DataError(f"cannot be read: {error}", where="reference", expected="a matrix of numbers") from error
+        values = as_floats(array, "reference")
         own = None if reference_ids is None else _named(reference_ids, "reference_ids")
         if own is None and len(values) != n:
             raise DataError(
@@ -198,11 +196,3 @@ def _named(ids: Any, where: str) -> pl.Series:
         return names_of(pl.Series("id", list(ids)), where)
     except TypeError as error:
         raise DataError(f"cannot be read: {error}", where=where, expected="strings or whole numbers") from error
-
-
-def _array(given: Any) -> Any:
-    """As NumPy sees it; a view, for vectors are made read-only and the caller's array is the caller's."""
-    try:
-        return np.asarray(given).view()
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise DataError(f"cannot be read: {error}", where="reference", expected="a matrix of numbers") from error

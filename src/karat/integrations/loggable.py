@@ -1,7 +1,7 @@
 """What is logged of a report: names and values, tables, and files; for tools that keep experiments."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from json import dumps
@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any
 
 from karat.archive.run import PAGE, Run
-from karat.breakdown import Gap, Slice
+from karat.breakdown import Gap
 from karat.errors import DataError, UnknownName, UsageError
 from karat.examples import Examples
 from karat.gates import Gate
@@ -132,7 +132,15 @@ def flatten(report: Report, *, prefix: str = "", measures: Sequence[str] | None 
     for system, label, value in _metrics(shown):
         if value is not None and isfinite(value):
             metrics[names.give(f"{prefix}{'targets' if system is None else systems[system]}/{label}")] = float(value)
-    return Flat(metrics, _named(prefix, _params(report, systems)), _named(prefix, _tags(report)))
+    gate = report.section(Gate)
+    tags = {
+        "karat.version": report.version,
+        "karat.schema": SCHEMA,
+        "karat.verdict": None if gate is None else gate.outcome,
+        "karat.made": report.provenance.get("made"),
+        "karat.warnings": len(report.warnings),
+    }
+    return Flat(metrics, _named(prefix, _params(report, systems)), _named(prefix, tags.items()))
 
 
 def _metrics(report: Report) -> Iterator[tuple[str | None, str, float | None]]:
@@ -196,16 +204,7 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _tags(report: Report) -> Iterator[tuple[str, Any]]:
-    """Yield what to look a run up by."""
-    gate = report.section(Gate)
-    yield from (("karat.version", report.version), ("karat.schema", SCHEMA))
-    yield "karat.verdict", None if gate is None else gate.outcome
-    yield "karat.made", report.provenance.get("made")
-    yield "karat.warnings", len(report.warnings)
-
-
-def _named(prefix: str, rows: Iterator[tuple[str, Any]]) -> dict[str, str]:
+def _named(prefix: str, rows: Iterable[tuple[str, Any]]) -> dict[str, str]:
     """As texts, each name once; what is not known is left out, and what is too long is cut."""
     names = Names()
     found = {}
@@ -226,7 +225,14 @@ def tables_of(report: Report) -> dict[str, Values]:
         for label, estimate in one.estimates.items()
     ]
     found: dict[str, Values] = {"headline": ([*_OF_ESTIMATES, *_OF_COMPARISONS, "convention"], headline)}
-    slices = [row for part in report.slices for row in _slice_rows(part)]
+    slices: list[list[Any]] = []
+    for part in report.slices:  # with the gaps to the other queries where nothing was compared
+        beside = {(one.system, one.measure): one for one in part.beside}
+        slices += [
+            [part.name, part.of, *_estimate(system, label, one), *_comparison(beside.get((system, label)))]
+            for system, estimates in part.estimates.items()
+            for label, one in estimates.items()
+        ]
     if slices:
         found["slices"] = (["slice", "of", *_OF_ESTIMATES, *_OF_COMPARISONS], slices[:_MOST_ROWS])
     worst = sorted(_worst(report), key=lambda row: (row[-1], row[0], row[2]))
@@ -234,14 +240,6 @@ def tables_of(report: Report) -> dict[str, Values]:
         columns = ["system", "measure", "query_id", "text", "baseline", "value", "difference"]
         found["worst_queries"] = (columns, [row[:-1] for row in worst[:_MOST_QUERIES]])
     return found
-
-
-def _slice_rows(part: Slice) -> Iterator[list[Any]]:
-    """Yield rows with what was compared in a slice, or the gaps to the other queries where nothing was."""
-    beside = {(one.system, one.measure): one for one in part.beside}
-    for system, estimates in part.estimates.items():
-        for label, one in estimates.items():
-            yield [part.name, part.of, *_estimate(system, label, one), *_comparison(beside.get((system, label)))]
 
 
 def _estimate(system: str, label: str, one: Estimate) -> list[Any]:

@@ -99,18 +99,14 @@ def _run_for(client: Any, run: Any, name: str | None, experiment: str | None, *,
         with mlflow.start_run(run_name=name) as started:
             yield str(started.info.run_id)
     else:
-        made = str(client.create_run(_experiment_id(client, experiment), run_name=name).info.run_id)
+        experiment_id = "0"  # the default one
+        if experiment is not None:
+            found = client.get_experiment_by_name(experiment)
+            experiment_id = str(client.create_experiment(experiment) if found is None else found.experiment_id)
+        made = str(client.create_run(experiment_id, run_name=name).info.run_id)
         try:
             yield made
         except BaseException:
             client.set_terminated(made, "FAILED")
             raise
         client.set_terminated(made)
-
-
-def _experiment_id(client: Any, name: str | None) -> str:
-    """Of the experiment of that name, made where there is none; of the default one where no name is given."""
-    if name is None:
-        return "0"
-    found = client.get_experiment_by_name(name)
-    return str(client.create_experiment(name) if found is None else found.experiment_id)

@@ -51,11 +51,15 @@ def log_report(
     files = files_of(report, found) if artifacts else {}
     # A dot in a name of the summary would be taken for a step inwards.
     tags = {name.replace("karat.", "karat/"): tag for name, tag in flat.tags.items()}
-    tables = {f"{prefix}karat/{name}": values for name, values in tables_of(found).items()}
+    values = tables_of(found)
     try:
         with _run_for(run, run_name, project) as into:
             into.config.update(flat.params, allow_val_change=True)
-            into.log(flat.metrics | {name: _table(*values) for name, values in tables.items()}, step=step)
+            tables = {
+                f"{prefix}karat/{name}": wandb.Table(columns=columns, data=rows, allow_mixed_types=True)
+                for name, (columns, rows) in values.items()
+            }
+            into.log(flat.metrics | tables, step=step)
             into.summary.update(flat.metrics | tags)
             if files:
                 into.log_artifact(_artifact(found, prefix, files))
@@ -65,10 +69,6 @@ def log_report(
             "WANDB_MODE=offline keeps it on this machine." if re.search("api.key", str(error), re.IGNORECASE) else None
         )
         raise DataError(f"Weights & Biases refuses: {str(error).rstrip('.')}", hint=hint) from error
-
-
-def _table(columns: list[str], rows: list[list[Any]]) -> Any:
-    return wandb.Table(columns=columns, data=rows, allow_mixed_types=True)
 
 
 def _artifact(report: Report, prefix: str, files: Mapping[str, str]) -> Any:

@@ -81,42 +81,20 @@ def nearest_items(
             asked /= _divisors(queries)[:, None]
         return nearest(asked, middles, k, metric="ip", places=places, progress=progress)
     deep = len(chunks) if how == "mean" or 2 * k >= n else min(len(chunks), 2 * k + 1)
-    search = _Search(queries, chunks, owners, k, deep, how, metric, places)
     items = np.full((len(queries), k), NOBODY, dtype=np.int64)
     scores = np.full((len(queries), k), -np.inf)
     for first, last in cut_rows(len(queries), max(1, _CELLS_AT_ONCE // max(1, n, deep))):
-        best = search.run(np.arange(first, last))
-        items[first:last], scores[first:last] = best.items, best.scores
+        rows, depth = np.arange(first, last), deep
+        while rows.size:  # goes deeper until the items of all are settled
+            found = nearest(queries[rows], chunks, depth, metric=metric)
+            done = _are_settled(found, owners, k)
+            settled = Neighbours(found.items[done], found.scores[done])
+            best = aggregate(settled, owners, k=k, how=how, places=places)
+            items[rows[done]], scores[rows[done]] = best.items, best.scores
+            rows = rows[~done]
+            depth = min(len(chunks), 4 * depth)
         progress.update("Searching", last, len(queries))
     return Neighbours(items, scores)
-
-
-@dataclass(frozen=True, eq=False)
-class _Search:
-    """A search over chunks that goes deeper until the items are settled."""
-
-    queries: Matrix
-    chunks: Matrix
-    owners: Ints
-    k: int
-    first_depth: int
-    how: str
-    metric: str
-    places: Ints | None
-
-    def run(self, rows: Ints) -> Neighbours:
-        items = np.full((rows.size, self.k), NOBODY, dtype=np.int64)
-        scores = np.full((rows.size, self.k), -np.inf)
-        open_, deep = np.arange(rows.size), self.first_depth
-        while open_.size:
-            found = nearest(self.queries[rows[open_]], self.chunks, deep, metric=self.metric)
-            done = _are_settled(found, self.owners, self.k)
-            settled = Neighbours(found.items[done], found.scores[done])
-            best = aggregate(settled, self.owners, k=self.k, how=self.how, places=self.places)
-            items[open_[done]], scores[open_[done]] = best.items, best.scores
-            open_ = open_[~done]
-            deep = min(len(self.chunks), 4 * deep)
-        return Neighbours(items, scores)
 
 
 @dataclass(frozen=True, eq=False)

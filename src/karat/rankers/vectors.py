@@ -92,7 +92,9 @@ def rank_vectors(
     )
     hygiene = inspect(pool, found, itself=itself, scored=scored, metric=metric, cuts=cuts)
     ranking = _ranking_of(asked.ids, pool.items, found, k, source or corpus.source)
-    notes = _own_notes(corpus, queries, asked.ids, pool, exclude=exclude)
+    # Where the queries are not the corpus: say what became of items that have the id of a query.
+    n = 0 if excludes_self(None, corpus, queries) else int((pool.rows_of(asked.ids) >= 0).sum())
+    notes = (own_note(n, len(asked.ids), exclude=exclude),) if n else ()
     depth = WHOLE if k is None or k >= len(pool) - 1 else None
     return Space(replace(ranking, ranks_only=not scored and search is None, notes=notes, depth=depth), hygiene)
 
@@ -204,31 +206,17 @@ def check_pair(asked: Vectors, pool: Vectors, metric: str) -> None:
             expected="vectors of one model",
         )
     for vectors in {id(one): one for one in (asked, pool)}.values():
-        _check_norms(vectors, metric)
-
-
-def _check_norms(vectors: Vectors, metric: str) -> None:
-    with np.errstate(over="ignore"):
-        norms = norms_of(vectors.values)
-    for bad, what, hint in (
-        (~(norms < _LONGEST), "too long to be squared", "Scale the vectors down."),
-        ((norms == 0) & (metric == "cosine"), "zero, which has no direction", ZERO_VECTORS),
-    ):
-        if bad.any():
-            names = vectors.ids.filter(pl.Series(bad))
-            verb = "the vector of" if len(names) == 1 else f"{len(names):,} vectors are"
-            found = f"{verb} {named(names)} is {what}" if len(names) == 1 else f"{verb} {what}: {named(names)}"
-            raise DataError(found, where=vectors.source, expected=f"vectors for {metric}", hint=hint)
-
-
-def _own_notes(
-    corpus: Vectors, queries: Vectors | None, asked: pl.Series, pool: Vectors, *, exclude: bool
-) -> tuple[str, ...]:
-    """Say what became of items that have the id of a query, where the queries are not the corpus."""
-    if excludes_self(None, corpus, queries):
-        return ()
-    n = int((pool.rows_of(asked) >= 0).sum())
-    return (own_note(n, len(asked), exclude=exclude),) if n else ()
+        with np.errstate(over="ignore"):
+            norms = norms_of(vectors.values)
+        for bad, what, hint in (
+            (~(norms < _LONGEST), "too long to be squared", "Scale the vectors down."),
+            ((norms == 0) & (metric == "cosine"), "zero, which has no direction", ZERO_VECTORS),
+        ):
+            if bad.any():
+                names = vectors.ids.filter(pl.Series(bad))
+                one = f"the vector of {named(names)} is {what}"
+                found = one if len(names) == 1 else f"{len(names):,} vectors are {what}: {named(names)}"
+                raise DataError(found, where=vectors.source, expected=f"vectors for {metric}", hint=hint)
 
 
 def _ranking_of(queries: pl.Series, items: pl.Series, found: Neighbours, k: int | None, source: str) -> Ranking:

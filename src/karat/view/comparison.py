@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 from math import isnan
@@ -13,7 +13,6 @@ from urllib.parse import quote, urlencode
 import numpy as np
 import polars as pl
 
-from karat.archive import Run
 from karat.archive.comparing import Compared, compare_runs
 from karat.archive.files import shown_time
 from karat.errors import UnknownName
@@ -198,33 +197,39 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Side:
-    """One of the two."""
-
-    letter: str
-    name: str
-    plan: str
-    time: str
-    verdict: str | None
-    commit: str
-
-
 def comparison_context(beside: Beside) -> dict[str, Any]:
     """For ``view_compare.html``."""
     compared = beside.compared
     runs = compared.before, compared.after
     one, many = beside.after.report.unit
     plans = list(dict.fromkeys(run.plan for run in runs))
-    asked = compared.asked
+    asked = [f"{count(compared.asked['common'], one, many)} that both asked"]
+    for side, letter in (("before", "a"), ("after", "b")):
+        asked += [f"{compared.asked[side]:,} only in {letter}"] if compared.asked[side] else []
+    changed = [
+        (_KINDS.get(kind, kind), [str(one).removeprefix(f"{kind} ") for one in held])
+        for kind, held in groupby(compared.changed, key=lambda one: one.kind)
+    ]
+    comparisons = tuple(one for one in compared.comparisons if one.system in beside.names)
+    chart = charts.differences_chart(replace(beside.after.report, comparisons=comparisons, baseline="run a"))
     return {
         "title": " and ".join(plans),
-        "subtitle": _asked_told(asked, one, many),
+        "subtitle": " · ".join(asked),
         "crumbs": [("Runs", "/"), *((plan, f"/?{urlencode({'plan': plan})}") for plan in plans)],
         "verdict": None,
-        "sides": [_side(letter, run) for letter, run in zip("ab", runs, strict=True)],
+        "sides": [
+            {
+                "letter": letter,
+                "name": run.name,
+                "plan": run.plan,
+                "time": shown_time(run.time),
+                "verdict": run.verdict,
+                "commit": run.commit,
+            }
+            for letter, run in zip(SIDES, runs, strict=True)
+        ],
         "swapped": f"/compare?{urlencode({'a': runs[1].name, 'b': runs[0].name})}",
-        "changed": list(_changed(compared.changed)),
+        "changed": changed,
         "verdicts": compared.verdicts,
         "measures": _measures_table(beside, many),
         "a": runs[0].name,
@@ -234,7 +239,7 @@ def comparison_context(beside: Beside) -> dict[str, Any]:
         "unchanged": [name for name in beside.pair.systems if name not in beside.pair.changed],
         "level": percent(compared.how.level),
         "number": count(len(compared.comparisons), "comparison", "comparisons"),
-        "chart": _chart(beside),
+        "chart": None if chart is None else Drawn.of(replace(chart, reference_label="as in run a"), "differences"),
         "not_compared": compared.not_compared,
         "many": many,
         "sections": [("changed", "What changed"), ("measures", "Measures"), ("queries", many.capitalize())],
@@ -243,22 +248,6 @@ def comparison_context(beside: Beside) -> dict[str, Any]:
         "unheld": False,
         "packed": None,
     }
-
-
-def _asked_told(asked: Any, one: str, many: str) -> str:
-    told = [f"{count(asked['common'], one, many)} that both asked"]
-    told += [f"{asked['before']:,} only in a"] if asked["before"] else []
-    told += [f"{asked['after']:,} only in b"] if asked["after"] else []
-    return " · ".join(told)
-
-
-def _side(letter: str, run: Run) -> Side:
-    return Side(letter, run.name, run.plan, shown_time(run.time), run.verdict, run.commit)
-
-
-def _changed(found: Any) -> Iterator[tuple[str, list[str]]]:
-    for kind, held in groupby(found, key=lambda one: one.kind):
-        yield _KINDS.get(kind, kind), [str(one).removeprefix(f"{kind} ") for one in held]
 
 
 def _measures_table(beside: Beside, many: str) -> cells.Table:
@@ -284,12 +273,6 @@ def _measures_table(beside: Beside, many: str) -> cells.Table:
             ]
         )
     return cells.table(["measure", "system", "a", "b", "difference", "p", many], rows, text=(0, 1, 6))
-
-
-def _chart(beside: Beside) -> Drawn | None:
-    comparisons = tuple(one for one in beside.compared.comparisons if one.system in beside.names)
-    chart = charts.differences_chart(replace(beside.after.report, comparisons=comparisons, baseline="run a"))
-    return None if chart is None else Drawn.of(replace(chart, reference_label="as in run a"), "differences")
 
 
 def _about(beside: Beside, one: str, many: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from karat.view.opened import Opened, Recent
 from karat.view.server import Refused, Request
 from karat.wording import bounds_shown, count, decimals_of, figure_shown
 
-__all__ = ["Line", "Mean", "Shelf", "fingerprint_of", "list_context", "means_of", "running_form"]
+__all__ = ["Mean", "Shelf", "fingerprint_of", "list_context", "means_of", "running_form"]
 
 _KEPT_OPEN = 4
 
@@ -91,31 +91,17 @@ class Mean:
     ci: str
 
 
-@dataclass(frozen=True)
-class Line:
-    """A run in a list."""
-
-    name: str
-    time: str
-    plan: str
-    verdict: str | None
-    measure: str
-    means: tuple[Mean, ...]
-    more: int
-    """How many systems are not told."""
-    is_baseline: bool
-    same_as: str | None
-    """An earlier run of the same plan and inputs."""
-    commit: str
-    queries: str
-
-
 def list_context(shelf: Shelf, request: Request) -> dict[str, Any]:
     """What ``/`` shows: parameters ``text``, ``plan``, ``run`` (only these) and ``page``."""
     text, plan, only = request.text("text"), request.text("plan"), request.all("run")
     page = request.number("page", 1, _MOST_PAGES)
     runs = shelf.runs()
-    found = [run for run in reversed(runs) if _fits(run, text.lower().split(), plan, only)]
+    words = text.lower().split()
+    found = [
+        run
+        for run in reversed(runs)
+        if plan in ("", run.plan) and (not only or run.name in only) and all(word in _searched(run) for word in words)
+    ]
     pages = max(1, -(-len(found) // PAGE))
     page = min(max(page, 1), pages)
     shown = found[(page - 1) * PAGE : page * PAGE]
@@ -126,7 +112,7 @@ def list_context(shelf: Shelf, request: Request) -> dict[str, Any]:
     return {
         "title": "Runs",
         "lines": lines,
-        "commits": any(line.commit for line in lines),
+        "commits": any(line["commit"] for line in lines),
         "told": count(len(found), "run", "runs") + (f" of {len(runs):,}" if len(found) < len(runs) else ""),
         "total": len(runs),
         "plans": sorted({run.plan for run in runs}),
@@ -143,12 +129,6 @@ def list_context(shelf: Shelf, request: Request) -> dict[str, Any]:
     }
 
 
-def _fits(run: Run, words: Sequence[str], plan: str, only: Sequence[str]) -> bool:
-    if (plan and run.plan != plan) or (only and run.name not in only):
-        return False
-    return not words or all(word in _searched(run) for word in words)
-
-
 @lru_cache(maxsize=_MOST_SEARCHED)
 def _searched(run: Run) -> str:
     """What a filter looks at; a run does not change."""
@@ -156,23 +136,23 @@ def _searched(run: Run) -> str:
     return "\n".join((run.name, run.plan, run.verdict or "", shown_time(run.time), commit, *run.systems)).lower()
 
 
-def line_of(run: Run, baselines: Mapping[str, str]) -> Line:
+def line_of(run: Run, baselines: Mapping[str, str]) -> dict[str, Any]:
+    """What the list shows of a run; ``more`` is how many systems it leaves out."""
     means = means_of(run)
-    same = run.manifest.get("same_inputs_as")
     queries = run.manifest.get("queries")
-    return Line(
-        run.name,
-        shown_time(run.time),
-        run.plan,
-        run.verdict,
-        next(iter(run.headline), ""),
-        tuple(means[:_MOST_MEANS]),
-        max(0, len(means) - _MOST_MEANS),
-        baselines.get(run.plan) == run.name,
-        str(same) if same else None,
-        run.commit,
-        f"{queries:,}" if isinstance(queries, int) else "",
-    )
+    return {
+        "name": run.name,
+        "time": shown_time(run.time),
+        "plan": run.plan,
+        "verdict": run.verdict,
+        "measure": next(iter(run.headline), ""),
+        "means": means[:_MOST_MEANS],
+        "more": max(0, len(means) - _MOST_MEANS),
+        "is_baseline": baselines.get(run.plan) == run.name,
+        "same_as": run.manifest.get("same_inputs_as"),
+        "commit": run.commit,
+        "queries": f"{queries:,}" if isinstance(queries, int) else "",
+    }
 
 
 def means_of(run: Run) -> list[Mean]:

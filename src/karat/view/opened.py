@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import isnan
 from threading import Lock
 from typing import Any, Generic, TypeVar, cast
 
@@ -108,18 +109,18 @@ class Table:
         kept = self._kept(asked)
         found = order if kept is None else order[kept[order]]
         limit = min(asked.limit, MOST_ROWS)
-        offset = self._offset(asked, found, limit)
+        # The page begins at the offset, or is that of the query that is to be found, where it is among these.
+        row = self.row_of(asked.find) if asked.find and limit else None
+        places = np.flatnonzero(found == (-1 if row is None else row))
+        offset = int(places[0]) // limit * limit if len(places) else asked.offset
         shown = found[offset : offset + limit]
         values = self.column(asked.label)[:, shown].T
         listed = zip(shown.tolist(), self.ids.gather(shown), self.texts.gather(shown), values.tolist(), strict=True)
-        rows = [{"row": row, "id": id_, "text": text, "values": _plain(own)} for row, id_, text, own in listed]
+        rows = [
+            {"row": row, "id": id_, "text": text, "values": [None if isnan(value) else value for value in own]}
+            for row, id_, text, own in listed
+        ]
         return {"total": len(found), "offset": offset, "rows": rows}
-
-    def _offset(self, asked: Asked, found: Ints, limit: int) -> int:
-        """Where the page begins: that of the query that is to be found, where it is among these."""
-        row = self.row_of(asked.find) if asked.find and limit else None
-        places = np.flatnonzero(found == (-1 if row is None else row))
-        return int(places[0]) // limit * limit if len(places) else asked.offset
 
     def row_of(self, id_: str) -> int | None:
         """Where a query stands."""
@@ -167,7 +168,8 @@ class Table:
         if kind in ("loss", "gain") and not place and self.compared:
             pick = np.fmin if kind == "loss" else np.fmax
             busy = [system for system in self.compared if system not in self.idle] or self.compared
-            return np.asarray(pick.reduce([self._gain(values, system, label) for system in busy]))
+            sign = -1.0 if self.lower[label] else 1.0
+            return np.asarray(pick.reduce([sign * self._difference(values, system) for system in busy]))
         system = int(place) if place.isascii() and place.isdigit() and len(place) < 6 else -1
         if kind == "score" and 0 <= system < len(self.systems):
             return np.asarray(values[system])
@@ -183,14 +185,6 @@ class Table:
     def _difference(self, values: Floats, system: int) -> Floats:
         """Equal ones are equal, whatever the last digits of a subtraction say; halves go up, as in a script."""
         return np.asarray(np.floor((values[system] - values[self.bases[system]]) * 1e9 + 0.5) / 1e9)
-
-    def _gain(self, values: Floats, system: int, label: str) -> Floats:
-        change = self._difference(values, system)
-        return -change if self.lower[label] else change
-
-
-def _plain(values: list[float]) -> list[float | None]:
-    return [None if value != value else value for value in values]
 
 
 _COLUMNS_KEPT = 12

@@ -121,26 +121,23 @@ def _two(request: Request) -> tuple[str, str]:
 def _of_queries(source: Opened | Beside, what: str, request: Request) -> Response:
     """``rows`` or ``query``: what the script of a page asks for."""
     if what == "rows":
-        return as_json(source.table.rows(_asked(request)))
+        asked = Asked(
+            request.text("label"),
+            request.text("sort", "row"),
+            request.switch("down"),
+            request.text("text"),
+            request.number("slice", 0, _MOST_OFFSET) if request.text("slice") else None,
+            request.number("offset", 0, _MOST_OFFSET),
+            request.number("limit", 20, MOST_ROWS),
+            request.text("find"),
+        )
+        return as_json(source.table.rows(asked))
     if what == "query":
         found = source.query(request.text("id"))
         if found is None:
             raise Refused(404, "nobody asked this")
         return as_json(found)
     raise Refused(404, "there is nothing at this address")
-
-
-def _asked(request: Request) -> Asked:
-    return Asked(
-        request.text("label"),
-        request.text("sort", "row"),
-        request.switch("down"),
-        request.text("text"),
-        request.number("slice", 0, _MOST_OFFSET) if request.text("slice") else None,
-        request.number("offset", 0, _MOST_OFFSET),
-        request.number("limit", 20, MOST_ROWS),
-        request.text("find"),
-    )
 
 
 def _asset(name: str) -> Callable[[], str]:

@@ -369,19 +369,17 @@ class _Handler(BaseHTTPRequestHandler):
         """One who is still sending gets to read the answer before the connection ends."""
         with suppress(OSError, ValueError):
             super().finish()
-        if self.refused:
-            with suppress(OSError):
-                self._hear_out()
-
-    def _hear_out(self) -> None:
-        self.connection.shutdown(socket.SHUT_WR)
-        until, heard = monotonic() + _SECONDS_OF_FAREWELL, 0
-        while heard < _LONGEST_FAREWELL and (left := until - monotonic()) > 0:
-            self.connection.settimeout(left)
-            octets = self.connection.recv(65_536)
-            if not octets:
-                break
-            heard += len(octets)
+        if not self.refused:
+            return
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_WR)
+            until, heard = monotonic() + _SECONDS_OF_FAREWELL, 0
+            while heard < _LONGEST_FAREWELL and (left := until - monotonic()) > 0:
+                self.connection.settimeout(left)
+                octets = self.connection.recv(65_536)
+                if not octets:
+                    break
+                heard += len(octets)
 
     def handle_expect_100(self) -> bool:
         """Nobody is asked to go on sending."""

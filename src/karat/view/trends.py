@@ -69,16 +69,13 @@ def history_context(shelf: Shelf, request: Request) -> dict[str, Any]:
 
 def charts_of(runs: Sequence[Run], measure: str) -> list[charts.Chart]:
     """The history of one measure, for a run's own page; none where there is a single run."""
-    systems = _at_first(runs, _known(runs)[1])
-    found = series_of(runs, [measure], systems) if any(_has(run, measure) for run in runs) else []
+    measures, known = _known(runs)
+    systems = _at_first(runs, known)
+    found = series_of(runs, [measure], systems) if measure in measures else []
     if max((len(one.points) for one in found), default=0) < 2:
         return []
     by_name = {run.name: run for run in runs}
     return [_chart([(one, steps_in(one, by_name)) for one in found], measure, measure)]
-
-
-def _has(run: Run, measure: str) -> bool:
-    return any(measure in held for held in run.manifest["summary"].values())
 
 
 def _known(runs: Sequence[Run]) -> tuple[list[str], list[str]]:

@@ -127,12 +127,8 @@ def _from_objects(tree: list[Any], key: str | None, where: str) -> Raw:
 
 
 def _vector_column(schema: Any, key: str | None, where: str) -> str:
-    lists = [name for name, dtype in schema.items() if isinstance(dtype, pl.List | pl.Array) and _holds_numbers(dtype)]
+    lists = [name for name, one in schema.items() if isinstance(one, pl.List | pl.Array) and one.inner.is_numeric()]
     return the_only_one(lists, key, "column", where)
-
-
-def _holds_numbers(dtype: Any) -> bool:
-    return bool(dtype.inner.is_numeric())
 
 
 def _from_frame(frame: pl.DataFrame, id_column: str, chosen: str, where: str) -> Raw:

@@ -84,10 +84,15 @@ class Aligned:
         for number, ranking in enumerate(rankings):
             mine = np.flatnonzero(rows.ranking == number)
             starts = starts_of(rows.query[mine], len(rows.queries))
-            lists.append(Listed.of(starts, pair[mine], _falling(ranking)[rows.at[mine]]))
+            scores = ranking.scores  # or, where there are none, numbers that fall with the place
+            scores = -1.0 - segments_within(ranking.starts).astype(np.float64) if scores is None else scores
+            lists.append(Listed.of(starts, pair[mine], scores[rows.at[mine]]))
         item = rows.item[rows.is_new]
         starts = starts_of(rows.query[rows.is_new], len(rows.queries))
-        return cls(rows.queries, starts, rows.items, item, tuple(lists), _ranks(lists, item.size))
+        ranks = np.zeros((len(lists), item.size), dtype=np.int32)
+        for row, each in zip(ranks, lists, strict=True):
+            row[each.pair] = each.rank
+        return cls(rows.queries, starts, rows.items, item, tuple(lists), ranks)
 
     def __len__(self) -> int:
         """How many (query, item) pairs there are."""
@@ -149,17 +154,3 @@ class Aligned:
             self._columns.clear()
             self._columns[how] = columns
         return self._columns[how]
-
-
-def _falling(ranking: Ranking) -> Floats:
-    """The scores, or where there are none numbers that fall with the place."""
-    if ranking.scores is not None:
-        return ranking.scores
-    return -1.0 - segments_within(ranking.starts).astype(np.float64)
-
-
-def _ranks(lists: Sequence[Listed], pairs: int) -> NDArray[np.int32]:
-    ranks = np.zeros((len(lists), pairs), dtype=np.int32)
-    for row, each in zip(ranks, lists, strict=True):
-        row[each.pair] = each.rank
-    return ranks

@@ -13,11 +13,6 @@ from karat.types import Floats, Ints, segments_within
 __all__ = ["NORMALISATIONS"]
 
 
-def _as_they_are(starts: Ints, values: Floats) -> Floats:
-    """The scores themselves."""
-    return values
-
-
 def _min_max(starts: Ints, values: Floats) -> Floats:
     """(score − lowest) / (highest − lowest)."""
     lengths = np.diff(starts)
@@ -61,7 +56,7 @@ def _divided(above: Floats, below: Floats) -> Floats:
 
 
 NORMALISATIONS: dict[str, Callable[[Ints, Floats], Floats]] = {
-    "none": _as_they_are,
+    "none": lambda _, values: values,
     "min-max": _min_max,
     "z-score": _z_score,
     "sum": _sum,

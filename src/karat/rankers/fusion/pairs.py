@@ -33,7 +33,10 @@ class Rows:
     def of(cls, rankings: Sequence[Ranking]) -> "Rows":
         queries = pl.concat([ranking.queries for ranking in rankings]).unique().sort().rename(QUERY)
         items, item = _numbered_items([ranking.items for ranking in rankings])
-        query = np.concatenate([_query_numbers(ranking, queries) for ranking in rankings])
+        numbers = (_numbers(ranking.queries.rename(QUERY), queries) for ranking in rankings)
+        query = np.concatenate(
+            [np.repeat(own, np.diff(ranking.starts)) for own, ranking in zip(numbers, rankings, strict=True)]
+        )
         lengths = [len(ranking.items) for ranking in rankings]
         of_ranking = np.repeat(np.arange(len(rankings)), lengths)
         at = np.concatenate([np.arange(length) for length in lengths])
@@ -45,16 +48,14 @@ class Rows:
         rows = cls(queries, items, query[order], item[order], of_ranking[order], at[order], is_new)
         again = np.flatnonzero(keys[1:] == keys[:-1])
         if again.size:
-            raise rows._stands_twice(int(again[0]), rankings)
+            row = int(again[0])
+            twice, asked = items[int(rows.item[row])], queries[int(rows.query[row])]
+            raise DataError(
+                f"item {str(twice)!r} stands more than once for query {asked!r}",
+                where=rankings[rows.ranking[row]].source,
+                expected="each (query, item) pair once",
+            )
         return rows
-
-    def _stands_twice(self, row: int, rankings: Sequence[Ranking]) -> DataError:
-        item, query = self.items[int(self.item[row])], self.queries[int(self.query[row])]
-        return DataError(
-            f"item {str(item)!r} stands more than once for query {query!r}",
-            where=rankings[self.ranking[row]].source,
-            expected="each (query, item) pair once",
-        )
 
 
 def _numbered_items(given: list[pl.Series]) -> tuple[pl.Series, Ints]:
@@ -77,11 +78,6 @@ def _numbered_items(given: list[pl.Series]) -> tuple[pl.Series, Ints]:
 def _are_row_numbers(ids: pl.Series) -> bool:
     """Whether all are whole numbers as karat writes them: 7, but not 07."""
     return bool((ids.cast(ROW_NUMBER, strict=False).cast(pl.String) == ids).fill_null(False).all())
-
-
-def _query_numbers(ranking: Ranking, queries: pl.Series) -> Ints:
-    """The place of each row's query among all of them."""
-    return np.repeat(_numbers(ranking.queries.rename(QUERY), queries), np.diff(ranking.starts))
 
 
 def _numbers(names: pl.Series, distinct: pl.Series) -> Ints:
