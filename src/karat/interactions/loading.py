@@ -60,8 +60,10 @@ def read_split(folder: str | Path) -> Split:
     with guard_reading(str(home), "a split"):
         frames = [_window(home, name, sizes[name], timed=timed) for name in WINDOWS]
         part = np.repeat(np.arange(len(WINDOWS), dtype=np.int8), [frame.height for frame in frames])
-        frame = _joined(frames)
-        log = log_from_frame(frame, source=str(home), unit=unit, notes=notes)
+        for column in (USER, ITEM):  # ids are whole numbers if they are so in every window
+            if not all(frame.schema[column] == pl.Int64 for frame in frames):
+                frames = [frame.with_columns(pl.col(column).cast(pl.String)) for frame in frames]
+        log = log_from_frame(pl.concat(frames), source=str(home), unit=unit, notes=notes)
         log = replace(log, rated=rated)
         return Split(_with_idle(log, home) if idle else log, part, how, cutoffs, leaks)
 
@@ -104,14 +106,6 @@ def _window(home: Path, name: str, rows: int, *, timed: bool) -> pl.DataFrame:
     if not frame[VALUE].is_finite().all():
         raise DataError(f"some rows have a {VALUE} that is no number", where=str(path), expected="finite numbers")
     return frame
-
-
-def _joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """One frame; ids are whole numbers if they are so in every window."""
-    for column in (USER, ITEM):
-        if not all(frame.schema[column] == pl.Int64 for frame in frames):
-            frames = [frame.with_columns(pl.col(column).cast(pl.String)) for frame in frames]
-    return pl.concat(frames)
 
 
 def _with_idle(log: Log, home: Path) -> Log:

@@ -41,7 +41,9 @@ class Content(ByFactors):
             items = items * (1.0 + np.log(self.known.items.size / np.maximum(1.0, having)))
         vectors = _directions(items, self.known)
         profiles = np.full((len(train.users), vectors.shape[1]), np.nan)
-        profiles[self.known.users] = _units(_profiles(self.known, vectors[self.known.items]))
+        sums = _profiles(self.known, vectors[self.known.items])
+        lengths = np.sqrt(np.einsum("if,if->i", sums, sums))
+        profiles[self.known.users] = sums / np.where(lengths > 0, lengths, 1.0)[:, None]
         self.of_users = np.where(profiles.any(axis=1, keepdims=True), profiles, np.nan)
         self.of_items = np.where(items.any(axis=1, keepdims=True), vectors, np.nan)
 
@@ -76,12 +78,6 @@ def _directions(items: Floats, known: Known) -> Floats:
     lengths = np.sqrt(np.einsum("if,if->i", ours, ours) + np.einsum("if,if->i", others, others))
     found: Floats = ours / np.where(lengths > 0, lengths, 1.0)[:, None]
     return found
-
-
-def _units(rows: Floats) -> Floats:
-    """Of length one; zeros stay."""
-    lengths = np.sqrt(np.einsum("if,if->i", rows, rows))
-    return rows / np.where(lengths > 0, lengths, 1.0)[:, None]
 
 
 def _profiles(known: Known, items: Floats) -> Floats:

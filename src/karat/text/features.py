@@ -1,5 +1,6 @@
 """What the items of a catalogue are, by their own fields: the names of each kind, and who has no such field."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -113,10 +114,7 @@ def _without_departments(types: list[list[Phrase]], synonyms: Synonyms) -> list[
     """A type that nearly all items share tells none from another, unless it is known as one."""
     if len(types) < _FEWEST_TO_SHARE:
         return types
-    counts: dict[Phrase, int] = {}
-    for phrases in types:
-        for phrase in set(phrases):
-            counts[phrase] = counts.get(phrase, 0) + 1
+    counts = Counter(phrase for phrases in types for phrase in set(phrases))
     known = {phrase for phrases in synonyms.known(CATEGORY) for phrase in phrases}
     shared = {phrase for phrase, n in counts.items() if n > _SHARED_BY * len(types) and phrase not in known}
     return [[phrase for phrase in phrases if phrase not in shared] for phrases in types]

@@ -187,19 +187,15 @@ def _row(record: Record, columns: Mapping[str, str], known: Mapping[str, set[str
             kind = "query" if name == QUERY else "item"
             found = f"unknown {kind} {row[name]!r}" if row[name] else f"no {columns[name]}"
             raise DataError(found, where=record.place, expected=f"an id of the {_HELD[name]}")
-    row[GRADE] = _grade(record.fields.get(columns[GRADE]))
-    if row[GRADE] is None:
-        found = f"the grade of query {row[QUERY]} with item {row[ITEM]} is {record.fields.get(columns[GRADE])!r}"
-        raise DataError(found, where=record.place, expected="0, 1, 2 or 3")
-    return row
-
-
-def _grade(value: Any) -> int | None:
+    given: Any = record.fields.get(columns[GRADE])
     try:
-        number = float(value) if not isinstance(value, bool) else -1.0
+        grade = float(given) if not isinstance(given, bool) else -1.0
     except (TypeError, ValueError):
-        return None
-    return int(number) if number in GRADES else None
+        grade = -1.0
+    if grade not in GRADES:
+        found = f"the grade of query {row[QUERY]} with item {row[ITEM]} is {given!r}"
+        raise DataError(found, where=record.place, expected="0, 1, 2 or 3")
+    return {**row, GRADE: int(grade)}
 
 
 def _agreement(pairs: pl.DataFrame, resampling: Resampling | None) -> LabelAgreement:

@@ -3,7 +3,7 @@
 Each label says which rule of ``grading`` gave it, and by which matches.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -211,7 +211,8 @@ def _notes(catalogue: Catalogue, readings: Mapping[str, Reading], features: Mapp
         yield f"{lacking:,} of {len(catalogue):,} items have no category that tells them apart: titles were looked at"
     bare = [reading.query for reading in readings.values() if not reading.terms]
     if bare:
-        yield f"no word of {_listed(bare)} was understood"
+        shown = ", ".join(bare[:5]) + (f" … ({len(bare):,} in all)" if len(bare) > 5 else "")
+        yield f"no word of {shown} was understood"
 
 
 def _unknown(kind: str, name: str, known: list[str], of: str) -> UsageError:
@@ -219,8 +220,3 @@ def _unknown(kind: str, name: str, known: list[str], of: str) -> UsageError:
     near = get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else None
     return UsageError(f"unknown {kind} {name!r}", expected=f"an id of {of}", hint=hint)
-
-
-def _listed(names: Iterable[str]) -> str:
-    held = list(names)
-    return ", ".join(held[:5]) + (f" … ({len(held):,} in all)" if len(held) > 5 else "")

@@ -5,7 +5,7 @@ the queries, and changed queries under a pinned version are an error: changed qu
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from os.path import exists
@@ -71,26 +71,20 @@ def read_query_set(path: str | Path, *, version: str | None = None) -> QuerySet:
     """
     source = str(path)
     frame = read_queries(path)
-    versions = frame["version"].drop_nulls()
-    types, categories, brands = (frame[name].fill_null("") for name in ("type", "category", "brand"))
-    texts = frame["text"].str.strip_chars()
-    return QuerySet(frame["id"], texts, types, categories, brands, _version(versions, version, source), source)
-
-
-def _version(versions: pl.Series, given: str | None, where: str) -> str | None:
-    found = sorted(set(versions.to_list()))
-    if len(found) > 1:
+    versions = sorted(set(frame["version"].drop_nulls()))
+    if len(versions) > 1:
         raise DataError(
-            f"found the versions {', '.join(found)}",
-            where=where,
+            f"found the versions {', '.join(versions)}",
+            where=source,
             expected="one version of the whole set",
             hint="A set with new queries is a new version, also of the queries that it keeps.",
         )
-    if found and given is not None and given != found[0]:
-        raise DataError(
-            f"the queries say version {found[0]}", where=where, expected=f"version {given}, as it was asked"
-        )
-    return found[0] if found else given
+    if versions and version is not None and version != versions[0]:
+        expected = f"version {version}, as it was asked"
+        raise DataError(f"the queries say version {versions[0]}", where=source, expected=expected)
+    types, categories, brands = (frame[name].fill_null("") for name in ("type", "category", "brand"))
+    texts = frame["text"].str.strip_chars()
+    return QuerySet(frame["id"], texts, types, categories, brands, versions[0] if versions else version, source)
 
 
 def pins_beside(source: str) -> Path:
@@ -115,24 +109,20 @@ def check_pins(queries: QuerySet) -> Pinned:
         return "new"
     if known["sha256"] == queries.sha256:
         return "pinned"
-    told = "; ".join(_differences(known.get("each") or {}, queries.each)) or "which of them is not known"
+    before, after = known.get("each") or {}, queries.each
+    groups = {
+        "changed": sorted(name for name in before if name in after and before[name] != after[name]),
+        "added": sorted(set(after) - set(before)),
+        "removed": sorted(set(before) - set(after)),
+    }
+    told = "; ".join(f"{name}: {listed(ids)}" for name, ids in groups.items() if before and ids)
+    told = told or "which of them is not known"
     raise DataError(
         f"the queries are not those that were pinned as version {queries.version}: {told}",
         where=queries.source,
         expected=f"the {known['queries']:,} queries of sha256 {known['sha256'][:_SHORT]}…",
         hint="Undo the change, or give the set a new version and pin that: karat pin QUERIES.",
     )
-
-
-def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
-    if before:
-        changed = sorted(id_ for id_ in before if id_ in after and before[id_] != after[id_])
-        groups = {
-            "changed": changed,
-            "added": sorted(set(after) - set(before)),
-            "removed": sorted(set(before) - set(after)),
-        }
-        yield from (f"{name}: {listed(ids)}" for name, ids in groups.items() if ids)
 
 
 def pin(queries: QuerySet) -> Pinned:

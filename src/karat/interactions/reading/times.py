@@ -48,9 +48,11 @@ def read_times(column: pl.Series, name: str, place: Place) -> Times:
     if column.dtype == pl.Date:
         return Times(column.to_physical().cast(pl.Int64) * _DAY, "s")
     if column.dtype.is_integer():
-        if column.dtype in (pl.UInt64, pl.Int128, pl.UInt128):
-            column = _within(column, name, place)
-        return _of_numbers(column.cast(pl.Int64), name, place)
+        numbers = column.cast(pl.Int64, strict=False)
+        if numbers.null_count():  # beyond 64 bits
+            row = int(numbers.is_null().arg_max() or 0)
+            raise DataError(f"the {name} is {column[row]}", where=place(row), expected=_EXPECTED)
+        return _of_numbers(numbers, name, place)
     if column.dtype.is_float():
         return _of_floats(column.cast(pl.Float64), name, place)
     raise DataError(f"{name} is of type {column.dtype}", where=place(0), expected=_EXPECTED)
@@ -60,14 +62,6 @@ def format_of(text: str) -> str | None:
     """The format, as Polars writes it, of a date without a time zone; None where it is in none of the usual ones."""
     one = pl.Series([text])
     return next((form for form in _NAIVE if not one.str.to_datetime(form, strict=False).null_count()), None)
-
-
-def _within(column: pl.Series, name: str, place: Place) -> pl.Series:
-    found = column.cast(pl.Int64, strict=False)
-    if found.null_count():
-        row = int(found.is_null().arg_max() or 0)
-        raise DataError(f"the {name} is {column[row]}", where=place(row), expected=_EXPECTED)
-    return found
 
 
 def _of_texts(column: pl.Series, name: str, place: Place) -> Times:

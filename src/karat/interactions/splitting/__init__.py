@@ -15,7 +15,7 @@ import numpy as np
 from karat.errors import DataError, UsageError, shorten
 from karat.interactions.log import Log
 from karat.interactions.reading import read_log
-from karat.interactions.split import WINDOWS, Parts, Split, Window
+from karat.interactions.split import WINDOWS, Parts, Split
 from karat.interactions.splitting.moments import written_moment
 from karat.registry import Registry
 from karat.settings import Param, Setting, settled
@@ -154,7 +154,16 @@ def split_log(log: Any, kind: str = "temporal", **options: object) -> Split:
             raise UsageError(f"{found.one_of} is {place}", expected=expected)
     parted = found.part(log, settings)
     split = Split(log, parted.part, {"kind": kind, **settings, **parted.told}, parted.cutoffs, parted.leaks)
-    _check_windows(split, ("train", "validation", "test") if parted.validation else ("train", "test"))
+    wanted = WINDOWS if parted.validation else ("train", "test")
+    empty = [name for name in wanted if not split.size(name)]
+    if empty:
+        sizes = ", ".join(f"{name} {split.size(name):,}" for name in WINDOWS)
+        raise DataError(
+            f"no rows for {' and '.join(empty)} in a {kind} split ({sizes} of {len(log):,} rows)",
+            where=log.source,
+            expected=f"rows in {', '.join(wanted[:-1])} and {wanted[-1]}",
+            hint="Choose other shares or dates; rows of one time are never parted by time.",
+        )
     return split
 
 
@@ -199,15 +208,3 @@ def _plain(value: object, param: Param | None) -> Any:
     if isinstance(value, date):
         return value.isoformat()
     return shorten(value) if isinstance(value, Real) else value
-
-
-def _check_windows(split: Split, wanted: Sequence[Window]) -> None:
-    empty = [name for name in wanted if not split.size(name)]
-    if empty:
-        sizes = ", ".join(f"{name} {split.size(name):,}" for name in WINDOWS)
-        raise DataError(
-            f"no rows for {' and '.join(empty)} in a {split.how['kind']} split ({sizes} of {len(split.log):,} rows)",
-            where=split.log.source,
-            expected=f"rows in {', '.join(wanted[:-1])} and {wanted[-1]}",
-            hint="Choose other shares or dates; rows of one time are never parted by time.",
-        )

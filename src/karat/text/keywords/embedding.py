@@ -10,7 +10,7 @@ import numpy as np
 from karat.neighbours import NOBODY, Neighbours, nearest
 from karat.progress import NO_PROGRESS, Progress
 from karat.text.keywords import MAPPERS, Candidate, Settings
-from karat.text.keywords.near import ANY, DIGITS, Near, Ngrams, Read
+from karat.text.keywords.near import ANY, DIGITS, Near, Read
 from karat.text.keywords.settling import best_first
 from karat.vocabulary import Vocabulary
 
@@ -48,14 +48,12 @@ class Embedding:
         ngrams = self._near.ngrams(read, progress)
         scored = nearest(ngrams.vectors, self._near.known[1], _LOOKED_AT)
         scored = Neighbours(scored.items, np.round(scored.scores, DIGITS))
-        return [self._above(one, ngrams, scored, threshold) for one in read]
-
-    def _above(self, one: Read, ngrams: Ngrams, scored: Neighbours, threshold: float) -> list[Candidate]:
-        found = []
-        for span in self._near.open_spans(one, ngrams):
-            row = ngrams.row_of[one.words.phrase(*span)]
-            if scored.scores[row, 0] > threshold:
-                near = scored.items[row] != NOBODY
-                columns, scores = scored.items[row, near].tolist(), scored.scores[row, near].tolist()
-                found.append(self._near.candidate(one.words, span, columns, scores, threshold))
+        found: list[list[Candidate]] = [[] for _ in read]
+        for one, candidates in zip(read, found, strict=True):
+            for span in self._near.open_spans(one, ngrams):
+                row = ngrams.row_of[one.words.phrase(*span)]
+                if scored.scores[row, 0] > threshold:
+                    near = scored.items[row] != NOBODY
+                    columns, scores = scored.items[row, near].tolist(), scored.scores[row, near].tolist()
+                    candidates.append(self._near.candidate(one.words, span, columns, scores, threshold))
         return found

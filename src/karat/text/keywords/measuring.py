@@ -3,6 +3,7 @@
 All figures are functions of sets of numbers; nothing here knows how keywords are found.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -50,7 +51,9 @@ def quality(found: Numbers, given: Numbers) -> Quality:
     pairs = list(zip(found, given, strict=True))
     right = sum(len(mine & theirs) for mine, theirs in pairs)
     all_found, all_given = sum(map(len, found)), sum(map(len, given))
-    own = _f1_by_keyword(pairs)
+    both = Counter(number for mine, theirs in pairs for number in (*mine, *theirs))
+    met = Counter(number for mine, theirs in pairs for number in mine & theirs)
+    own = [2 * met[number] / both[number] for number in sorted(both)]
     return Quality(
         precision=_share(right, all_found),
         recall=_share(right, all_given),
@@ -115,17 +118,6 @@ def within(found: Numbers, given: Numbers, vocabulary: Vocabulary, groups: Seque
     counted = tuple(vocabulary.groups if groups is None else groups)
     kept = {number for number, one in enumerate(vocabulary.keywords) if one.group in counted}
     return Compared([one & kept for one in found], [one & kept for one in given], vocabulary, counted)
-
-
-def _f1_by_keyword(pairs: Iterable[tuple[AbstractSet[int], AbstractSet[int]]]) -> list[float]:
-    right: dict[int, int] = {}
-    both: dict[int, int] = {}
-    for mine, theirs in pairs:
-        for number in mine & theirs:
-            right[number] = right.get(number, 0) + 1
-        for number in (*mine, *theirs):
-            both[number] = both.get(number, 0) + 1
-    return [2 * right.get(number, 0) / both[number] for number in sorted(both)]
 
 
 def _share(part: float, whole: float) -> float:
