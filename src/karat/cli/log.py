@@ -65,22 +65,19 @@ def log_command(
     else:
         found = archive_at(archive).find(report)
     told = report if is_file else found.name
-    options = {
+    options: dict[str, Any] = {
         "prefix": prefix,
         "measures": split_measures(measures) if measures else None,
         "artifacts": files,
         "run_name": name or (None if is_file else found.name),
     }
-    print_line(_logged(found, to, experiment, tracking, options))
-    say(f"Logged {told} to {_CALLED[to]}: the id of the run there is above", quiet=quiet)
-
-
-def _logged(found: Any, to: Tool, experiment: str | None, tracking: str | None, options: dict[str, Any]) -> str:
-    """The id of the run there."""
     if to is Tool.mlflow:
         from karat.integrations import mlflow
 
-        return mlflow.log_report(found, experiment=experiment, tracking_uri=tracking, **options)
-    from karat.integrations import wandb
+        run_id = mlflow.log_report(found, experiment=experiment, tracking_uri=tracking, **options)
+    else:
+        from karat.integrations import wandb
 
-    return wandb.log_report(found, project=experiment, **options)
+        run_id = wandb.log_report(found, project=experiment, **options)
+    print_line(run_id)
+    say(f"Logged {told} to {_CALLED[to]}: the id of the run there is above", quiet=quiet)

@@ -49,7 +49,13 @@ def prune_command(
     quiet: QuietOption = False,
 ) -> None:
     """Remove old runs from the archive, and what killed writers left behind."""
-    age = None if older_than is None else _age(older_than)
+    age = None
+    if older_than is not None:
+        read = re.fullmatch(r"(\d{1,5})([hdw])", older_than.strip())
+        if read is None:
+            expected = "a number of hours, days or weeks: 12h, 30d, 8w"
+            raise UsageError(f"--older-than is {older_than!r}", expected=expected)
+        age = timedelta(**{_UNITS[read[2]]: int(read[1])})
     kept = archive_at(archive)
     chosen = kept.prunable(keep=keep, older_than=age, plan=plan)
     broken = kept.prunable_damaged() if damaged else []
@@ -69,13 +75,6 @@ def prune_command(
     if as_json:
         print_json({"runs": gone, "leftovers": len(left), "dry_run": dry_run})
     tell_troubles(kept, quiet=quiet)
-
-
-def _age(text: str) -> timedelta:
-    found = re.fullmatch(r"(\d{1,5})([hdw])", text.strip())
-    if found is None:
-        raise UsageError(f"--older-than is {text!r}", expected="a number of hours, days or weeks: 12h, 30d, 8w")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 def _print_choice(

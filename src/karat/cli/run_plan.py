@@ -136,7 +136,12 @@ def _carry_out(
     for note in result.notes:
         say(note, quiet=quiet)
     with unless_unread():
-        _print(checked, result.report, gate, as_json=as_json)
+        if as_json:
+            from karat.reports.writers.json import json_with_verdicts
+
+            print_json(json_with_verdicts(result.report, gate))
+        else:
+            show(result.report, gate, checked.plan.name)
     warn([*result.report.warning_lines, *(gate.notes if gate is not None else ())], quiet=quiet)
     _say_own_items(checked, quiet=quiet or as_json)
     if output is not None and not result.written:
@@ -172,15 +177,6 @@ def _say_archived(result: "PlanResult", archive: "Archive | None", *, quiet: boo
         found = "every figure is equal to the last digit" if same else "but not all figures are equal"
         say(f"The same plan and inputs as {earlier}: {found}", quiet=quiet)
     return 0
-
-
-def _print(checked: "Checked", report: "Report", gate: "Gate | None", *, as_json: bool) -> None:
-    if not as_json:
-        show(report, gate, checked.plan.name)
-        return
-    from karat.reports.writers.json import json_with_verdicts
-
-    print_json(json_with_verdicts(report, gate))
 
 
 def show(report: "Report", gate: "Gate | None", name: str | None) -> None:

@@ -99,7 +99,9 @@ class References:
         return _none(system, f"{path} holds {', '.join(report.systems)}")
 
     def _latest(self, system: str, pattern: str) -> Reference:
-        files = {path: self._candidate(path) for path in _files(pattern)}
+        paths = _files(pattern)
+        self._candidates |= {path: _candidate_at(path) for path in paths if path not in self._candidates}
+        files = {path: self._candidates[path] for path in paths}
         unread = [path for path, one in files.items() if one is None]
         notes = [f"skipped, as they are not reports of karat: {_listed(unread)}"] if unread else []
         known = sorted((one for one in files.values() if one and system in one.failed), key=lambda one: one.order)
@@ -129,11 +131,6 @@ class References:
                 f"not {self.plan}). Where that is not meant, give each plan a folder of its own for its reports."
             )
         return Reference(self._read(chosen.path), tuple(notes))
-
-    def _candidate(self, path: str) -> _Candidate | None:
-        if path not in self._candidates:
-            self._candidates[path] = _candidate_at(path)
-        return self._candidates[path]
 
     def _read(self, path: str) -> Report:
         if path not in self._reports:

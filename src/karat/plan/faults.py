@@ -103,7 +103,8 @@ def _known_keys(path: lines.Path, content: dict[str, Any], model: type[BaseModel
     if path[:1] == ("gold",):
         kind = GOLD_KINDS.get(content["gold"]["kind"])
         for part in path[1:]:
-            kind = _table_of(kind.model_fields[part].annotation)
+            annotation = kind.model_fields[part].annotation  # perhaps a table, or nothing
+            kind = next((one for one in get_args(annotation) if hasattr(one, "model_fields")), annotation)
     elif path[:1] == ("systems",) and len(path) == 2:
         kind = SYSTEM_KINDS.get(table["kind"])
     elif path[:1] == ("tune",) and len(path) > 2:
@@ -111,11 +112,6 @@ def _known_keys(path: lines.Path, content: dict[str, Any], model: type[BaseModel
     else:
         kind = _TABLES.get(str(path[0]), OutputTable) if path else model
     return list(kind.model_fields)
-
-
-def _table_of(annotation: Any) -> Any:
-    """Return the table among the types that a key may have."""
-    return next((one for one in get_args(annotation) if hasattr(one, "model_fields")), annotation)
 
 
 _TABLES: dict[str, type[BaseModel]] = {
