@@ -112,7 +112,7 @@ def test_everything_at_once(karat: Karat, monkeypatch: pytest.MonkeyPatch) -> No
     for part in ("temporal split", "activity=power", "user=cold", "item=cold", "(training)"):
         assert part in outcome.out
     with Image.open("out/recommenders.png") as picture:
-        assert picture.width == 900 and picture.height > 900
+        assert picture.width == 1080 and picture.height > 900
     assert outcome.err.splitlines()[-1].startswith("Next: open out/recommenders.png; karat demo movielens --keep ")
 
 

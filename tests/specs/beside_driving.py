@@ -34,7 +34,7 @@ def run(folder: Path, gold: str, system: str, more: str = "") -> Report:
 
 
 def scores_of(report: Report, query: str) -> dict[str, float]:
-    scores = report.systems["search"]
+    scores = report.scores["search"]
     row = scores.queries.to_list().index(query)
     return dict(zip(scores.labels, scores.values[row].tolist(), strict=True))
 
@@ -49,7 +49,7 @@ def check(
 ) -> None:
     """Every query under every measure, the means, and what the first five results have and lack."""
     bare = {query for query, keywords in asked.items() if not keywords}
-    scores = report.systems["search"]
+    scores = report.scores["search"]
     queries = [str(query) for query in scores.queries]
     assert sorted(queries) == sorted(set(asked) - bare) and len(queries) == len(set(queries))
     grades = {query: grades_of(query, asked[query], truth, match) for query in queries}

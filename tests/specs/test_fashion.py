@@ -61,7 +61,7 @@ def exact(folder: Path) -> dict[str, list[tuple[str, float]]]:
 
 
 def by_query(report: Report, system: str, label: str) -> dict[str, float]:
-    scores = report.systems[system]
+    scores = report.scores[system]
     return dict(zip(scores.queries.to_list(), scores[label].tolist(), strict=True))
 
 
@@ -138,7 +138,7 @@ def test_five_best_and_five_worst(report: Report, folder: Path) -> None:
     assert [one.query for one in found if one.kind == "success"] == ordered[:5]
     assert [one.query for one in found if one.kind == "failure"] == sorted(scores, key=lambda q: (scores[q], q))[:5]
     for one in found:
-        assert all(grade == grades[one.query].get(item, 0) for item, grade in (*one.found, *one.missed))
+        assert all(item.grade == grades[one.query].get(item.id, 0) for item in (*one.found, *one.missed))
         assert report.queries.query_texts[one.query] == texts[one.query]
 
 

@@ -60,7 +60,7 @@ def check_value(found: float, wanted: float | None, what: str) -> None:
 def check_report(outcome: Outcome, world: slow.World, lists: Mapping[str, slow.Lists]) -> None:
     """Every user under every measure, the means, and the same of every slice."""
     for system, listed in lists.items():
-        scores, estimates = outcome.report.systems[system], outcome.report.estimates[system]
+        scores, estimates = outcome.report.scores[system], outcome.report.estimates[system]
         assert scores.queries.to_list() == world.users
         for label, wanted in slow.per_user(world, listed).items():
             for user, value in zip(world.users, scores[label].tolist(), strict=True):

@@ -125,7 +125,7 @@ def test_frames_in_few_parts_in_another_order(spark: "SparkSession", study: Stud
         quantiles=(0.1, 0.5),
     )
     assert figures(form_of(found)) == figures(form_of(expected))
-    scores = expected.systems["b"]["ndcg@10"]
+    scores = expected.scores["b"]["ndcg@10"]
     assert found.sections_of(QuantileSection)["b"].measures["ndcg@10"] == Quantiles.of(scores, QUERIES).values(
         (0.1, 0.5)
     )
