@@ -16,6 +16,7 @@ from wandb.proto import wandb_internal_pb2
 
 from karat.errors import KaratError
 from karat.integrations.wandb import log_report
+from karat.report import Report
 from tests.reports.small import HOSTILE, gated, small
 
 _FULL, _LAST = 1, 4
@@ -29,7 +30,7 @@ def main(folder: Path) -> None:
     told: dict[str, Any] = {}
     ids = {
         "report": log_report(report, gate=gate, project="search", run_name="nightly"),
-        "form": log_report(SimpleNamespace(form=form), artifacts=False),
+        "form": log_report(SimpleNamespace(report=Report.from_json(form)), artifacts=False),
         "hostile": log_report(hostile),
     }
     with wandb.init(project="search") as active:

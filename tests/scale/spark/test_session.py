@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from karat.errors import DataError, MissingExtra, UsageError
+from karat.progress import Progress
 from karat.scale.spark import session
 from karat.scale.spark.jobs import watched
 from karat.scale.spark.masters import read_master
@@ -86,7 +87,7 @@ def test_an_active_session_is_used_and_left_running(spark: "SparkSession") -> No
 
 def test_a_function_on_workers_gives_its_rows_and_tells_how_far_it_is(spark: "SparkSession") -> None:
     seen = []
-    with watched(spark, "Trying", lambda *told: seen.append(told)) as jobs:
+    with watched(spark, "Trying", Progress(lambda *told: seen.append(told))) as jobs:
         frame = jobs.mapped(spark.range(10, numPartitions=6), slowly, "id long")
         assert sorted(frame.toArrow()["id"].to_pylist()) == list(range(10))
     assert {what for what, _, _ in seen} == {"Trying"}
