@@ -44,12 +44,12 @@ class TestLists:
         truth = as_gold(GOLD)
         run = as_ranking({"q1": {"x": 0.5, "z": 0.1}, "q2": {"b": 306.0, "c": 250.0}})
         mixed = listed_ranking(run, truth.sorted_queries, 5, truth).histogram()
-        assert mixed is not None and mixed["edges"][-1] == 306.0 and "fallback_queries" not in mixed
+        assert mixed is not None and mixed.edges[-1] == 306.0 and mixed.fallback_queries is None
         served = replace(run, fallback=np.array([str(query) == "q2" for query in run.queries]))
         own = listed_ranking(served, truth.sorted_queries, 5, truth).histogram()
         assert own is not None
-        assert (own["edges"][0], own["edges"][-1], sum(own["counts"])) == (0.1, 0.5, 2)
-        assert own["fallback_queries"] == 1
+        assert (own.edges[0], own.edges[-1], sum(own.counts)) == (0.1, 0.5, 2)
+        assert own.fallback_queries == 1
 
     def test_an_order_alone_has_no_scores(self) -> None:
         truth = as_gold(GOLD)
@@ -134,5 +134,5 @@ class TestFrames:
     def test_a_histogram_counts_every_score(self) -> None:
         found = answers(GOLD, RUN).systems["run"].histogram(bins=5)
         assert found is not None
-        assert sum(found["counts"]) == 4
-        assert (found["edges"][0], found["edges"][-1]) == (0.5, 3.0)
+        assert sum(found.counts) == 4
+        assert (found.edges[0], found.edges[-1]) == (0.5, 3.0)
