@@ -21,7 +21,7 @@ from karat.errors import DataError, UsageError
 from karat.measure import Measure, beside, usual_names
 from karat.report_upgrade import SCHEMA, upgrade_report
 from karat.results import QueryData, Recorded, Scores, SystemResult
-from karat.sections import ReportWarning, Section, merge_warnings, read_sections
+from karat.sections import QUERIES, Facts, ReportWarning, Section, merge_warnings, read_sections
 from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
 from karat.statistics.resampling import Resampling
@@ -156,7 +156,7 @@ class Report:
     @property
     def unit(self) -> tuple[str, str]:
         """What a query is, and queries are: users of a recommender are called so."""
-        return ("user", "users") if "interactions" in self.sections else ("query", "queries")
+        return next((one.unit for one in self.sections.values() if one.unit is not None), QUERIES)
 
     @property
     def usual_names(self) -> dict[str, str]:
@@ -258,8 +258,8 @@ class Report:
 
     def fact(self, system: str, name: str) -> Any:
         """Return one of a system's facts, such as its model; None where it is not known."""
-        facts = self.systems[system].sections.get("facts")
-        return facts.get(name) if isinstance(facts, Mapping) else None
+        facts = self.section(Facts, system)
+        return None if facts is None else facts.get(name)
 
     def query_text(self, id_: str) -> str | None:
         """Return a query's own text, where it is known."""

@@ -29,7 +29,6 @@ __all__ = [
     "as_warnings",
     "merge_warnings",
     "read_sections",
-    "warning_lines",
     "with_unit",
 ]
 
@@ -76,12 +75,6 @@ def as_warnings(texts: Iterable[str], system: str | None = None) -> list[ReportW
     return [ReportWarning(text, system) for text in texts]
 
 
-def warning_lines(form: Mapping[str, Any]) -> list[str]:
-    """Return the warnings of a report's JSON as lines to show."""
-    found = [ReportWarning.from_json(one) for one in form.get("warnings") or ()]
-    return merge_warnings(found, list(form["systems"]))
-
-
 def merge_warnings(warnings: Iterable[ReportWarning], systems: Sequence[str]) -> list[str]:
     """Return warnings as lines to show: each once, and what holds of three or more systems in one line."""
     distinct = list(dict.fromkeys(replace(one, code="", count=None) for one in warnings))
@@ -104,6 +97,8 @@ class Section(Record):
 
     name: ClassVar[str]
     """The key in the report's JSON."""
+    unit: ClassVar[tuple[str, str] | None] = None
+    """What a query is called, and queries are, in a report with this section; None: it does not say."""
     system_only: ClassVar[bool] = False
     """Whether only systems have it: the report as a whole may have something else under its name."""
 

@@ -78,10 +78,7 @@ def _app_of(*commands: str) -> typer.Typer:
     )
     for name in commands:
         module = import_module(f"karat.cli.{'run_plan' if name == 'run' else name}")
-        if hasattr(module, "add_to"):  # its options are those of several commands
-            module.add_to(found)
-        else:
-            found.command(name, epilog=module.EPILOG)(getattr(module, f"{name}_command"))
+        found.command(name, epilog=module.EPILOG)(getattr(module, f"{name}_command"))
     found.callback()(_root)
     return found
 

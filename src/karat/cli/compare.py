@@ -1,7 +1,7 @@
 """karat compare: is it better, by how much, and where not?"""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,12 +19,9 @@ from karat.cli.options import (
 from karat.cli.scoring import assess_files
 from karat.errors import DataError, UsageError
 
-if TYPE_CHECKING:
-    pass
+__all__ = ["EPILOG", "compare_command"]
 
-__all__ = ["add_to"]
-
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat compare qrels.txt bm25.trec dense.trec\n\n"
     "  karat compare qrels.txt a.trec b.trec c.trec --baseline b -o diff.md\n\n"
@@ -34,10 +31,7 @@ _EPILOG = (
 )
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command("compare", epilog=_EPILOG)(takes_scoring_options(compare_command))
-
-
+@takes_scoring_options
 def compare_command(
     gold: GoldArgument,
     runs: RunsArgument,

@@ -1,6 +1,6 @@
 """karat evaluate: score runs against a gold."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,12 +18,9 @@ from karat.cli.options import (
 from karat.cli.scoring import assess_files
 from karat.errors import UsageError
 
-if TYPE_CHECKING:
-    pass
+__all__ = ["EPILOG", "evaluate_command"]
 
-__all__ = ["add_to"]
-
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat evaluate qrels.txt bm25.trec dense.trec\n\n"
     "  karat evaluate qrels.txt run.trec -m ndcg@10 -m 'recall(rel=2)@100'\n\n"
@@ -38,10 +35,7 @@ _EPILOG = (
 )
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command("evaluate", epilog=_EPILOG)(takes_scoring_options(evaluate_command))
-
-
+@takes_scoring_options
 def evaluate_command(
     gold: GoldArgument,
     runs: RunsArgument,

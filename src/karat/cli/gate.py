@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from karat.gates import Gate
     from karat.targets import Targets
 
-__all__ = ["add_to"]
+__all__ = ["EPILOG", "gate_command"]
 
-_EPILOG = (
+EPILOG = (
     "Examples:\n\n"
     "  karat gate targets.toml report.json\n\n"
     "  karat gate targets.toml qrels.txt new.trec --baseline old.trec --strict\n\n"
@@ -47,10 +47,7 @@ _EPILOG = (
 )
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command("gate", epilog=_EPILOG)(takes_scoring_options(gate_command))
-
-
+@takes_scoring_options
 def gate_command(
     targets: Annotated[str, typer.Argument(metavar="TARGETS.toml", help="What must hold.", show_default=False)],
     files: Annotated[

@@ -137,9 +137,7 @@ def _carry_out(
         say(note, quiet=quiet)
     with unless_unread():
         if as_json:
-            from karat.reports.writers.json import json_with_verdicts
-
-            print_json(json_with_verdicts(result.report, gate))
+            print_json((result.report if gate is None else result.report.with_sections(gate)).to_json())
         else:
             show(result.report, gate, checked.plan.name)
     warn([*result.report.warning_lines, *(gate.notes if gate is not None else ())], quiet=quiet)

@@ -68,6 +68,7 @@ class Interactions(Section):
     """The log that the gold was held out of: its split, windows, catalogue and tiers."""
 
     name = "interactions"
+    unit = ("user", "users")
 
     window: str
     """The window that systems are evaluated against."""

@@ -126,7 +126,7 @@ class Side(Record):
     rows: Spread
     """Of how many rows each has."""
     gini: float
-    """Of the counts, as ``audit_figures.gini`` has it: 0 where all have as many, near 1 where one has all."""
+    """Gini coefficient of the counts: 0 where all have as many, near 1 where one has all."""
     top_share: float
     """Share of the rows that the most frequent fifth holds, rounded up to whole ones."""
     cold: int

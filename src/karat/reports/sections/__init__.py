@@ -54,7 +54,7 @@ Render = Callable[[Report, bool], Block | None]
 """Takes the report and whether little is wanted: a terminal or a notebook shows the headline, files and pages all."""
 _BRIEF = frozenset({"console", "notebook", "pull-request"})
 RENDERERS: Registry[Render] = Registry(
-    "section renderer", home="karat.reports.sections.builtin", group="karat.section_renderers"
+    "section renderer", home="karat.reports.sections", group="karat.section_renderers"
 )
 
 
