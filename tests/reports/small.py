@@ -10,8 +10,8 @@ import polars as pl
 import karat
 from karat.gates import Gate
 from karat.report import Report
-from karat.reports.cells import Table
 from karat.reports.sections import Block
+from karat.reports.tables import Table
 from karat.sections import Section
 from karat.statistics.estimates import Estimate
 from karat.statistics.resampling import Resampling

@@ -18,19 +18,12 @@ from karat.breakdown import Gap, break_down
 from karat.changes import Change, Move
 from karat.errors import UsageError
 from karat.report import QueryData, Report, SystemResult
-from karat.reports import cells as model
+from karat.reports import tables as model
+from karat.reports.differences import changes_table, comparison_table, power_lines, slices_table, tally, verdict_of
 from karat.reports.gate import gate_to_markdown
 from karat.reports.html import Details
 from karat.reports.markdown import markdown_table, to_markdown
 from karat.reports.saved import looks_like_report, read_report
-from karat.reports.tables import (
-    changes_table,
-    comparison_table,
-    power_lines,
-    slices_table,
-    tally,
-    verdict_of,
-)
 from karat.reports.writers import Request, write_reports
 from karat.reports.writers.json import to_json
 from karat.reports.writers.tables import to_csv

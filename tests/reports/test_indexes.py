@@ -12,10 +12,10 @@ import pytest
 from karat.examples import Example, ExampleItem, Examples
 from karat.indexed import AnnRecall, Equivalence, Filtered, Indexed, Loss, Mean, Timings
 from karat.report import Report
-from karat.reports.cells import Table, table
 from karat.reports.console import print_block
 from karat.reports.sections import render_sections
 from karat.reports.sections.index import render_examples, render_indexes, render_stability
+from karat.reports.tables import Table, table
 from karat.results import SystemResult
 from karat.stability import Spread, Stability, stability_of
 from karat.statistics.estimates import Estimate

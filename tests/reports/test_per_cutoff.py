@@ -9,10 +9,10 @@ import pytest
 
 from karat.errors import UnknownName
 from karat.report import Report
-from karat.reports.cells import Table
 from karat.reports.console import print_block
 from karat.reports.cutoffs import by_cutoff, display_names
 from karat.reports.sections.agreement import render_reference
+from karat.reports.tables import Table
 from karat.reports.writers import Request
 from karat.reports.writers.tables import to_cutoff_csv
 from karat.statistics.estimates import Estimate

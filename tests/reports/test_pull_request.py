@@ -16,8 +16,8 @@ from markdown_it.token import Token
 import karat
 from karat.gates import Gate
 from karat.report import Report
+from karat.reports.differences import changes_table, largest_losses, slices_table, summary_table
 from karat.reports.pull_request import LONGEST, plain, summary_of
-from karat.reports.tables import changes_table, largest_losses, slices_table, summary_table
 from karat.sections import as_warnings
 from tests.reports.small import HOSTILE, small, with_verdicts
 from tests.reports.test_gate_forms import cells

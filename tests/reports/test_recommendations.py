@@ -15,10 +15,10 @@ from karat.plan.interactions import below_chance
 from karat.plan.reading import check_plan
 from karat.plan.run import run_plan
 from karat.report import Report
-from karat.reports.cells import Table
 from karat.reports.console import print_report
 from karat.reports.markdown import to_markdown
 from karat.reports.sections.interactions import render_exposure, render_interactions, windows_table
+from karat.reports.tables import Table
 from karat.sections import Facts
 from tests.reports.small import tables_of, with_estimates, with_only
 

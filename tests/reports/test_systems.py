@@ -2,7 +2,7 @@
 
 from karat.report import Report
 from karat.reports.sections import render_sections
-from karat.reports.sections.systems import render
+from karat.reports.sections.systems import render_systems
 from karat.sections import Facts, Fusion
 
 from .small import small, tables_of, with_only
@@ -12,7 +12,7 @@ PLAIN = Fusion({"of": ["old", "new"], "method": "isr", "weights": None})
 
 
 def rows(report: Report, *, brief: bool) -> list[list[str]]:
-    return [row for found in tables_of(render(report, brief), "system", "made of") for row in found.texts]
+    return [row for found in tables_of(render_systems(report, brief), "system", "made of") for row in found.texts]
 
 
 def test_weights_and_settings() -> None:
@@ -36,4 +36,4 @@ def test_facts_are_in_files_alone() -> None:
 
 
 def test_nothing_of_plain_runs() -> None:
-    assert render(small(), False) is None
+    assert render_systems(small(), False) is None

@@ -13,8 +13,8 @@ from karat.archive.files import HASH_SHOWN, shown_time
 from karat.archive.history import Point, Series, Stepped, lines_of
 from karat.archive.listing import Damaged
 from karat.archive.run import Run
-from karat.reports.cells import Cell, Style, table
 from karat.reports.console import console, print_table
+from karat.reports.tables import Cell, Style, table
 from karat.wording import count, decimals_of, figure_shown, spreadsheet_text
 
 __all__ = ["History", "history_to_csv", "history_to_json", "history_to_picture", "print_history"]

@@ -10,20 +10,11 @@ from karat.archive.run import Run
 from karat.cli.common import print_line
 from karat.gates import Gate
 from karat.report import QueryData
-from karat.reports.cells import Cell, Column, Table, table
 from karat.reports.console import console, print_block, print_table
+from karat.reports.differences import changes_table, mark_cell, measure_table, slices_table, tally
 from karat.reports.gate import verdict_counts, verdicts_table
 from karat.reports.sections import render_sections
-from karat.reports.tables import (
-    about_line,
-    changes_table,
-    first_labels,
-    mark_cell,
-    measure_table,
-    recorded_table,
-    slices_table,
-    tally,
-)
+from karat.reports.tables import Cell, Column, Table, about_line, first_labels, recorded_table, table
 from karat.statistics.comparison import Comparison
 from karat.wording import NOTHING, count, decimals_of, difference_shown, figure_shown, p_shown, percent
 

@@ -167,8 +167,8 @@ def _make(
 def _print(records: "Sequence[dict[str, Any]]", *, several: bool) -> None:
     from dataclasses import replace
 
-    from karat.reports.cells import table
     from karat.reports.console import console, print_table
+    from karat.reports.tables import table
 
     rows = [
         (f"fold-{number} {name}" if several else name, window)

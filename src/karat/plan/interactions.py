@@ -31,7 +31,7 @@ from karat.plan import GOLD_KINDS
 from karat.plan.context import Context, GoldTable, Loaded, LoadedGold, Table, loose_measures
 from karat.recommenders.given_runs import check_recommendations
 from karat.report import Report
-from karat.reports.tables import verdict_of
+from karat.reports.differences import verdict_of
 from karat.sections import ReportWarning, as_warnings
 from karat.slices import Cuts
 from karat.text.models import find_model

@@ -6,17 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from karat.report import Report
-from karat.reports.cells import Cell, Table, table
+from karat.reports.differences import changes_table, comparison_table, largest_losses, power_lines, slices_table, tally
 from karat.reports.sections import Block, render_sections
-from karat.reports.tables import (
-    changes_table,
-    comparison_table,
-    headline_table,
-    largest_losses,
-    power_lines,
-    slices_table,
-    tally,
-)
+from karat.reports.tables import Cell, Table, headline_table, table
 from karat.wording import visible
 
 if TYPE_CHECKING:
@@ -47,7 +39,8 @@ def print_report(report: Report, *, omit: Collection[str] = ()) -> None:
         report: The whole report.
         omit: Tables not to print: ``headline``, ``comparison``, ``slices``.
     """
-    blocks = [block for _, block in render_sections(report, "console")]
+    has_sections = bool(report.sections) or any(one.sections for one in report.systems.values())
+    blocks = [block for _, block in render_sections(report, "console")] if has_sections else []
     omitted = {*omit, *(name for block in blocks for name in block.replaces)}
     headline = report.only(report.headline) if report.headline else report
     shown: list[Callable[[], None]] = [partial(print_block, block) for block in blocks if block.replaces]

@@ -8,9 +8,9 @@ from json import dumps
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from karat.reports.cells import Cell, Style, Table, table
 from karat.reports.console import console, print_table
 from karat.reports.markdown import markdown_table
+from karat.reports.tables import Cell, Style, Table, table
 from karat.statistics.resampling import Bounds
 from karat.wording import NOTHING, count, figure_shown, markdown_text, percent
 

@@ -11,10 +11,9 @@ from xml.sax.saxutils import quoteattr
 from karat.errors import UsageError
 from karat.formats.atomic import write_files
 from karat.gates import Gate, Verdict
-from karat.reports.cells import Cell, Column, Table, table
 from karat.reports.console import print_table
 from karat.reports.markdown import markdown_table
-from karat.reports.tables import rounded
+from karat.reports.tables import Cell, Column, Table, rounded, table
 from karat.targets import Target
 from karat.wording import NOTHING, bounds_shown, decimals_of, difference_shown, figure_shown, markdown_text, visible
 

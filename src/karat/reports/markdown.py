@@ -5,16 +5,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from karat.report import Report
-from karat.reports.cells import Table
+from karat.reports.differences import changes_table, comparison_table, largest_losses, power_lines, slices_table
 from karat.reports.sections import Block, render_sections
-from karat.reports.tables import (
-    changes_table,
-    comparison_table,
-    headline_table,
-    largest_losses,
-    power_lines,
-    slices_table,
-)
+from karat.reports.tables import Table, headline_table
 from karat.wording import ITEM_SLICES, markdown_text
 
 __all__ = ["markdown_table", "section_lines", "to_markdown"]

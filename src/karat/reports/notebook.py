@@ -10,18 +10,10 @@ from html import escape
 from karat.gates import Gate
 from karat.measure import beside
 from karat.report import Report
-from karat.reports.cells import Table, table
+from karat.reports.differences import changes_table, largest_losses, p_legend, slices_table, summary_table
 from karat.reports.gate import verdict_counts, verdicts_table
 from karat.reports.sections import Block, render_sections
-from karat.reports.tables import (
-    about_line,
-    changes_table,
-    first_labels,
-    largest_losses,
-    p_legend,
-    slices_table,
-    summary_table,
-)
+from karat.reports.tables import Table, about_line, first_labels, table
 from karat.results import Scores
 from karat.statistics.comparison import Comparison
 from karat.wording import SNIPPETS, count, decimals_of, difference_shown, estimate_shown, figure_shown, p_shown

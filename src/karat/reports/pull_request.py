@@ -11,20 +11,11 @@ from functools import partial
 from karat._version import __version__
 from karat.gates import Gate
 from karat.report import Report
-from karat.reports.cells import Table
+from karat.reports.differences import changes_table, largest_losses, p_legend, slices_table, summary_table
 from karat.reports.gate import verdict_counts, verdicts_table
 from karat.reports.markdown import markdown_table, section_lines
 from karat.reports.sections import render_sections
-from karat.reports.tables import (
-    about_line,
-    changes_table,
-    conventions_of,
-    first_labels,
-    largest_losses,
-    p_legend,
-    slices_table,
-    summary_table,
-)
+from karat.reports.tables import Table, about_line, conventions_of, first_labels
 from karat.wording import count, markdown_text
 
 __all__ = ["LONGEST", "plain", "summary_of"]

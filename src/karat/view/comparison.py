@@ -17,11 +17,11 @@ from karat.archive.comparing import Compared, compare_runs
 from karat.archive.files import shown_time
 from karat.errors import UnknownName
 from karat.intake import QUERY
-from karat.reports import cells, charts
+from karat.reports import charts, tables
+from karat.reports.differences import verdict_of
 from karat.reports.html.details import few_digits
 from karat.reports.html.page import Drawn
 from karat.reports.html.rendering import embedded
-from karat.reports.tables import verdict_of
 from karat.types import Floats, Ints
 from karat.view.opened import Opened, Recent, Table
 from karat.wording import NOTHING, count, decimals_of, difference_shown, figure_shown, p_shown, percent
@@ -250,9 +250,9 @@ def comparison_context(beside: Beside) -> dict[str, Any]:
     }
 
 
-def _measures_table(beside: Beside, many: str) -> cells.Table:
+def _measures_table(beside: Beside, many: str) -> tables.Table:
     """Return every system in both runs, with the difference between them."""
-    rows: list[list[str | cells.Cell]] = []
+    rows: list[list[str | tables.Cell]] = []
     for one in beside.compared.comparisons:
         if one.system not in beside.names:
             continue
@@ -267,12 +267,12 @@ def _measures_table(beside: Beside, many: str) -> cells.Table:
                 one.measure,
                 one.system,
                 *means,
-                cells.Cell(difference_shown(one.difference, one.ci), style),
+                tables.Cell(difference_shown(one.difference, one.ci), style),
                 p_shown(one.p_holm, at_floor=one.at_floor),
                 f"{one.n:,}" if one.whole else tally,
             ]
         )
-    return cells.table(["measure", "system", "a", "b", "difference", "p", many], rows, text=(0, 1, 6))
+    return tables.table(["measure", "system", "a", "b", "difference", "p", many], rows, text=(0, 1, 6))
 
 
 def _about(beside: Beside, one: str, many: str) -> dict[str, Any]:

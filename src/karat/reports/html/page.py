@@ -12,22 +12,15 @@ from karat.gates import Gate
 from karat.measure import LEGEND
 from karat.report import Report
 from karat.reports import charts
-from karat.reports.cells import Table
+from karat.reports.differences import p_legend
 from karat.reports.gate import verdicts_table
 from karat.reports.html.details import LONGEST_TEXT, Details, cases_of
 from karat.reports.html.packing import Packed, pack
 from karat.reports.html.rendering import embedded, rendered
 from karat.reports.html.tables import measures_matrix, provenance_table, slice_tables
 from karat.reports.sections import render_sections
-from karat.reports.tables import (
-    conventions_of,
-    headline_labels,
-    idle_systems,
-    interval_note,
-    p_legend,
-    quantiles_table,
-    recorded_table,
-)
+from karat.reports.sections.systems import quantiles_table
+from karat.reports.tables import Table, conventions_of, headline_labels, idle_systems, interval_note, recorded_table
 from karat.wording import ITEM_SLICES, count, named
 
 __all__ = ["Drawn", "context_of", "page_of"]

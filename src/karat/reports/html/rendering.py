@@ -14,8 +14,8 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from karat._version import __version__
-from karat.reports.cells import Cell
 from karat.reports.charts import CHART_CSS
+from karat.reports.tables import Cell
 from karat.wording import visible
 
 __all__ = ["SCRIPT", "embedded", "rendered", "script", "shown", "style"]

@@ -6,8 +6,8 @@ from typing import Any
 
 from karat.breakdown import Slice
 from karat.report import SCHEMA, Report
-from karat.reports.cells import Cell, Column, Style, Table, table
-from karat.reports.tables import idle_systems, verdict_of
+from karat.reports.differences import verdict_of
+from karat.reports.tables import Cell, Column, Style, Table, idle_systems, table
 from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
 from karat.wording import NOTHING, count, difference_shown, estimate_shown, p_shown, percent, visible

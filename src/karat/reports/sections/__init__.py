@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from karat.registry import Registry
 from karat.report import Report
-from karat.reports.cells import Table
+from karat.reports.tables import Table
 
 if TYPE_CHECKING:
     from karat.reports.charts.model import Chart

@@ -6,9 +6,9 @@ from math import isnan
 from karat.agreement import Agreed, Agreement
 from karat.measure import LEGEND
 from karat.report import Report
-from karat.reports.cells import Table, table
 from karat.reports.cutoffs import by_cutoff, display_names
 from karat.reports.sections import Block, renderer
+from karat.reports.tables import Table, table
 from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
 from karat.wording import NOTHING, bounds_shown, count, decimals_of, figure_shown, p_shown

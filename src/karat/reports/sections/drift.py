@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from karat.drift import Churn, Drift, Moved, Tested
 from karat.hints import Hint
 from karat.report import Report
-from karat.reports.cells import Cell, Style, Table, table
 from karat.reports.sections import Block, renderer
+from karat.reports.tables import Cell, Style, Table, table
 from karat.wording import NOTHING, count, figure_shown, p_shown, percent
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from karat.examples import Example, ExampleItem, Examples
 from karat.hints import Hint, Hints
 from karat.indexed import Equivalence, Indexed, Loss, Timings
 from karat.report import Report
-from karat.reports.cells import Table, table
 from karat.reports.sections import Block, renderer
+from karat.reports.tables import Table, table
 from karat.stability import Spread, Stability
 from karat.timing.summary import Latency
 from karat.wording import count, percent

@@ -7,9 +7,9 @@ from karat.breakdown import Slice
 from karat.exposures import Exposure
 from karat.interactions.summary import Interactions
 from karat.report import Report
-from karat.reports.cells import Table, table
+from karat.reports.differences import comparison_table, p_legend, verdict_of
 from karat.reports.sections import Block, renderer
-from karat.reports.tables import comparison_table, p_legend, verdict_of
+from karat.reports.tables import Table, table
 from karat.statistics.comparison import Comparison
 from karat.statistics.estimates import Estimate
 from karat.wording import ITEM_SLICES, estimate_shown, figure_shown, percent

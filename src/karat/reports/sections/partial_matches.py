@@ -6,8 +6,8 @@ from typing import Any
 
 from karat.partial import Looked, Partial, Result
 from karat.report import Report
-from karat.reports.cells import Table, table
 from karat.reports.sections import Block, renderer
+from karat.reports.tables import Table, table
 from karat.sections import Keywords
 from karat.wording import count, percent
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from karat.hygiene import GoldSpaces, Hygiene
 from karat.report import Report
-from karat.reports.cells import Table, table
 from karat.reports.sections import Block, renderer
+from karat.reports.tables import Table, table
 from karat.wording import percent
 
 if TYPE_CHECKING:

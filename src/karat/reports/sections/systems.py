@@ -1,25 +1,51 @@
-"""Renderer of what systems are made of: models, chunkings, thresholds, and how they were fused from others."""
+"""Renderers of quantiles, and of what systems are made of: models, chunkings, thresholds, fusion of others."""
 
 from collections.abc import Mapping
+from math import isnan
 from typing import Any
 
 from karat.report import Report
-from karat.reports.cells import table
 from karat.reports.sections import Block, renderer
-from karat.sections import Facts, Fusion
+from karat.reports.tables import Table, table
+from karat.sections import Facts, Fusion, Quantiles
+from karat.wording import NOTHING, percent
 
-__all__ = ["render"]
+__all__ = ["quantiles_table"]
 
 _NOT_ON_PAGE = frozenset({"console", "markdown", "notebook", "pull-request"})
+"""The page shows quantiles with its measures, and what systems are made of under provenance."""
+
+
+@renderer("quantiles")
+def render_quantiles(report: Report, brief: bool) -> Block | None:
+    """Return one row per measure and system."""
+    found = quantiles_table(report)
+    return Block("Quantiles", [found], order=10, only=_NOT_ON_PAGE) if found else None
+
+
+def quantiles_table(report: Report) -> Table:
+    """Return scores at some shares of the queries: one row per measure and system; no rows where none were asked."""
+    known = {name: one.measures for name, one in report.sections_of(Quantiles).items()}
+    entries = [(label, name, of[label]) for label in report.labels for name, of in known.items() if label in of]
+    shares = entries[0][2].at if entries else ()
+    rows = [
+        [
+            report.both_names(label),
+            name,
+            *(NOTHING if isnan(value) else f"{value:.4f}" for value in one.at.values()),
+        ]
+        for label, name, one in entries
+    ]
+    error = max((one.relative_error for _, _, one in entries), default=0)
+    rounded = f"; counted after rounding, off by {percent(error, 2)} at most" if error else ""
+    header = ["measure", "system", *(percent(float(share)) for share in shares)]
+    return table(header, rows, text=(0, 1), notes=[f"Scores at shares of the {report.unit[1]}{rounded}."])
 
 
 @renderer("facts")
 @renderer("fusion")
-def render(report: Report, brief: bool) -> Block | None:
-    """Return how systems were fused from others; in files also the models, chunkings and thresholds of the others.
-
-    The page lists both under provenance.
-    """
+def render_systems(report: Report, brief: bool) -> Block | None:
+    """Return how systems were fused from others; in files also the models, chunkings and thresholds of the others."""
     rows = [[name, _fusion_text(one)] for name, one in report.sections_of(Fusion).items()]
     rows += [] if brief else [[name, _text(one)] for name, one in report.sections_of(Facts).items() if one]
     made = table(["system", "made of"], rows, text=(0, 1), wraps=(0, 1))
