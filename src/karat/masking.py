@@ -18,8 +18,8 @@ from urllib.parse import quote, quote_plus, unquote_plus
 from karat.errors import UsageError
 
 __all__ = [
-    "MASK", "PLACES", "Masker", "forms_of", "is_harmless", "is_secret", "mask_settings", "mask_url", "quote_places",
-    "read_variable", "redact",
+    "MASK", "PLACES", "Masker", "forms_of", "is_harmless", "is_secret", "mask_entry", "mask_settings", "mask_url",
+    "quote_places", "read_variable", "redact",
 ]  # fmt: skip
 
 MASK = "***"
@@ -281,6 +281,11 @@ class Masker:
         text = value if isinstance(value, str) else json.dumps(value, default=str)
         self.secrets += filter(None, dict.fromkeys((text, *_PLACE.split(text))))
         return MASK
+
+
+def mask_entry(name: str, value: Any) -> Any:
+    """Return a value of the plan's ``meta`` table, or ``***`` where it may be secret."""
+    return Masker().plan({name: value}, ("meta",))[name]
 
 
 def mask_url(url: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from karat.errors import UsageError
 from karat.plan.model import Plan
-from karat.plan.sweeping import Swept, sweep_faults, sweeps_of
+from karat.plan.sweeping import Swept, sweeps_of
 
 from . import checked, put
 
@@ -72,14 +72,17 @@ def test_the_target_is_the_tables_or_the_plans_or_the_usual(folder: Path) -> Non
     assert (own.target, own.limit_p95_ms, own.cheapest) == (0.7, None, "size")
 
 
+def faults_of(plan: Plan) -> list[tuple[tuple[str, ...], str]]:
+    tables = plan.tables_for_systems()
+    return [((key, name, *path), message) for key, name, table in tables for path, message in table.faults(name, plan)]
+
+
 def test_faults_say_which_key(folder: Path) -> None:
     plan: Plan = checked(folder, PLAN.replace("\\\n", "").format(top="", sweep="", lab="")).plan
     off = plan.model_copy(update={"sweep": {"graph": plan.sweep["graph"].model_copy(update={"build": {"m": [8, 8]}})}})
-    assert list(sweep_faults(off)) == [
-        (("sweep", "graph", "build", "m"), "8 stands there twice; expected each value once")
-    ]
+    assert faults_of(off) == [(("sweep", "graph", "build", "m"), "8 stands there twice; expected each value once")]
     other = plan.model_copy(update={"sweep": {"grap": plan.sweep["graph"]}})
-    ((path, message),) = sweep_faults(other)
+    ((path, message),) = faults_of(other)
     assert path == ("sweep", "grap") and "Did you mean graph" in message
 
 

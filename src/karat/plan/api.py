@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from karat.archive import Archive, Run, telling
-from karat.engines.folders import clear_left_over
 from karat.errors import DataError
 from karat.formats.atomic import together
 from karat.plan.archiving import begin, is_equal_to, page_with_history, plan_name
@@ -79,9 +78,9 @@ def carry_out(
     progress: Progress = NO_PROGRESS,
 ) -> PlanResult:
     """Run a checked plan, write its files, all or none, and keep the run in the archive."""
-    if write:
+    writes = write and checked.plan.has_outputs
+    if writes or (write and output is not None):
         check_outputs(checked, output)
-    clear_left_over()
     if archive is None:
         begun, outcome = None, run_checked(checked, progress, output)
     else:
@@ -90,9 +89,11 @@ def carry_out(
         with telling(archive.path, plan_name(checked), Path(checked.where).name, progress) as live:
             outcome = run_checked(checked, live, output)
     report, gate = outcome.report, None if outcome.gate is None else replace(outcome.gate, strict=strict)
+    if begun is None and not writes:
+        return PlanResult(report, gate)
     record, error, repeats, notes = None, None, None, list[str]()
     with together():
-        written = write_outputs(checked, report, output, gate, notes.append) if write else {}
+        written = write_outputs(checked, report, output, gate, notes.append) if writes else {}
         if begun is not None and archive is not None:
             try:
                 record = begun.keep(archive, report, gate, page_with_history(archive))

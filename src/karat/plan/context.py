@@ -1,11 +1,11 @@
 """What golds and systems of a plan are given to load, and what they return."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, cast, get_args
 
 import numpy as np
 import polars as pl
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from karat.interactions.task import Task
     from karat.interactions.tiers import Tiers
     from karat.plan.lab import LabWork
+    from karat.plan.model import Plan
     from karat.plan.reading import Checked
     from karat.report import Report
 
@@ -41,6 +42,7 @@ __all__ = [
     "SystemContext",
     "SystemTable",
     "Table",
+    "TableForSystem",
     "loose_measures",
 ]
 
@@ -58,6 +60,17 @@ class Table(BaseModel):
         """Whether the queries are items of the table's own corpus."""
         return False
 
+    def check_files(self, context: "Context") -> None:
+        """Check the files that it names, where that is to be done before the work."""
+
+
+class TableForSystem(Table, ABC):
+    """A table under the name of a system of the plan: what another command does with that system."""
+
+    @abstractmethod
+    def faults(self, name: str, plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
+        """Keys, by their path within the table, that do not fit the system called ``name``, and why."""
+
 
 @dataclass(frozen=True, eq=False)
 class Context:
@@ -66,11 +79,16 @@ class Context:
     checked: "Checked"
     how: Resampling
     """How intervals are made."""
-    lab: "LabWork"
-    """How indexes are tried."""
+    open_lab: Callable[[], "LabWork"]
+    """Returns how indexes are tried: one value for all systems, made when the first asks for it."""
     scratch: str
     """A folder for what is kept only while the plan runs; empty: among temporary files."""
     progress: Progress
+
+    @property
+    def lab(self) -> "LabWork":
+        """How indexes are tried."""
+        return self.open_lab()
 
     @property
     def asked(self) -> tuple[Asked, ...]:
@@ -149,6 +167,10 @@ class SystemContext(Context):
     """Those of the systems that it is made from."""
 
 
+LastStep = Callable[["Report", Context, Mapping[str, Gold]], "Report"]
+"""Takes the report and the golds by system, and returns the report with something added."""
+
+
 @dataclass(frozen=True, eq=False)
 class Loaded:
     """What a system returns."""
@@ -158,6 +180,8 @@ class Loaded:
     warnings: tuple[ReportWarning, ...] = ()
     similarities: Similarities | None = None
     """What it knows of pairs, to be compared with a reference."""
+    last_steps: tuple["LastStep", ...] = ()
+    """What is added to the report once all systems are in it; a step that several systems name is taken once."""
 
     def adding(self, *sections: Section, warnings: Sequence[ReportWarning] = ()) -> "Loaded":
         """Return it with sections and warnings added; facts are added to those that there are."""
@@ -274,6 +298,10 @@ class GoldTable(Table, ABC):
     def misfits(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
         """Keys whose values do not fit the measures, and why."""
         yield from ()
+
+    def on_window(self, window: Literal["validation", "test"], fit_on: str | None = None) -> Self:
+        """Return it on a window of what was held out, and what to learn from; as it is where nothing was."""
+        return self
 
 
 class SystemTable(Table, ABC):

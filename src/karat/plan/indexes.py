@@ -8,13 +8,14 @@ import polars as pl
 from pydantic import Field
 
 from karat.engines import ENGINES, Filter, Params, Setting, passing, settled
+from karat.engines.folders import clear_left_over
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.lab.bench import Bench
 from karat.lab.measuring import equivalence_of, measure
 from karat.lab.stored import read_stored
 from karat.plan import SYSTEM_KINDS
 from karat.plan.context import Context, Loaded, SystemContext, SystemTable
-from karat.plan.lab import LoadedIndex, vector_sections
+from karat.plan.lab import LoadedIndex, add_lab_results, vector_sections
 from karat.plan.vectors import VectorFiles
 from karat.rankers.others import own_item, own_note
 from karat.rankers.vectors import check_pair, those
@@ -118,10 +119,11 @@ class IndexSystem(VectorFiles, SystemTable):
             replace(found.indexed, vectors=vectors, equivalence=same),
             *vector_sections(corpus, asked, found.scores, context),
         )
-        return LoadedIndex(found.ranking, sections, tuple(warnings), exact=found.exact)
+        return LoadedIndex(found.ranking, sections, tuple(warnings), last_steps=(add_lab_results,), exact=found.exact)
 
     def bench(self, context: SystemContext) -> tuple[Bench, list[ReportWarning]]:
         """Return what the index is tried with, and warnings about it."""
+        clear_left_over()
         warnings: list[ReportWarning] = []
         corpus, asked = self._sides(context, warnings)
         lab = context.lab

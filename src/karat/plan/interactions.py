@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from os.path import isdir
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -134,6 +134,9 @@ class InteractionsGold(GoldTable):
     embed: str | None = Field(
         None, description="A model (wordllama, a folder) that embeds titles and genres as the feature text."
     )
+
+    def on_window(self, window: Literal["validation", "test"], fit_on: str | None = None) -> Self:
+        return self.model_copy(update={"window": window} | ({} if fit_on is None else {"fit_on": fit_on}))
 
     def complete(self, folder: Path) -> "InteractionsGold":
         """Return it with the files of items and users that a MovieLens folder holds, unless others are named."""

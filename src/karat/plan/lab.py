@@ -73,6 +73,13 @@ class LabTable(Table):
     allowed_drift: Annotated[float, Field(gt=0)] = Field(0.05, description="How far similarities and norms may move.")
     verify: bool = Field(True, description="Check that cosine and inner product rank alike on normalised vectors.")
 
+    def check_files(self, context: Context) -> None:
+        """Choose the earlier reports, and read the query set."""
+        with context.located("lab", "earlier"):
+            context.lab.check_earlier()
+        with context.located("lab", "queries"):
+            context.lab.query_set  # noqa: B018 - it is checked when it is read
+
 
 class LabWork:
     """A lab at work: what its files hold, each read once."""

@@ -1,5 +1,6 @@
 """What a plan may say, table by table. Its JSON Schema is made from this."""
 
+from collections.abc import Iterator
 from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Literal
@@ -8,7 +9,7 @@ from pydantic import Field, create_model
 
 from karat.evaluation import DEFAULT_MEASURES
 from karat.plan import GOLD_KINDS, SYSTEM_KINDS
-from karat.plan.context import GoldTable, SystemTable, Table
+from karat.plan.context import GoldTable, SystemTable, Table, TableForSystem
 from karat.plan.lab import LabTable
 from karat.plan.sweeping import SweepTable
 from karat.plan.tuning import TuneTable
@@ -127,6 +128,20 @@ class Plan(Table):
     meta: dict[str, str | int | float | bool] = Field(
         {}, description="What to record with the results: model, dataset_version, index_params …"
     )
+
+    def given_tables(self) -> Iterator[Table]:
+        """Yield the tables that the plan has: gold, and of the others those that it names."""
+        yield from (value for key, value in self if isinstance(value, Table) and key in self.model_fields_set)
+
+    def tables_for_systems(self) -> Iterator[tuple[str, str, TableForSystem]]:
+        """Yield the key, the system and the table of each table that stands under the name of a system."""
+        yield from (("sweep", name, table) for name, table in self.sweep.items())
+        yield from (("tune", name, table) for name, table in self.tune.items())
+
+    @property
+    def has_outputs(self) -> bool:
+        """Whether files are to be written."""
+        return bool(self.outputs or self.output)
 
     @property
     def indexes(self) -> dict[str, SystemTable]:

@@ -20,8 +20,6 @@ from karat.measure import COMMON_OPTIONS, Value
 from karat.plan import lines
 from karat.plan.faults import Fault, each_once, fault_error, fault_of, spelled, unusable_values
 from karat.plan.model import Conventions, Plan, plan_model
-from karat.plan.sweeping import sweep_faults
-from karat.plan.tuning import tune_faults
 from karat.report import Report
 from karat.slices import parse_attributes
 from karat.targets import Target, parse_target
@@ -322,8 +320,8 @@ def _misfits(plan: Plan) -> Iterator[Fault]:
         yield ("baseline",), f"{plan.baseline} is a random order, with which nothing can be compared query by query"
     if plan.agreement is not None and not plan.gold.of_a_model:
         yield ("agreement",), 'needs a reference: gold = { kind = "reference", … }'
-    yield from sweep_faults(plan)
-    yield from tune_faults(plan)
+    for key, name, table in plan.tables_for_systems():
+        yield from (((key, name, *path), message) for path, message in table.faults(name, plan))
     for name in plan.figures:
         if name not in plan.systems:
             yield ("figures", name), str(UnknownName("system", name, plan.systems))

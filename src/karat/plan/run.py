@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache, partial
 from os.path import exists
 from pathlib import Path
 
@@ -12,10 +13,10 @@ from karat.chance import Chance
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.formats.attributes import read_attributes, read_column
 from karat.gates import Gate, check_targets, measures_of
-from karat.masking import Masker
+from karat.masking import mask_entry
 from karat.pairing import PairsOfSystems
 from karat.plan.context import TOP, Context, Loaded, SystemContext
-from karat.plan.lab import LabWork, add_lab_results
+from karat.plan.lab import LabWork
 from karat.plan.opening import opened
 from karat.plan.reading import Checked, aim_targets
 from karat.progress import NO_PROGRESS, Progress
@@ -55,7 +56,7 @@ class Inputs:
         writable = os.access(place if exists(place) else place.parent, os.W_OK)
         how = Resampling(**plan.statistics.model_dump())
         scratch = str(place.absolute()) if writable else ""
-        self.context = Context(checked, how, LabWork(plan, checked.folder), scratch, progress)
+        self.context = Context(checked, how, cache(partial(LabWork, plan, checked.folder)), scratch, progress)
         with self.context.located("gold"):
             self.gold = plan.gold.load(self.context)
         self.loaded: dict[str, Loaded] = {}
@@ -99,7 +100,7 @@ class Inputs:
         return SystemContext(
             checked,
             context.how,
-            context.lab,
+            context.open_lab,
             context.scratch,
             Progress(lambda what, done, of: context.progress.update(f"{what}: {name}", done, of)),
             self.gold,
@@ -135,17 +136,16 @@ def run_plan(checked: Checked, progress: Progress = NO_PROGRESS, output: Path | 
     """Load, rank, score, compare, and check the targets. ``output``: where its files will go."""
     inputs = Inputs(checked, progress, output)
     context, gold = inputs.context, inputs.gold
-    with context.located("lab", "earlier"):
-        context.lab.check_earlier()
-    with context.located("lab", "queries"):
-        context.lab.query_set  # noqa: B018 - before the work, not after it
+    for table in checked.plan.given_tables():
+        table.check_files(context)
     golds = inputs.golds
     report = _assembled(_assessed(inputs, golds), inputs, golds)
     looks = opened(checked, timestamp()) if gold.opens_test else None
     if looks is not None:
         warnings = (*report.warnings, *as_warnings(looks.notes()))
         report = replace(report, provenance={**report.provenance, "test_opened": looks.to_json()}, warnings=warnings)
-    report = add_lab_results(report, context, golds)
+    for step in dict.fromkeys(step for one in inputs.loaded.values() for step in one.last_steps):
+        report = step(report, context, golds)
     aspects = {name: inputs.aspect_of(name) for name in checked.plan.systems}
     targets, notes = aim_targets(checked, report, aspects)
     warnings = (*report.warnings, *gold.final_warnings(report, context), *as_warnings(notes))
@@ -263,7 +263,7 @@ def _provenance(checked: Checked) -> dict[str, object]:
         "name": plan.name,
         "made": timestamp(),
         "dialect": plan.conventions.dialect,
-        "meta": Masker().plan(plan.meta, ("meta",)),
+        "meta": {name: mask_entry(name, value) for name, value in plan.meta.items()},
     }
 
 

@@ -14,7 +14,7 @@ from karat.lab.grid import Grid
 from karat.lab.journal import Journal
 from karat.lab.outcome import Cost, Sweep
 from karat.lab.sweep import sweep
-from karat.plan.context import Table
+from karat.plan.context import TableForSystem
 from karat.progress import NO_PROGRESS, Progress
 from karat.targets import Target
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from karat.plan.reading import Checked
     from karat.plan.run import Inputs
 
-__all__ = ["SweepTable", "Swept", "sweep_faults", "sweeps_of"]
+__all__ = ["SweepTable", "Swept", "sweeps_of"]
 
 _EXAMPLE = "[sweep.NAME] with search = { ef_search = [16, 32, 64] }"
 _P95 = "latency_p95_ms"
 
 
-class SweepTable(Table):
+class SweepTable(TableForSystem):
     """A grid of parameters of one index; what it leaves out is as the system says, or as usual."""
 
     build: dict[str, Annotated[list[Setting], Field(min_length=1)]] = Field(
@@ -49,6 +49,21 @@ class SweepTable(Table):
         "p95", description="What the cheapest setting has least of: p95, size of the index, or time to build."
     )
     concurrency: Annotated[int, Field(ge=1, le=256)] = Field(1, description="Callers at a time while it is timed.")
+
+    def faults(self, name: str, plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
+        """Keys that do not fit the system and its engine, and why."""
+        system: Any = plan.systems.get(name)
+        if name not in plan.indexes:
+            yield (), str(UnknownName("system of the kind index", name, plan.indexes))
+            return
+        engine = ENGINES.find(system.engine)
+        if engine is None:
+            return  # told of the system
+        try:
+            grid_of(system, self).check(engine)
+        except KaratError as error:
+            where, error.where = error.where, None
+            yield tuple(where.split(".")) if where else (), str(error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,23 +94,6 @@ class Swept:
         )  # fmt: skip
 
 
-def sweep_faults(plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
-    """Keys of the sweep tables that do not fit the systems and their engines, and why."""
-    for name, table in plan.sweep.items():
-        system: Any = plan.systems.get(name)
-        if name not in plan.indexes:
-            yield ("sweep", name), str(UnknownName("system of the kind index", name, plan.indexes))
-            continue
-        engine = ENGINES.find(system.engine)
-        if engine is None:
-            continue  # told of the system
-        try:
-            grid_of(system, table).check(engine)
-        except KaratError as error:
-            where, error.where = error.where, None
-            yield ("sweep", name, *(where or "").split(".")) if where else ("sweep", name), str(error)
-
-
 def grid_of(system: "IndexSystem", table: SweepTable) -> Grid:
     """The table's values over the system's own."""
 
@@ -111,8 +109,9 @@ def sweeps_of(checked: "Checked", progress: Progress = NO_PROGRESS, output: Path
 
     if not checked.plan.sweep:
         raise UsageError("the plan sweeps nothing", where=checked.where, expected=_EXAMPLE)
-    for path, message in sweep_faults(checked.plan):
-        raise UsageError(message, where=checked.at(*path))
+    for name, table in checked.plan.sweep.items():
+        for path, message in table.faults(name, checked.plan):
+            raise UsageError(message, where=checked.at("sweep", name, *path))
     if checked.plan.lab.rounds == 0:
         raise UsageError("found 0 rounds, but a sweep takes times", where=checked.at("lab", "rounds"))
     inputs = Inputs(checked, progress, output)

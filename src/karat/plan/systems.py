@@ -15,8 +15,8 @@ from karat.formats.candidates import read_candidates
 from karat.intake import ITEM, QUERY, SCORE, ranking_from_frame
 from karat.pairing import OfRun, OfVectors
 from karat.plan import SYSTEM_KINDS
-from karat.plan.context import Loaded, SystemContext, SystemTable
-from karat.plan.lab import vector_sections
+from karat.plan.context import LastStep, Loaded, SystemContext, SystemTable
+from karat.plan.lab import add_lab_results, vector_sections
 from karat.plan.vectors import VectorFiles
 from karat.rankers.fusion import METHODS as FUSIONS
 from karat.rankers.fusion import NORMALISATIONS, Fusion, fuse
@@ -105,11 +105,13 @@ class VectorsSystem(VectorFiles, SystemTable):
             progress=context.progress,
         )
         sections: list[Section] = [space.hygiene]
+        last_steps: tuple[LastStep, ...] = ()
         if context.is_lab and not only_order:
             asked = those(corpus if queries is None else queries, space.ranking.queries, "query")
             sections.append(Facts({"vectors": self.prepared}))
             sections += vector_sections(corpus, asked, first_scores(space.ranking, context.lab.table.k), context)
-        return Loaded(space.ranking, tuple(sections), (*warnings, *found), similarities)
+            last_steps = (add_lab_results,)
+        return Loaded(space.ranking, tuple(sections), (*warnings, *found), similarities, last_steps)
 
     def _candidates(
         self, corpus: Vectors, context: SystemContext

@@ -1,7 +1,7 @@
 """The kind of system that is made of texts: items and queries are embedded while the plan runs, in chunks or whole."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os.path import isdir
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,7 +18,7 @@ from karat.hygiene import HUB_K
 from karat.pairing import OfRun, OfVectors
 from karat.plan import SYSTEM_KINDS
 from karat.plan.context import Loaded, SystemContext, SystemTable
-from karat.plan.lab import LabWork, vector_sections
+from karat.plan.lab import LabWork, add_lab_results, vector_sections
 from karat.rankers.chunks import Chunked, rank_chunks
 from karat.rankers.vectors import rank_vectors
 from karat.sections import Facts, ReportWarning, as_warnings
@@ -91,7 +91,8 @@ class TextsSystem(SystemTable):
         if not context.is_lab or not isinstance(loaded.ranking, Ranking):
             return loaded
         scores = first_scores(loaded.ranking, context.lab.table.k)
-        return loaded.adding(*vector_sections(corpus, queries, scores, context))
+        loaded = loaded.adding(*vector_sections(corpus, queries, scores, context))
+        return replace(loaded, last_steps=(add_lab_results,))
 
     def _chunks(self, catalogue: Catalogue, model: Embedder) -> tuple[Chunks, list[ReportWarning]]:
         chunking = parse_chunking(self.chunking)

@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, Tag
 from karat.errors import KaratError, UnknownName, UsageError
 from karat.evaluation import resolve_all
 from karat.plan.contents import contents_of
-from karat.plan.context import Table
+from karat.plan.context import Table, TableForSystem
 from karat.progress import Progress
 from karat.recommenders import RECOMMENDERS, make_recommender
 from karat.settings import Params, Setting
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from karat.plan.recommenders import RecommenderSystem
     from karat.plan.run import Inputs
 
-__all__ = ["RangeTable", "TuneTable", "on_validation", "recommenders_of", "subjects_of", "tune_faults", "with_chosen"]
+__all__ = ["RangeTable", "TuneTable", "on_validation", "recommenders_of", "subjects_of", "with_chosen"]
 
 _EXAMPLE = "[tune.NAME] with params = { factors = [16, 64] }"
 _FULL_UP_TO, _USUAL_DEPTH = 2_000, 1_000
@@ -47,7 +47,7 @@ Values = Annotated[
 ]
 
 
-class TuneTable(Table):
+class TuneTable(TableForSystem):
     """Settings of one recommender to try on validation; what it leaves out is as the system says, or as usual."""
 
     params: dict[str, Values] = Field(
@@ -73,26 +73,24 @@ class TuneTable(Table):
             for name, one in self.params.items()
         }
 
-
-def tune_faults(plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
-    """Keys of the tune tables that do not fit the systems and their models, and why."""
-    systems = recommenders_of(plan)
-    for name, table in plan.tune.items():
+    def faults(self, name: str, plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
+        """Keys that do not fit the system and its model, and why."""
+        systems = recommenders_of(plan)
         if name not in systems:
-            yield ("tune", name), str(UnknownName("system of the kind recommender", name, systems))
-            continue
+            yield (), str(UnknownName("system of the kind recommender", name, systems))
+            return
         kind = RECOMMENDERS.find(systems[name].model)
         if kind is None:
-            continue  # told of the system
+            return  # told of the system
         try:
-            check_tried(kind.params, table.tried, table.how)
+            check_tried(kind.params, self.tried, self.how)
         except KaratError as error:
             where, error.where = error.where or "", None
-            yield ("tune", name, *where.split(".")), str(error)
+            yield tuple(where.split(".")), str(error)
         try:
-            _measure(table.measure, plan.conventions)
+            _measure(self.measure, plan.conventions)
         except KaratError as error:
-            yield ("tune", name, "measure"), str(error)
+            yield ("measure",), str(error)
 
 
 def recommenders_of(plan: "Plan") -> "dict[str, RecommenderSystem]":
@@ -112,16 +110,12 @@ def _measure(spelling: str, conventions: "Conventions") -> "Asked":
 
 def on_validation(checked: "Checked") -> "Checked":
     """The plan on its validation window, whatever it says; as it is where nothing of its gold was held out."""
-    return _on(checked, window="validation", fit_on="train")
+    return _on(checked, "validation", "train")
 
 
-def _on(checked: "Checked", **gold: str) -> "Checked":
-    from karat.plan.interactions import InteractionsGold
-
-    plan = checked.plan
-    if not isinstance(plan.gold, InteractionsGold):
-        return checked
-    return replace(checked, plan=plan.model_copy(update={"gold": plan.gold.model_copy(update=gold)}))
+def _on(checked: "Checked", window: Literal["validation", "test"], fit_on: str | None) -> "Checked":
+    gold = checked.plan.gold.on_window(window, fit_on)
+    return replace(checked, plan=checked.plan.model_copy(update={"gold": gold}))
 
 
 def subjects_of(
@@ -199,4 +193,4 @@ def with_chosen(checked: "Checked", chosen: Mapping[str, Params], tuned: str, re
     }
     kept: dict[str, Setting] = {**plan.meta, "tuned": tuned}
     changed = replace(checked, plan=plan.model_copy(update={"systems": systems, "meta": kept}))
-    return _on(changed, window="test", **({} if refit is None else {"fit_on": refit}))
+    return _on(changed, "test", refit)
