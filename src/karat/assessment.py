@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from karat.answers import GOLD_SHOWN, Answers, Listed, listed_gold, listed_ranking
-from karat.breakdown import Crossings, Slice, Sliced, correct_slices, estimates_of
+from karat.breakdown import Crossings, Slice, Slicing
 from karat.chance import Chance, expected_scores, has_expectation
 from karat.changes import Change, Trace, changes_between
 from karat.comparisons import compare_scores, pairs_of
@@ -19,15 +19,15 @@ from karat.judging import DuplicateRule
 from karat.lists import Background
 from karat.progress import NO_PROGRESS, Progress
 from karat.report import QueryData, Report, SystemResult
-from karat.results import Scores
+from karat.results import Scores, estimates_of
 from karat.sections import QUERIES, ReportWarning, with_unit
-from karat.slices import Cuts, Group, ItemGroups
+from karat.slices import NO_ITEM_GROUPS, Cuts, ItemGroups
 from karat.statistics.estimates import FEW_QUERIES
 from karat.statistics.resampling import Resampling
 from karat.types import Bools, Gold, Ranking
 from karat.wording import count
 
-__all__ = ["Rankings", "assess", "cautions", "check_slice_names"]
+__all__ = ["Rankings", "assess", "cautions"]
 
 Rankings = Mapping[str, Ranking | Chance] | Iterable[tuple[str, Ranking | Chance]]
 """Systems by name; or one after the other, so that only one ranking needs to be in memory."""
@@ -87,23 +87,11 @@ def assess(
         raise UsageError("the names of the systems are not known", expected="golds, by system")
     _check_request(golds, how, baseline)
     slices, item_slices = list(slices), list(item_slices)
-    notes: list[ReportWarning] = []
-    groups = [group for cuts in slices for group in cuts.groups(gold.sorted_queries, notes)]
-    different = {id(one): one for one in golds.values()}
-    restricted = {key: _item_groups(one, item_slices, notes) for key, one in different.items()}
-    for some in restricted.values():
-        check_slice_names([*(group.name for group in groups), *some.names])
-    item_groups = list(
-        {
-            name: Group(name, some.notes[number], some.members[number])
-            for some in restricted.values()
-            for number, name in enumerate(some.names)
-        }.values()
-    )
+    slicing = Slicing.of(gold, golds.values(), slices, item_slices) if slices or item_slices else None
     judged = _judged(golds, gold.sorted_queries, keep_top) if keep_top else {}
     systems = {}
     for name, ranking in rankings:
-        within = restricted[id(golds[name])]
+        within = NO_ITEM_GROUPS if slicing is None else slicing.item_groups[id(golds[name])]
         systems[name] = _score(
             golds[name], ranking, asked, within, duplicates, baseline is not None, background, (keep_top, judged)
         )
@@ -121,32 +109,24 @@ def assess(
         if histogram is not None:
             results[name] = replace(results[name], sections={histogram.name: histogram})
     report = Report(results, how, baseline, queries=QueryData(scores, answers))
-    warnings = [one.about(name) for name, found in scores.items() for one in found.warnings] + notes
-    sliced = _sliced(systems, groups, item_groups, crossings)
-    if how is None:
-        return replace(report, slices=tuple(sliced.plainly()), warnings=with_unit(warnings, unit))
+    warnings = [one.about(name) for name, found in scores.items() for one in found.warnings]
     comparable = [
         name for name in systems if baseline and golds[name] is golds[baseline] and not systems[name].by_chance
     ]
     compared = {name: scores[name].only(tested) for name in comparable}
-    beside = {name: one.by_query for name, one in compared.items()}
-    found = list(sliced.resampled(how, baseline, beside, sorted(by_chance), progress))
-    if baseline is not None:
+    if baseline is not None and how is not None:
         kept = [one for one in asked if (tested is None or one.label in tested) and not _has_no_changes(one)]
         changes = _changes({name: systems[name] for name in comparable}, baseline, kept)
         by_system = compare_scores(pairs_of(compared, baseline), how, relative=relative)
         comparisons = tuple(one for some in by_system for one in some)
         report = replace(report, comparisons=comparisons, changes=tuple(changes))
-    warnings += cautions(report, found, _apart(systems, baseline), len(gold.sorted_queries))
-    return replace(report, slices=tuple(correct_slices(found)), warnings=with_unit(warnings, unit))
-
-
-def _sliced(
-    systems: Mapping[str, _System], groups: Sequence[Group], item_groups: Sequence[Group], crossings: Crossings
-) -> Sliced:
-    scores = {name: system.scores.by_query for name, system in systems.items()}
-    of_items = {name: system.of_items for name, system in systems.items()}
-    return Sliced(scores, groups, item_groups, of_items, crossings)
+    if slicing is not None:
+        warnings += slicing.warnings
+        sliced = slicing.sliced(scores, {name: system.of_items for name, system in systems.items()}, crossings)
+        report = replace(report, slices=tuple(sliced.slices(how, baseline, compared, sorted(by_chance), progress)))
+    if how is not None:
+        warnings += cautions(report, report.slices, _apart(systems, baseline), len(gold.sorted_queries))
+    return replace(report, warnings=with_unit(warnings, unit))
 
 
 def _check_request(golds: Mapping[str, Gold], how: Resampling | None, baseline: str | None) -> None:
@@ -194,25 +174,6 @@ def _told_apart(sources: Sequence[str]) -> list[str]:
     if len(set(sources)) == len(sources):
         return list(sources)
     return [f"{source} {number}" for number, source in enumerate(sources, 1)]
-
-
-def check_slice_names(names: Sequence[str]) -> None:
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UsageError(
-            f"the slice {twice!r} would be there twice",
-            expected="each attribute once",
-            hint="Rename one of the columns.",
-        )
-
-
-def _item_groups(gold: Gold, item_slices: Sequence[Cuts], notes: list[ReportWarning]) -> ItemGroups:
-    """Return the groups of items; a group none of whose items is judged is left out."""
-    if item_slices and gold.lookup is not None:
-        raise UsageError("the gold is too large for slices of items", where=gold.source, hint="Ask fewer queries.")
-    groups = ItemGroups.of(gold.item_places[0] if item_slices else pl.Series(dtype=pl.String), item_slices)
-    notes += groups.warnings
-    return groups
 
 
 def _score(

@@ -16,15 +16,16 @@ import numpy as np
 import polars as pl
 
 from karat.comparisons import pairs_of
+from karat.errors import UsageError
 from karat.measure import Aggregate
 from karat.progress import Progress
-from karat.results import Scores
-from karat.slices import Group
+from karat.results import Scores, estimates_of
+from karat.sections import ReportWarning
+from karat.slices import NO_ITEM_GROUPS, Cuts, Group, ItemGroups
 from karat.statistics.comparison import Comparison, compare_pairs, correct
 from karat.statistics.estimates import (
     Estimate,
     Pooled,
-    estimate_all,
     off_scale,
     onto_scale,
     pool,
@@ -35,7 +36,7 @@ from karat.statistics.gathered import Column
 from karat.statistics.resampling import Bounds, Keys, Resampling, interval, keys_of
 from karat.statistics.sums import Fixed, to_fixed
 from karat.statistics.tests import apart_test, is_shown
-from karat.types import Bools, Floats
+from karat.types import Bools, Floats, Gold
 from karat.validation import Record, to_json
 
 __all__ = [
@@ -44,9 +45,10 @@ __all__ = [
     "Lost",
     "Slice",
     "Sliced",
+    "Slicing",
     "break_down",
+    "check_slice_names",
     "correct_slices",
-    "estimates_of",
     "gap_between",
     "signs_for",
     "slice_of_items",
@@ -180,19 +182,6 @@ def slice_of_items(
     return Slice(group.name, group.note, "items", size, estimates, beside=tuple(found))
 
 
-def estimates_of(systems: Mapping[str, Scores], how: Resampling | None) -> dict[str, dict[str, Estimate]]:
-    """Every system's estimates: of those with the same queries at once, as they share what is drawn."""
-    first = next(iter(systems.values()))
-    if any(not scores.queries.equals(first.queries) for scores in systems.values()):
-        return {name: scores.estimates(how) for name, scores in systems.items()}
-    aggregates = [aggregate for scores in systems.values() for aggregate in scores.aggregates]
-    keys = keys_of(first.queries, how.seed) if how else None
-    found = iter(estimate_all(np.hstack([one.values for one in systems.values()]), aggregates, keys, how))
-    return {
-        name: {label: scores.bounded(label, next(found)) for label in scores.labels} for name, scores in systems.items()
-    }
-
-
 @dataclass(frozen=True, eq=False)
 class _Prepared:
     """All systems' scores in fixed point, and their resampled sums: over all queries, or over a part of them."""
@@ -320,6 +309,58 @@ Crossings = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
+class Slicing:
+    """What scores are to be broken down by: groups of the golds' queries, and of each gold's items."""
+
+    groups: Sequence[Group]
+    item_groups: Mapping[int, ItemGroups]
+    """By the identity of the gold."""
+    warnings: Sequence[ReportWarning]
+
+    @classmethod
+    def of(cls, queries: Gold, golds: Iterable[Gold], slices: Iterable[Cuts], item_slices: Sequence[Cuts]) -> "Slicing":
+        """Cut the queries that all golds share, and every gold's items."""
+        warnings: list[ReportWarning] = []
+        groups = [group for cuts in slices for group in cuts.groups(queries.sorted_queries, warnings)]
+        item_groups = {id(gold): _item_groups(gold, item_slices) for gold in {id(one): one for one in golds}.values()}
+        for some in item_groups.values():
+            check_slice_names([*(group.name for group in groups), *some.names])
+            warnings += some.warnings
+        return cls(groups, item_groups, warnings)
+
+    def sliced(
+        self, scores: Mapping[str, Scores], of_items: Mapping[str, Mapping[str, Scores]], crossings: Crossings
+    ) -> "Sliced":
+        """Return the systems' scores with what they are to be broken down by."""
+        of_golds = {
+            name: Group(name, some.notes[number], some.members[number])
+            for some in self.item_groups.values()
+            for number, name in enumerate(some.names)
+        }
+        by_query = {name: one.by_query for name, one in scores.items()}
+        return Sliced(by_query, self.groups, list(of_golds.values()), of_items, crossings)
+
+
+def _item_groups(gold: Gold, item_slices: Sequence[Cuts]) -> ItemGroups:
+    """Return the groups of items; a group none of whose items is judged is left out."""
+    if not item_slices:
+        return NO_ITEM_GROUPS
+    if gold.lookup is not None:
+        raise UsageError("the gold is too large for slices of items", where=gold.source, hint="Ask fewer queries.")
+    return ItemGroups.of(gold.item_places[0], item_slices)
+
+
+def check_slice_names(names: Sequence[str]) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(
+            f"the slice {twice!r} would be there twice",
+            expected="each attribute once",
+            hint="Rename one of the columns.",
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Sliced:
     """The systems' scores, and what they are to be broken down by."""
 
@@ -337,7 +378,25 @@ class Sliced:
         """None where no measure has a value by query."""
         return self.groups if next(iter(self.scores.values())).labels else ()
 
-    def plainly(self) -> Iterator[Slice]:
+    def slices(
+        self,
+        how: Resampling | None,
+        baseline: str | None,
+        compared: Mapping[str, Scores],
+        expected: Sequence[str],
+        progress: Progress,
+    ) -> list[Slice]:
+        """Return every slice; with ``how``, with intervals and differences.
+
+        ``compared`` are the systems and measures to compare with the baseline; scores of the systems ``expected`` are
+        expectations, as those of a random order are.
+        """
+        if how is None:
+            return list(self._plainly())
+        by_query = {name: one.by_query for name, one in compared.items()}
+        return correct_slices(list(self._resampled(how, baseline, by_query, expected, progress)))
+
+    def _plainly(self) -> Iterator[Slice]:
         """Means alone, where nothing is resampled."""
         for group in self._groups:
             rows = np.flatnonzero(group.members)
@@ -347,7 +406,7 @@ class Sliced:
             size = len(next(iter(parts.values())).queries)
             yield Slice(group.name, group.note, "items", size, estimates_of(parts, None))
 
-    def resampled(
+    def _resampled(
         self,
         how: Resampling,
         baseline: str | None,
@@ -355,11 +414,7 @@ class Sliced:
         expected: Sequence[str],
         progress: Progress,
     ) -> Iterator[Slice]:
-        """With intervals and differences; p-values are not yet corrected.
-
-        ``compared`` are the systems and measures to hold against the baseline; scores of the systems ``expected`` are
-        expectations, as those of a random order are.
-        """
+        """With intervals and differences; p-values are not yet corrected."""
         restricted = list(self._restricted())
         steps = len(self._groups) + len(restricted)
         signs = signs_for(steps * (len(self.scores) - 1), how)

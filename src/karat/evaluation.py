@@ -84,7 +84,7 @@ class Evaluation:
     def _begin(self, bench: Bench, source: str, background: Background | None, notes: tuple[str, ...] = ()) -> None:
         self.bench = bench
         self.source = source
-        self.background = checked_background(background, source)
+        self.background = None if background is None else checked_background(background, source)
         self._notes = notes
         self._lists: dict[tuple[TieRule, str, str, int], Lists] = {}
         self._judgings: dict[tuple[TieRule, str, str, bool], Judged] = {}

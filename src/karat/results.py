@@ -6,6 +6,7 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from karat.answers import Answers
@@ -18,7 +19,7 @@ from karat.types import Floats, Ints
 from karat.validation import FiniteFloat, Record, check_arguments, read_record, to_json
 from karat.wording import aligned, count, estimate_shown, snippet_of
 
-__all__ = ["QueryData", "Recorded", "Scores", "SystemResult"]
+__all__ = ["QueryData", "Recorded", "Scores", "SystemResult", "estimates_of"]
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,19 @@ class Scores:
 
     def _repr_html_(self) -> str:
         return snippet_of("scores", self)
+
+
+def estimates_of(systems: Mapping[str, Scores], how: Resampling | None) -> dict[str, dict[str, Estimate]]:
+    """Every system's estimates: of those with the same queries at once, as they share what is drawn."""
+    first = next(iter(systems.values()))
+    if any(not scores.queries.equals(first.queries) for scores in systems.values()):
+        return {name: scores.estimates(how) for name, scores in systems.items()}
+    aggregates = [aggregate for scores in systems.values() for aggregate in scores.aggregates]
+    keys = keys_of(first.queries, how.seed) if how else None
+    found = iter(estimate_all(np.hstack([one.values for one in systems.values()]), aggregates, keys, how))
+    return {
+        name: {label: scores.bounded(label, next(found)) for label in scores.labels} for name, scores in systems.items()
+    }
 
 
 @dataclass(frozen=True)

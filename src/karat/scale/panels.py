@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from karat.assessment import check_slice_names
+from karat.breakdown import check_slice_names
 from karat.errors import DataError
 from karat.scale.found import Found
 from karat.scale.request import Request

@@ -20,6 +20,7 @@ from karat.types import Bools, places_in
 from karat.wording import count
 
 __all__ = [
+    "NO_ITEM_GROUPS",
     "Attribute",
     "Cuts",
     "Group",
@@ -114,6 +115,9 @@ class ItemGroups:
         """Return for each of these items whether it is in the group."""
         found: Bools = self.members[group][places_in(self.items, items.cast(pl.String))]
         return found
+
+
+NO_ITEM_GROUPS = ItemGroups(pl.Series("item", dtype=pl.String), (), (), np.empty((0, 1), dtype=bool))
 
 
 @dataclass(frozen=True)
