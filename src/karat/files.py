@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from karat.errors import DataError, UnknownName, UsageError
 from karat.progress import NO_PROGRESS, Progress
+from karat.validation import check_arguments
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
     from karat.judging import DuplicateRule
     from karat.measure import Value
     from karat.report import Report
+    from karat.results import Scores
     from karat.scale.memory import Budget
+    from karat.scale.request import Request
+    from karat.sections import Quantiles
     from karat.slices import Attribute, Cuts
     from karat.statistics.resampling import Resampling
 
@@ -30,11 +34,13 @@ _SHARE_OF_MEMORY = 8
 """Parquet files of one part in so many of the memory take about all of it when they are judged whole."""
 
 
+@check_arguments
 def evaluate_files(
     gold: str | Path,
     runs: Sequence[str | Path] | Mapping[str, str | Path],
     measures: Sequence[str] | None = None,
     *,
+    intervals: bool = True,
     resampling: "Resampling | None" = None,
     baseline: str | None = None,
     slices: Sequence[str] = (),
@@ -53,7 +59,7 @@ def evaluate_files(
     on: Literal["here", "spark"] = "here",
     master: str | None = None,
     temp: Path | None = None,
-    per_query: str | None = None,
+    per_query: str | Path | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> "Report":
     """Score run files against a gold file, compare and slice them, and return the report.
@@ -62,7 +68,8 @@ def evaluate_files(
         gold: Path of the gold; ``-`` is standard input.
         runs: Paths of the runs; systems are called by the stem of their file, or by the keys of a mapping.
         measures: Spellings such as ``ndcg@10``; the default measures where None.
-        resampling: How intervals and tests are made; None: no intervals, and no comparison.
+        intervals: Whether to make intervals and tests; a comparison needs them.
+        resampling: How they are made; None: 10,000 resamples at the level 0.95.
         baseline: Name or path of the run that the others are compared with; None: no comparison.
         slices: ``FILE`` or ``FILE:ATTRIBUTES`` of queries, such as ``queries.csv:type,length(quantiles=3)``.
         item_slices: The same of items.
@@ -80,7 +87,7 @@ def evaluate_files(
         on: Where the work is done: in this process, or by the workers of Spark.
         master: Spark's master, with ``on="spark"``.
         temp: Folder for blocks that do not fit into memory.
-        per_query: File or folder for every query's scores, in blocks.
+        per_query: File to write every query's scores to; in blocks it may be a folder.
         progress: Reports what is being done.
 
     Returns:
@@ -96,100 +103,128 @@ def evaluate_files(
     from karat.evaluation import DEFAULT_MEASURES, resolve_all
 
     paths = [str(path) for path in (runs.values() if isinstance(runs, Mapping) else runs)]
-    called = list(runs) if isinstance(runs, Mapping) else name_systems(paths)
-    systems = dict(zip(called, paths, strict=True))
+    systems = dict(zip(list(runs) if isinstance(runs, Mapping) else name_systems(paths), paths, strict=True))
     against = None if baseline is None else _baseline(baseline, systems)
     unknown = next((name for name in recorded or () if name not in systems), None)
     if unknown is not None:
         raise UnknownName("system", unknown, systems)
+    if intervals and resampling is None:
+        from karat.statistics.resampling import Resampling
+
+        resampling = Resampling()
+    how = resampling if intervals else None
 
     def resolve() -> "list[Asked]":
         return resolve_all(measures or DEFAULT_MEASURES, dialect, dict(conventions or {}))
 
+    provenance: dict[str, Any] = {"gold": str(gold), "runs": systems, "dialect": dialect}
     if _is_for_blocks([str(gold), *paths], [*slices, *item_slices], on, master, memory):
-        from karat.scale.inputs import SlicesAsked
         from karat.scale.request import Request
 
         if master is not None and on != "spark":
-            raise UsageError("--master without --on spark", expected="both, or neither")
-        _check_block_files([str(gold), *paths], {"--format": format, "--gold-format": gold_format})
-        request = Request(
-            str(gold), systems, tuple(resolve()), resampling, against, duplicates, quantiles=tuple(quantiles)
-        )
-        asked_slices = [[SlicesAsked(*_split_attributes(text)) for text in given] for given in (slices, item_slices)]
-        budget = _budget(memory, on)
-        if on == "spark":
-            from karat.scale.spark import files as spark_files
-            from karat.scale.spark.session import open_session
-
-            progress.update("Starting Spark", 0, 0)
-            with open_session(master, temp=temp) as spark:
-                report = spark_files.evaluate_files(
-                    spark,
-                    request,
-                    asked_slices[0],
-                    asked_slices[1],
-                    budget,
-                    per_query=per_query,
-                    temp=temp,
-                    progress=progress,
-                )
-        else:
-            from karat.scale import one_process
-
-            target = None if per_query is None else Path(per_query)
-            report = one_process.evaluate_files(
-                request, asked_slices[0], asked_slices[1], budget, per_query=target, temp=temp, progress=progress
-            )
-    else:
-        if temp is not None:
-            raise UsageError(
-                "--temp without --memory or --on spark", expected="one of them, or tables that are folders of Parquet"
-            )
+            raise UsageError("a master of Spark, but the work is done here", expected="on = spark, or no master")
+        _check_block_files([str(gold), *paths], {"format": format, "gold format": gold_format})
+        asked = tuple(resolve())
+        request = Request(str(gold), systems, asked, how, against, duplicates, quantiles=tuple(quantiles))
+        report = _in_blocks(request, slices, item_slices, on, master, memory, per_query, temp, progress)
         if per_query is not None:
-            from karat.formats import TABLE_FORMATS, form_to_write
+            provenance["per_query"] = str(per_query)
+        return replace(report.with_recorded(recorded or {}), provenance=provenance)
+    if temp is not None:
+        raise UsageError(
+            "a folder for blocks (temp), but nothing is done in blocks",
+            expected="memory, on = spark, or tables that are folders of Parquet",
+        )
+    if per_query is not None:
+        from karat.reports.writers import Request as Output
+        from karat.reports.writers import write_reports
 
-            form_to_write(Path(per_query), None, TABLE_FORMATS)
-        with ThreadPoolExecutor(max_workers=1) as reader:
-            # The first run is read while the rest of the program still loads: a fifth of the time of a large run.
-            first = reader.submit(_read, paths[0], format)
-            from karat.assessment import assess
-            from karat.formats import read_gold
-            from karat.intake import ranking_from_frame
+        scores_file = Output(str(per_query), "queries")
+        scores_file.check()
+    with ThreadPoolExecutor(max_workers=1) as reader:
+        # The first run is read while the rest of the program still loads: a fifth of the time of a large run.
+        first = reader.submit(_read, paths[0], format)
+        from karat.assessment import assess
+        from karat.formats import read_gold
+        from karat.intake import ranking_from_frame
 
-            asked = resolve()
-            cuts, item_cuts = _read_cuts(slices, "queries"), _read_cuts(item_slices, "items")
-            progress.update(f"Reading {gold}", 0, 0)
-            truth = read_gold(str(gold), gold_format or format)
-            progress.update(f"Scoring {', '.join(systems)}", 0, 0)
-            frames = (first.result() if not number else _read(path, format) for number, path in enumerate(paths))
-            rows = zip(systems, frames, strict=True)
-            report = assess(
-                truth,
-                ((name, ranking_from_frame(frame, source=source)) for name, (frame, source) in rows),
-                asked,
-                golds=dict.fromkeys(systems, truth),
-                how=resampling,
-                baseline=against,
-                slices=cuts,
-                item_slices=item_cuts,
-                duplicates=duplicates,
-                keep_top=_depth(keep_top, asked),
-            )
-        for name, scores in report.scores.items() if quantiles else ():
-            from karat.sections import Quantiles
-            from karat.statistics.estimates import Quantiles as Sketch
+        here = resolve()
+        cuts, item_cuts = _read_cuts(slices, "queries"), _read_cuts(item_slices, "items")
+        progress.update(f"Reading {gold}", 0, 0)
+        truth = read_gold(str(gold), gold_format or format)
+        progress.update(f"Scoring {', '.join(systems)}", 0, 0)
+        frames = (first.result() if not number else _read(path, format) for number, path in enumerate(paths))
+        rows = zip(systems, frames, strict=True)
+        report = assess(
+            truth,
+            ((name, ranking_from_frame(frame, source=source)) for name, (frame, source) in rows),
+            here,
+            golds=dict.fromkeys(systems, truth),
+            how=how,
+            baseline=against,
+            slices=cuts,
+            item_slices=item_cuts,
+            duplicates=duplicates,
+            keep_top=_depth(keep_top, here),
+        )
+    for name, scores in report.scores.items() if quantiles else ():
+        report = report.with_sections(_quantiles(scores, quantiles), system=name)
+    if report.queries is not None:
+        item_names, query_texts = _column(names, "item", "names"), _column(texts, "query", "texts")
+        report = replace(report, queries=replace(report.queries, names=item_names, query_texts=query_texts))
+    report = replace(report.with_recorded(recorded or {}), provenance=provenance)
+    if per_query is not None:
+        write_reports(report, [scores_file])
+    return report
 
-            at = {label: Sketch.of(scores[label], len(scores.queries)).values(quantiles) for label in scores.labels}
-            report = report.with_sections(Quantiles(at), system=name)
-    provenance: dict[str, Any] = {"gold": str(gold), "runs": systems, "dialect": dialect}
-    if per_query is not None and report.queries is None:
-        provenance["per_query"] = str(per_query)
-    data = report.queries
-    if data is not None:
-        item_names, query_texts = _column(names, "item", "--names"), _column(texts, "query", "--texts")
-        data = replace(data, names=item_names, query_texts=query_texts)
-    return replace(report.with_recorded(recorded or {}), provenance=provenance, queries=data)
+
+def _in_blocks(
+    request: "Request",
+    slices: Sequence[str],
+    item_slices: Sequence[str],
+    on: str,
+    master: str | None,
+    memory: str | None,
+    per_query: str | Path | None,
+    temp: Path | None,
+    progress: Progress,
+) -> "Report":
+    """Evaluate Parquet files in blocks, in this process or on Spark."""
+    from karat.scale.inputs import SlicesAsked
+
+    of_queries, of_items = (
+        [SlicesAsked(*_split_attributes(text)) for text in given] for given in (slices, item_slices)
+    )
+    budget = _budget(memory, on)
+    if on != "spark":
+        from karat.scale import one_process
+
+        target = None if per_query is None else Path(per_query)
+        return one_process.evaluate_files(
+            request, of_queries, of_items, budget, per_query=target, temp=temp, progress=progress
+        )
+    from karat.scale.spark import files as spark_files
+    from karat.scale.spark.session import open_session
+
+    progress.update("Starting Spark", 0, 0)
+    with open_session(master, temp=temp) as spark:
+        return spark_files.evaluate_files(
+            spark,
+            request,
+            of_queries,
+            of_items,
+            budget,
+            per_query=None if per_query is None else str(per_query),
+            temp=temp,
+            progress=progress,
+        )
+
+
+def _quantiles(scores: "Scores", shares: Sequence[float]) -> "Quantiles":
+    from karat.sections import Quantiles
+    from karat.statistics.estimates import Quantiles as Sketch
+
+    return Quantiles({label: Sketch.of(scores[label], len(scores.queries)).values(shares) for label in scores.labels})
 
 
 def name_systems(paths: Sequence[str]) -> list[str]:
@@ -296,9 +331,9 @@ def _check_block_files(paths: Sequence[str], formats: Mapping[str, str | None]) 
             "standard input cannot be read in blocks or on Spark",
             expected="the path of a Parquet file, or of a folder of them",
         )
-    for option, given in formats.items():
+    for what, given in formats.items():
         if given not in (None, "parquet"):
-            raise UsageError(f"{option} {given} in blocks", expected="Parquet", hint="karat convert makes it.")
+            raise UsageError(f"the {what} {given} in blocks", expected="Parquet", hint="karat convert makes it.")
 
 
 def _budget(memory: str | None, on: str) -> "Budget":

@@ -42,9 +42,23 @@ def test_a_script_gets_what_compare_prints(karat: Karat) -> None:
 
 
 def test_systems_are_called_as_the_mapping_says() -> None:
-    report = package.evaluate_files(GOLD, {"old": BM25, "new": DENSE}, ["ap"])
+    report = package.evaluate_files(GOLD, {"old": BM25, "new": DENSE}, ["ap"], intervals=False)
     assert list(report.systems) == ["old", "new"] and report.resampling is None
     assert report.provenance["runs"] == {"old": BM25, "new": DENSE}
+
+
+def test_intervals_are_those_of_the_command(karat: Karat) -> None:
+    assert package.evaluate_files(GOLD, [BM25], ["ap"]) == printed(karat, "evaluate", GOLD, BM25, "-m", "ap")
+
+
+def test_scores_of_every_query_are_written(karat: Karat, tmp_path: Path) -> None:
+    report = package.evaluate_files(GOLD, [BM25], ["ap"], intervals=False, per_query=tmp_path / "script.csv")
+    karat("evaluate", GOLD, BM25, "-m", "ap", "--no-ci", "--per-query", str(tmp_path / "command.csv"))
+    text = (tmp_path / "script.csv").read_text()
+    assert (
+        text == (tmp_path / "command.csv").read_text()
+        and len(text.splitlines()) == len(report.scores["bm25"].queries) + 1
+    )
 
 
 def test_names_and_texts_are_read() -> None:
@@ -64,6 +78,9 @@ def test_names_and_texts_are_read() -> None:
         ({"temp": Path("x")}, UsageError),
         ({"memory": "2GB", "format": "trec"}, UsageError),
         ({"master": "local[1]"}, UsageError),
+        ({"per_query": "scores.txt"}, UsageError),
+        ({"quantiles": 5}, UsageError),
+        ({"slices": 5}, UsageError),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options: dict[str, object], error: type[Exception]) -> None:

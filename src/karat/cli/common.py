@@ -239,12 +239,9 @@ def deliver(
         say(next_step, quiet=quiet)
 
 
-def write_outputs(report: "Report", outputs: list[Path] | None, per_query: str | None = None) -> None:
-    """Write the files asked for: all or none. The scores of a report without queries were written in blocks."""
-    if outputs or per_query:
+def write_outputs(report: "Report", outputs: list[Path] | None) -> None:
+    """Write the files asked for: all or none."""
+    if outputs:
         from karat.reports.writers import Request, write_reports
 
-        requests = [Request(str(path)) for path in outputs or ()]
-        if per_query and report.queries is not None:
-            requests.append(Request(per_query, "queries"))
-        write_reports(report, requests)
+        write_reports(report, [Request(str(path)) for path in outputs])

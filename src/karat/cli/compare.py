@@ -14,9 +14,9 @@ from karat.cli.options import (
     OutputOption,
     RunsArgument,
     Scoring,
+    assess_files,
     takes_scoring_options,
 )
-from karat.cli.scoring import assess_files
 from karat.errors import DataError, UsageError
 
 __all__ = ["EPILOG", "compare_command"]

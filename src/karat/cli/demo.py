@@ -166,8 +166,7 @@ def _own(
 
 
 def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
-    from karat.cli.options import Scoring
-    from karat.cli.scoring import assess_files
+    from karat.cli.options import Scoring, assess_files
     from karat.reports.console import print_report
 
     scoring = Scoring(

@@ -1,5 +1,6 @@
 """karat evaluate: score runs against a gold."""
 
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -13,9 +14,9 @@ from karat.cli.options import (
     Place,
     RunsArgument,
     Scoring,
+    assess_files,
     takes_scoring_options,
 )
-from karat.cli.scoring import assess_files
 from karat.errors import UsageError
 
 __all__ = ["EPILOG", "evaluate_command"]
@@ -68,11 +69,13 @@ def evaluate_command(
     how = None if no_ci else scoring.resampling()
     shares = _shares(quantiles)
     asked = split_measures(measures) if measures else None
-    from karat.formats.atomic import together
+    with ExitStack() as files:
+        if per_query and output:  # all are written, or none
+            from karat.formats.atomic import together
 
-    with together():  # in blocks, every query's scores are written while they are computed
+            files.enter_context(together())
         report = assess_files(gold, runs, asked, how, scoring, outputs=output, per_query=per_query, quantiles=shares)
-        write_outputs(report, output, per_query)
+        write_outputs(report, output)
     deliver(
         report,
         outputs=output,

@@ -20,8 +20,7 @@ from karat.cli.common import (
     unless_unread,
     warn,
 )
-from karat.cli.options import BaselineOption, Scoring, takes_scoring_options
-from karat.cli.scoring import assess_files
+from karat.cli.options import BaselineOption, Scoring, assess_files, takes_scoring_options
 from karat.errors import DataError, UsageError
 from karat.files import looks_like_path, name_systems
 

@@ -9,7 +9,6 @@ import typer
 
 from karat.cli.common import QuietOption, check_folder, print_json, say, say_own_item, show_progress, warn
 from karat.cli.options import ExcludeSelfOption, MasterOption, OnOption, Place
-from karat.cli.scoring import check_place, spark_session
 from karat.errors import UsageError
 
 if TYPE_CHECKING:
@@ -71,7 +70,8 @@ def neighbours_command(
         raise UsageError(f"-k is {k}", expected="1 or more, or 0 for all")
     if queries_ids is not None and queries is None:
         raise UsageError("--queries-ids without --queries", hint="Ids of the items are --ids.")
-    check_place(on, master)
+    if master is not None and on is not Place.spark:
+        raise UsageError("--master without --on spark", expected="both, or neither")
     if output is not None:
         from karat.formats import FORMATS, form_to_write
 
@@ -98,8 +98,11 @@ def neighbours_command(
         search = None
         if on is Place.spark:
             from karat.scale.spark.neighbours import nearest_on_spark
+            from karat.scale.spark.session import open_session
 
-            search = partial(nearest_on_spark, stack.enter_context(spark_session(master, quiet=quiet)))
+            with show_progress("Starting Spark", quiet=quiet):
+                spark = stack.enter_context(open_session(master))
+            search = partial(nearest_on_spark, spark)
         progress = stack.enter_context(show_progress(quiet=quiet))
         if isinstance(pool, pl.DataFrame):
             space = None

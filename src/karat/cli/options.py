@@ -1,7 +1,7 @@
 """Options that the commands which score runs share, declared once."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
@@ -9,10 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from karat.cli.common import Duplicates, DuplicatesOption, FormatOption, QuietOption
-from karat.errors import UsageError
+from karat.cli.common import (
+    Duplicates,
+    DuplicatesOption,
+    FormatOption,
+    QuietOption,
+    check_standard_input,
+    say,
+    show_progress,
+)
+from karat.errors import UnknownName, UsageError
+from karat.files import evaluate_files, name_systems
 
 if TYPE_CHECKING:
+    from karat.report import Report
     from karat.statistics.resampling import Resampling
 
 __all__ = [
@@ -28,6 +38,7 @@ __all__ = [
     "Place",
     "RunsArgument",
     "Scoring",
+    "assess_files",
     "takes_scoring_options",
 ]
 
@@ -196,3 +207,60 @@ def takes_scoring_options(command: Callable[..., None]) -> Callable[..., None]:
     with_options.__annotations__ = annotations
     with_options.__doc__ = command.__doc__
     return with_options
+
+
+def assess_files(
+    gold: str,
+    runs: list[str],
+    measures: list[str] | None,
+    how: "Resampling | None",
+    scoring: Scoring,
+    baseline: str | None = None,
+    outputs: Sequence[Path] | None = None,
+    per_query: str | None = None,
+    quantiles: Sequence[float] = (),
+) -> "Report":
+    """Evaluate the files as the options say; for a page among ``outputs``, keep what it shows of single queries."""
+    check_standard_input([gold, *runs, *(scoring.slices or ()), *(scoring.item_slices or ())])
+    paged = any(path.suffix.lower() == ".html" for path in outputs or ())
+    with show_progress(quiet=scoring.quiet) as progress:
+        report = evaluate_files(
+            gold,
+            runs,
+            measures,
+            intervals=how is not None,
+            resampling=how,
+            baseline=baseline,
+            slices=scoring.slices or (),
+            item_slices=scoring.item_slices or (),
+            names=scoring.names,
+            texts=scoring.texts,
+            recorded=_recorded(scoring, name_systems(runs)),
+            quantiles=quantiles,
+            dialect=scoring.dialect,
+            conventions=scoring.conventions(),
+            duplicates=scoring.duplicates.value,
+            format=scoring.form,
+            gold_format=scoring.gold_form,
+            keep_top=0 if paged else None,
+            memory=scoring.memory,
+            on=scoring.on.value,
+            master=scoring.master,
+            temp=scoring.temp,
+            per_query=per_query,
+            progress=progress,
+        )
+    if report.queries is None and per_query is None and paged:
+        say("Single queries are not on the page: karat evaluate --per-query writes their scores.", quiet=scoring.quiet)
+    return report
+
+
+def _recorded(scoring: Scoring, systems: list[str]) -> dict[str, dict[str, float]]:
+    """Return what was recorded, of every system or of the one named."""
+    found: dict[str, dict[str, float]] = {}
+    for system, name, value in scoring.figures():
+        if system is not None and system not in systems:
+            raise UnknownName("system", system, systems, where=f"--record {system}:{name}")
+        for one in systems if system is None else [system]:
+            found.setdefault(one, {})[name] = value
+    return found

@@ -11,7 +11,7 @@ import polars as pl
 from karat.errors import DataError, UnknownName, UsageError, guard_reading
 from karat.formats import delimited, jsonl, nested, parquet, trec
 from karat.formats.atomic import replacing
-from karat.formats.source import COMPRESSIONS, Packing, Source, plain_suffix
+from karat.formats.source import COMPRESSIONS, Packing, Source, plain_suffix, separator_of
 from karat.intake import GRADE, SCORE, gold_from_frame, looks_like_header, ranking_from_frame
 from karat.types import Gold, Ranking
 from karat.validation import check_arguments
@@ -70,8 +70,8 @@ def format_of(source: Source) -> str:
         return "jsonl" if suffix == "jsonl" or _is_record(first) else "json"
     if suffix in ("json", "jsonl"):
         return suffix
-    if delimited.separator_of(lines[0]) is not None:
-        return "tsv" if delimited.separator_of(lines[0]) == "\t" else "csv"
+    if separator_of(lines[0]) is not None:
+        return "tsv" if separator_of(lines[0]) == "\t" else "csv"
     if suffix == "csv" or (suffix == "tsv" and len(lines[0].split()) not in (4, 6)):
         return suffix
     return "trec"

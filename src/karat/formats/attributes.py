@@ -13,7 +13,7 @@ from karat.formats import delimited
 from karat.formats.jsonl import read_json_table
 from karat.formats.nested import records_by_id
 from karat.formats.parquet import read_whole
-from karat.formats.source import Source, plain_suffix
+from karat.formats.source import SEPARATORS, Source, cells_of, plain_suffix
 from karat.intake import find_id_column
 
 __all__ = ["check_attributes", "is_query_lines", "query_lines", "read_attributes", "read_column"]
@@ -111,8 +111,8 @@ def _read(source: Source, kind: str, id_column: str | None, as_written: bool) ->
 
 
 def _read_delimited(source: Source, header: str, kind: str, id_column: str | None, as_written: bool) -> pl.DataFrame:
-    separator = max(delimited.SEPARATORS, key=header.count)
-    names = [name.strip() for name in delimited.cells_of(header, separator)]
+    separator = max(SEPARATORS, key=header.count)
+    names = [name.strip() for name in cells_of(header, separator)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"the column {twice!r} stands twice", where=source.name, expected="each column once")
@@ -135,7 +135,7 @@ def _read_delimited(source: Source, header: str, kind: str, id_column: str | Non
 
 def _has_header(first: str) -> bool:
     """Whether the first line of a .txt names the columns of a table."""
-    names = [name.strip() for name in delimited.cells_of(first, max(delimited.SEPARATORS, key=first.count))]
+    names = [name.strip() for name in cells_of(first, max(SEPARATORS, key=first.count))]
     try:
         return len(names) > 1 and not first.startswith("#") and bool(find_id_column(names, "query", ""))
     except DataError:
@@ -147,7 +147,7 @@ def is_query_lines(source: Source) -> bool:
     if plain_suffix(source.name) != ".txt":
         return False
     first = next(iter(source.head_lines), "")
-    cells = {cell.strip().lower() for cell in delimited.cells_of(first, max(delimited.SEPARATORS, key=first.count))}
+    cells = {cell.strip().lower() for cell in cells_of(first, max(SEPARATORS, key=first.count))}
     return first.lstrip().startswith("#") or len(cells) < 2 or cells.isdisjoint(_HEADER_IDS)
 
 

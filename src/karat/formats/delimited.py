@@ -7,29 +7,12 @@ from collections.abc import Iterator
 import polars as pl
 
 from karat.errors import DataError
-from karat.formats.source import Source
-from karat.intake import GRADE, ITEM, QUERY, check_grades, looks_like_header, match_columns
+from karat.formats.source import SEPARATORS, Source, cells_of, separator_of
+from karat.intake import GRADE, ITEM, QUERY, check_grades, match_columns
 
-__all__ = ["SEPARATORS", "as_numbers", "cells_of", "misfit", "read", "separator_of", "unreadable"]
+__all__ = ["as_numbers", "misfit", "read", "unreadable"]
 
-SEPARATORS = ",\t;|"
 _SHOWN = 80
-
-
-def separator_of(header: str) -> str | None:
-    """The separator under which this line is a header that names a query and an item; None where it is none."""
-    for separator in SEPARATORS:
-        if looks_like_header(cells_of(header, separator)):
-            return separator
-    return None
-
-
-def cells_of(line: str, separator: str) -> list[str]:
-    """The cells of one line, quotes taken off."""
-    try:
-        return next(csv.reader([line], delimiter=separator), [])
-    except csv.Error:  # a carriage return within the line
-        return []
 
 
 def read(source: Source, kind: str) -> pl.DataFrame:

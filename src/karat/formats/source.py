@@ -4,6 +4,7 @@ gzip says nothing reliable about the size of its content, so it is decompressed 
 zstd is left to Polars: no block of it becomes more than 128 kB, so its headers tell what the content is at most.
 """
 
+import csv
 import io
 import mmap
 import os
@@ -20,12 +21,15 @@ from typing import Literal
 import polars as pl
 
 from karat.errors import DataError, guard_reading
+from karat.intake import looks_like_header
 
 __all__ = [
     "COMPRESSIONS",
+    "SEPARATORS",
     "Packing",
     "Source",
     "available_memory",
+    "cells_of",
     "check_zstd",
     "gunzip",
     "gunzip_head",
@@ -33,8 +37,10 @@ __all__ = [
     "most_unpacked",
     "plain_suffix",
     "refuse_size",
+    "separator_of",
 ]
 
+SEPARATORS = ",\t;|"
 _ALWAYS_UNPACKED = 256_000_000
 """Bytes that any file may become."""
 _HIGHEST_RATIO = 100
@@ -408,3 +414,19 @@ def _first_bad_line(data: bytes) -> int | None:
     except UnicodeDecodeError as error:
         return data.count(b"\n", 0, error.start) + 1
     return None
+
+
+def separator_of(header: str) -> str | None:
+    """The separator under which this line is a header that names a query and an item; None where it is none."""
+    for separator in SEPARATORS:
+        if looks_like_header(cells_of(header, separator)):
+            return separator
+    return None
+
+
+def cells_of(line: str, separator: str) -> list[str]:
+    """The cells of one line, quotes taken off."""
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:  # a carriage return within the line
+        return []

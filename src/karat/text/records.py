@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from karat.errors import DataError, guard_reading
-from karat.formats.delimited import SEPARATORS, cells_of
 from karat.formats.jsonl import refuse_surrogates, unique_members
 from karat.formats.nested import records_by_id
 from karat.formats.parquet import read_whole
-from karat.formats.source import Source, plain_suffix
+from karat.formats.source import SEPARATORS, Source, cells_of, plain_suffix
 
 __all__ = ["Record", "parsed", "read_records"]
 

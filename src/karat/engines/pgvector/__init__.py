@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import polars as pl
 
-from karat.engines import ENGINES, Engine, Filter, Params, Setting, pgvector, settled
+from karat.engines import ENGINES, Engine, Filter, Params, Setting, settled
 from karat.engines.pgvector import existing
 from karat.engines.pgvector.asking import Request, answers, explain, seconds_of
 from karat.engines.pgvector.existing import READ_ONLY
@@ -35,7 +35,7 @@ from karat.neighbours import Neighbours
 from karat.progress import NO_PROGRESS, Progress
 from karat.types import Matrix, Vectors
 
-__all__ = ["Pgvector", "Session", "check", "create", "dropping"]
+__all__ = ["Pgvector", "Session"]
 
 _MOST_HELD = 16_000
 _MOST_INDEXED = {"vector": 2_000, "halfvec": 4_000}
@@ -44,7 +44,7 @@ _NEIGHBOUR, _ELEMENT, _MARGIN = 16, 256, 1.3
 """Bytes that a graph takes for a neighbour and for an item beside its vector, as pgvector lays it out; and to spare."""
 
 
-def check(dimensions: int, built: Mapping[str, Setting]) -> None:
+def _check(dimensions: int, built: Mapping[str, Setting]) -> None:
     """Say what pgvector would refuse after the loading."""
     kind, index = str(built["type"]), str(built["index"])
     most = _MOST_HELD if index == "none" else _MOST_INDEXED[kind]
@@ -59,11 +59,11 @@ def check(dimensions: int, built: Mapping[str, Setting]) -> None:
         raise ImpossibleSetting(found, expected=f"at least twice m, which is {built['m']}")
 
 
-def dropping(schema: str) -> str:
+def _dropping(schema: str) -> str:
     return f"DROP SCHEMA IF EXISTS {quoted(schema)} CASCADE"
 
 
-def create(
+def _create(
     connection: Any,
     schema: str,
     metric: str,
@@ -78,7 +78,7 @@ def create(
         schema, "items", str(built["type"]), vectors.shape[1], len(vectors), columns=name_columns(texts.columns)
     )
     with connection.transaction(), connection.cursor() as cursor:
-        cursor.execute(dropping(schema))
+        cursor.execute(_dropping(schema))
         cursor.execute(f"CREATE SCHEMA {quoted(schema)}")
         cursor.execute(creation(table))
         load(cursor, copying(table), vectors, texts, table.kind, progress)
@@ -218,10 +218,10 @@ class Pgvector(Engine):
             if not self._table.indexes:
                 self._proof.note("warning: the table has no vector index, every search reads all of it")
             return
-        pgvector.check(vectors.shape[1], built)
+        _check(vectors.shape[1], built)
         self._has_schema = True
         self._table = link.retrying(
-            lambda: pgvector.create(link.connection, self._schema, self.metric, built, vectors, attributes, progress)
+            lambda: _create(link.connection, self._schema, self.metric, built, vectors, attributes, progress)
         )
         for notice in (*link.notices, *self._others(link)):
             self._proof.note(notice)
@@ -373,7 +373,7 @@ class Pgvector(Engine):
         last = self._server is not None and (self._server.users <= 1 or self._server.stopped)
         if self._link is None or not self._has_schema or last:
             return
-        link, statement = self._link, pgvector.dropping(self._schema)
+        link, statement = self._link, _dropping(self._schema)
         try:
             link.retrying(lambda: link.connection.execute(statement))
         except KaratError as error:

@@ -8,7 +8,6 @@ from pathlib import Path
 import polars as pl
 
 from karat.errors import DataError, MissingExtra, UsageError, guard_reading
-from karat.formats import vectors
 from karat.formats.source import Source, plain_suffix
 from karat.formats.vectors import arrays, tables
 from karat.formats.vectors.checks import Raw, as_floats, checked, the_only_one
@@ -16,10 +15,10 @@ from karat.formats.vectors.ids import beside, ids_of_json, read_ids
 from karat.types import Vectors
 from karat.validation import check_arguments
 
-__all__ = ["VECTOR_SUFFIXES", "ids_beside", "read", "read_vectors", "same_file", "split_off_key"]
+__all__ = ["VECTOR_SUFFIXES", "ids_beside", "read_vectors", "same_file", "split_off_key"]
 
 
-def read(source: Source, key: str | None) -> Raw:
+def _read_safetensors(source: Source, key: str | None) -> Raw:
     """The tensor that the key names, or the only one."""
     try:
         from safetensors import safe_open
@@ -35,7 +34,7 @@ def read(source: Source, key: str | None) -> Raw:
 _READERS: dict[str, Callable[[Source, str | None], Raw]] = {
     ".npy": arrays.read_npy,
     ".npz": arrays.read_npz,
-    ".safetensors": vectors.read,
+    ".safetensors": _read_safetensors,
     ".parquet": tables.read_parquet,
     ".pq": tables.read_parquet,
     ".json": tables.read_json,

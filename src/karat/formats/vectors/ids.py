@@ -6,10 +6,9 @@ from pathlib import Path
 import polars as pl
 
 from karat.errors import DataError, UnknownName, UsageError, guard_reading
-from karat.formats import delimited
 from karat.formats.jsonl import parse_json, read_json_table
 from karat.formats.parquet import read_whole
-from karat.formats.source import Source, plain_suffix
+from karat.formats.source import SEPARATORS, Source, plain_suffix
 from karat.formats.vectors.arrays import ids_of, load
 from karat.intake import find_id_column
 
@@ -62,7 +61,7 @@ def read_table(source: Source, suffix: str) -> pl.DataFrame:
             return read_whole(source.polars, source.name)
         if suffix in (".jsonl", ".ndjson"):
             return read_json_table(source, lines=True)
-        separator = max(delimited.SEPARATORS, key=next(iter(source.head_lines), "").count)
+        separator = max(SEPARATORS, key=next(iter(source.head_lines), "").count)
         return pl.read_csv(source.text().encode(), separator=separator, infer_schema=False)
 
 

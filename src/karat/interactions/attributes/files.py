@@ -7,10 +7,9 @@ import polars as pl
 
 from karat.errors import DataError, UsageError
 from karat.formats.attributes import read_attributes
-from karat.formats.delimited import SEPARATORS, cells_of
 from karat.formats.jsonl import parse_json
 from karat.formats.parquet import read_schema
-from karat.formats.source import Source
+from karat.formats.source import SEPARATORS, Source, cells_of
 from karat.interactions.columns import usual_id
 
 __all__ = ["as_lists", "read_table"]

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 import polars as pl
 
 from karat.errors import DataError, UnknownName, guard_reading
-from karat.formats.delimited import SEPARATORS, cells_of, unreadable
+from karat.formats.delimited import unreadable
 from karat.formats.jsonl import parse_json
 from karat.formats.parquet import scan
-from karat.formats.source import Source, plain_suffix
+from karat.formats.source import SEPARATORS, Source, cells_of, plain_suffix
 from karat.interactions.columns import COLUMNS, NO_COLUMN, find_columns, names_columns
 from karat.interactions.log import ITEM, TIME, USER, VALUE
 from karat.interactions.reading.rows import Rows, Text, json_fault, line_of
