@@ -13,8 +13,8 @@ import karat
 from karat.errors import DataError, UnknownName, UsageError
 from karat.gates import Gate, Verdict, check_targets, measures_of
 from karat.report import SCHEMA, QueryData, Report, SystemResult
-from karat.reports.saved import looks_like_report, read_report
 from karat.reports.writers import Request, write_reports
+from karat.reports.writers.json import looks_like_report, read_report
 from karat.statistics.resampling import Resampling
 from karat.targets import Target, parse_target
 

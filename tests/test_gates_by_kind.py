@@ -7,8 +7,8 @@ import pytest
 import karat
 from karat.errors import UsageError
 from karat.gates import check_targets
-from karat.reports.saved import read_report
 from karat.reports.writers import Request, write_reports
+from karat.reports.writers.json import read_report
 from karat.targets import parse_target
 
 QUICK = karat.Resampling(resamples=300)

@@ -20,7 +20,7 @@ from karat.judging import DuplicateRule
 from karat.lists import Background
 from karat.measure import Measure, Value
 from karat.report import Report
-from karat.reports.saved import looks_like_report, read_report
+from karat.reports.writers.json import looks_like_report, read_report
 from karat.results import Scores
 from karat.sections import ReportWarning, as_warnings, with_unit
 from karat.slices import Cuts, parse_attributes

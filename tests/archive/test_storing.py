@@ -14,7 +14,7 @@ from karat.archive.storing import write_run
 from karat.errors import DamagedRun, UnknownName, UsageError
 from karat.plan.run import Outcome
 from karat.report import QueryData
-from karat.reports.saved import read_report
+from karat.reports.writers.json import read_report
 
 from .made import PLAN, QUERIES, START, carried_out, kept, put_small
 

@@ -15,7 +15,7 @@ from karat.formats.attributes import read_attributes
 from karat.formats.jsonl import _depth, check_depth, count_octets, parse_json, unique_members
 from karat.formats.source import Source
 from karat.gold.ordered import read_ordered
-from karat.reports.saved import read_report
+from karat.reports.writers.json import read_report
 from karat.text.corpus import read_corpus
 from karat.text.queries import read_queries
 from karat.text.records import read_records

@@ -21,7 +21,7 @@ import polars as pl
 
 import karat
 from karat.errors import KaratError
-from karat.reports.saved import read_report
+from karat.reports.writers.json import read_report
 from tests.fuzz import inputs, mutators
 from tests.fuzz.harness import Case, Surface, register
 

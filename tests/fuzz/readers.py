@@ -41,7 +41,7 @@ from karat.plan.looking import look
 from karat.plan.reading import read_plan
 from karat.rankers.vectors import rank_vectors
 from karat.recommenders.given_tables import read_scores
-from karat.reports.saved import read_report
+from karat.reports.writers.json import read_report
 from karat.statistics.resampling import Resampling
 from karat.text.corpus import read_corpus
 from karat.text.human import read_human

@@ -16,8 +16,8 @@ from karat.formats.source import Source
 from karat.hints import hints_of
 from karat.interactions.splitting.moments import read_moment
 from karat.interactions.splitting.shares import read_fractions
-from karat.reports.saved import read_report
 from karat.reports.sections.drift import drift_block, drifts_to_json
+from karat.reports.writers.json import read_report
 from karat.scale.memory import parse_memory
 from karat.slices import parse_attributes
 from karat.targets import parse_target, parse_targets

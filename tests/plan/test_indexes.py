@@ -18,7 +18,7 @@ from karat.plan.api import run_plan as run_file
 from karat.plan.outputs import check_outputs, write_outputs
 from karat.plan.run import Outcome, run_plan
 from karat.plan.sweeping import sweeps_of
-from karat.reports.saved import read_report
+from karat.reports.writers.json import read_report
 from karat.sections import Fingerprints
 from karat.stability import Stability
 from karat.targets import parse_target

@@ -16,9 +16,9 @@ from karat.indexed import Indexed
 from karat.plan.outputs import file_parts, write_outputs
 from karat.plan.run import Outcome, run_plan
 from karat.report import Report
-from karat.reports.saved import looks_like_report, read_report
 from karat.reports.writers import Request
 from karat.reports.writers.evaluation import to_evaluation
+from karat.reports.writers.json import looks_like_report, read_report
 from karat.sections import Facts, Fingerprints
 from tests.cli.conftest import Karat, folder, karat
 from tests.cli.support import check_failure, check_width

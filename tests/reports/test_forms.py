@@ -23,9 +23,8 @@ from karat.reports.differences import changes_table, comparison_table, power_lin
 from karat.reports.gate import gate_to_markdown
 from karat.reports.html import Details
 from karat.reports.markdown import markdown_table, to_markdown
-from karat.reports.saved import looks_like_report, read_report
 from karat.reports.writers import Request, write_reports
-from karat.reports.writers.json import to_json
+from karat.reports.writers.json import looks_like_report, read_report, to_json
 from karat.reports.writers.tables import to_csv
 from karat.sections import ReportWarning, as_warnings
 from karat.slices import Cuts

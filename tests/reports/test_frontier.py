@@ -18,7 +18,7 @@ from karat.lab.comparison import PairedTimes
 from karat.lab.outcome import Sweep
 from karat.lab.points import Point
 from karat.reports.charts import sweeps_chart, to_figure, to_picture
-from karat.reports.charts.labels import Box
+from karat.reports.charts.layout import Box
 from karat.reports.frontier import (
     SCHEMA,
     choice_lines,

@@ -9,8 +9,8 @@ import pytest
 
 import karat
 from karat.errors import DataError
-from karat.reports.saved import looks_like_report, read_report
 from karat.reports.writers import Request, write_reports
+from karat.reports.writers.json import looks_like_report, read_report
 
 GOLD = {f"q{n}": {"a": 1} for n in range(6)}
 RUNS = {"old": {query: ["a"] for query in GOLD}, "new": {query: ["b", "a"] for query in GOLD}}

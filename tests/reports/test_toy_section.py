@@ -17,8 +17,8 @@ from karat.reports.console import print_report
 from karat.reports.html import page_of
 from karat.reports.markdown import to_markdown
 from karat.reports.pull_request import summary_of
-from karat.reports.saved import read_report
 from karat.reports.sections import RENDERERS
+from karat.reports.writers.json import read_report
 from karat.sections import SECTIONS, UnknownSection
 from tests.archive.made import START, carried_out, put_small
 from tests.cli.conftest import Karat, folder, karat

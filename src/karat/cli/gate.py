@@ -105,7 +105,7 @@ def _beside(targets: str, text: str) -> str:
 def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Scoring) -> "Gate":
     from karat.formats.source import Source
     from karat.gates import check_targets
-    from karat.reports.saved import looks_like_report, read_report
+    from karat.reports.writers.json import looks_like_report, read_report
 
     given = [one.name for one in fields(Scoring) if one.name != "quiet" and getattr(scoring, one.name) != one.default]
     if given:
@@ -133,7 +133,7 @@ def _check_files(
     asked: "Targets", targets: str, files: list[str], baseline: str | None, scoring: Scoring
 ) -> "tuple[Gate, Sequence[str]]":
     from karat.gates import check_targets, measures_of
-    from karat.reports.saved import looks_like_report, read_report
+    from karat.reports.writers.json import looks_like_report, read_report
 
     gold, *runs = files
     if looks_like_report(gold):

@@ -14,8 +14,8 @@ from karat.errors import DataError
 from karat.formats.source import Source
 from karat.report import Report
 from karat.report_upgrade import upgrade_report
-from karat.reports.saved import read_report
 from karat.reports.writers import as_file_name
+from karat.reports.writers.json import read_report
 from karat.targets import ABOUT_DRIFT
 from karat.wording import count
 

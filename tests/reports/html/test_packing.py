@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.reports.html.blocks import BASE, BLOCK, planes_of, scaled
 from karat.reports.html.details import Details
-from karat.reports.html.packing import Packed, pack
+from karat.reports.html.packing import BASE, BLOCK, Packed, pack, planes_of, scaled
 from tests.reports.html.drawn import LABELS, details
 from tests.reports.html.unpacking import LETTERS, inflated, lists_of, numbers
 

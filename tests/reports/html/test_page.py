@@ -19,8 +19,8 @@ from karat.plan.run import Outcome, run_plan
 from karat.report import Report
 from karat.reports.html import Details, page_of, to_html
 from karat.reports.html.details import cases_of
+from karat.reports.html.page import measures_matrix, slice_tables
 from karat.reports.html.rendering import cell_html, embedded, script, shown, style
-from karat.reports.html.tables import measures_matrix, slice_tables
 from karat.reports.sections.interactions import windows_table
 from karat.reports.tables import Cell
 from karat.sections import as_warnings

@@ -9,8 +9,8 @@ from karat.errors import UsageError
 from karat.exposures import Exposure
 from karat.interactions.summary import Interactions
 from karat.report import Report
-from karat.reports.charts.axes import range_with_zero
-from karat.reports.charts.builders.curves import curve_chart
+from karat.reports.charts.builders.measures import curve_chart
+from karat.reports.charts.layout import range_with_zero
 from karat.reports.charts.model import Bars, Dot, DotPlot, Grid, Line, LineChart, Row
 from karat.reports.cutoffs import ByCutoff, CutMeasure, by_cutoff
 from karat.statistics.estimates import Estimate

@@ -62,18 +62,6 @@ def _top1(report: Report) -> "Sequence[Chart]":
     return top1_charts(report)
 
 
-@renderer("first_scores")
-def render_first_scores(report: Report, brief: bool) -> Block | None:
-    """Return the distribution of the scores of first items, for writers that draw."""
-
-    def charts() -> "Sequence[Chart]":
-        from karat.reports.charts.builders.scores import first_charts
-
-        return first_charts(report)
-
-    return Block("Scores of first items", charts=charts, order=49, only=frozenset({"html"}))
-
-
 @renderer("examples")
 def render_examples(report: Report, brief: bool) -> Block | None:
     """Return the best and worst queries of the last system, with the first items of each."""

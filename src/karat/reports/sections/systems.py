@@ -1,14 +1,17 @@
-"""Renderers of quantiles, and of what systems are made of: models, chunkings, thresholds, fusion of others."""
+"""Renderers of what any system may have: quantiles, scores of its first items, and what it is made of."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from karat.report import Report
 from karat.reports.sections import Block, renderer
 from karat.reports.tables import Table, table
 from karat.sections import Facts, Fusion, Quantiles
 from karat.wording import NOTHING, percent
+
+if TYPE_CHECKING:
+    from karat.reports.charts.model import Chart
 
 __all__ = ["quantiles_table"]
 
@@ -40,6 +43,18 @@ def quantiles_table(report: Report) -> Table:
     rounded = f"; counted after rounding, off by {percent(error, 2)} at most" if error else ""
     header = ["measure", "system", *(percent(float(share)) for share in shares)]
     return table(header, rows, text=(0, 1), notes=[f"Scores at shares of the {report.unit[1]}{rounded}."])
+
+
+@renderer("first_scores")
+def render_first_scores(report: Report, brief: bool) -> Block | None:
+    """Return the distribution of the scores of first items, for writers that draw."""
+
+    def charts() -> "Sequence[Chart]":
+        from karat.reports.charts.builders.scores import first_charts
+
+        return first_charts(report)
+
+    return Block("Scores of first items", charts=charts, order=49, only=frozenset({"html"}))
 
 
 @renderer("facts")

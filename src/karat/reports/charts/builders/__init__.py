@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterator
 
 from karat.report import Report
-from karat.reports.charts.builders.curves import curves_charts
-from karat.reports.charts.builders.dots import differences_chart, headline_chart, slices_chart
 from karat.reports.charts.builders.drift import drift_chart
 from karat.reports.charts.builders.frontier import frontier_chart, sweeps_chart
 from karat.reports.charts.builders.history import HistoryPoint, HistorySeries, history_chart
+from karat.reports.charts.builders.measures import curves_charts, differences_chart, headline_chart, slices_chart
 from karat.reports.charts.builders.scores import first_charts, norm_charts, score_charts, top1_charts
 from karat.reports.charts.model import Chart
 

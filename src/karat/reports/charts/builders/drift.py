@@ -4,7 +4,7 @@ from math import isfinite
 
 from karat.drift import Drift
 from karat.report import Report
-from karat.reports.charts.builders.dots import places_of
+from karat.reports.charts.builders.measures import places_of
 from karat.reports.charts.model import Dot, DotPlot, Row
 from karat.wording import NOTHING, percent
 

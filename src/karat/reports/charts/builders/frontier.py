@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from karat.indexed import Indexed
 from karat.report import Report
-from karat.reports.charts.builders.dots import interval_name, places_of
+from karat.reports.charts.builders.measures import interval_name, places_of
 from karat.reports.charts.model import Mark, Point, Ring, Scatter
 from karat.results import Recorded
 from karat.statistics.resampling import Bounds

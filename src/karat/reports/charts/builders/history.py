@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Protocol
 
-from karat.reports.charts.axes import upright_of
+from karat.reports.charts.layout import upright_of
 from karat.reports.charts.model import Line, LineChart, Mark, Spacing
 from karat.wording import bounds_shown, decimals_of, figure_shown
 

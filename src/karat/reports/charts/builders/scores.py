@@ -6,7 +6,7 @@ from math import floor, isfinite
 
 from karat.hygiene import GoldSpaces, Hygiene
 from karat.report import Report
-from karat.reports.charts.builders.dots import places_of
+from karat.reports.charts.builders.measures import places_of
 from karat.reports.charts.model import Bars, Histogram
 from karat.sections import ScoreHistogram
 from karat.stability import Stability

@@ -7,8 +7,7 @@ from math import ceil, inf
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from karat.reports.charts.axes import Scale
-from karat.reports.charts.labels import UNSHOWN, clean
+from karat.reports.charts.layout import UNSHOWN, Scale, clean
 from karat.reports.charts.model import Chart, Grid
 
 if TYPE_CHECKING:

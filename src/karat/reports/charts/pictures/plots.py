@@ -6,8 +6,7 @@ from itertools import pairwise
 from math import ceil, nan
 from typing import TYPE_CHECKING, Any
 
-from karat.reports.charts.axes import across_of, upright_of
-from karat.reports.charts.labels import Box, Spot, place_labels, rows_for
+from karat.reports.charts.layout import Box, Spot, across_of, place_labels, rows_for, upright_of
 from karat.reports.charts.model import Bars, Chart, DotPlot, Grid, Histogram, Line, LineChart, Number, Row, Scatter
 from karat.reports.charts.pictures.figure import (
     DARK,
