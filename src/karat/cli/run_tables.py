@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
 from textwrap import wrap
 
 from karat.archive.comparing import Compared
@@ -11,12 +12,11 @@ from karat.cli.common import print_line
 from karat.gates import Gate
 from karat.report import QueryData
 from karat.reports.console import console, print_block, print_table
-from karat.reports.differences import changes_table, mark_cell, measure_table, slices_table, tally
+from karat.reports.differences import before_after_table, changes_table, measure_table, one_measure, slices_table, tally
 from karat.reports.gate import verdict_counts, verdicts_table
 from karat.reports.sections import render_sections
-from karat.reports.tables import Cell, Column, Table, about_line, first_labels, recorded_table, table
-from karat.statistics.comparison import Comparison
-from karat.wording import NOTHING, count, decimals_of, difference_shown, figure_shown, p_shown, percent
+from karat.reports.tables import about_line, first_labels, recorded_table
+from karat.wording import count
 
 __all__ = ["print_compared", "print_run", "size_shown"]
 
@@ -135,9 +135,9 @@ def print_compared(compared: Compared, baselines: Mapping[str, str]) -> None:
 
 
 def _print_comparisons(compared: Compared) -> None:
-    for label in dict.fromkeys(one.measure for one in compared.comparisons):
+    for label, found in groupby(compared.comparisons, key=lambda one: one.measure):
         print()
-        print_table(_before_after_table(compared, label))
+        print_table(one_measure(before_after_table(list(found), compared.how.level, ("before", "after")), label))
     asked = compared.asked
     only = [f"{asked[side]:,} only {side}" for side in ("before", "after") if asked[side]]
     over = f"{count(asked['common'], 'query', 'queries')} that both asked" + (f" ({', '.join(only)})" if only else "")
@@ -145,32 +145,6 @@ def _print_comparisons(compared: Compared) -> None:
         _print_text(f"paired over {over} · p: sign-flip test, Holm's correction")
     for line in compared.not_compared:
         _print_text(line, indent="  ")
-
-
-def _before_after_table(compared: Compared, label: str) -> Table:
-    """Return one row per system: a measure before and after, and the difference."""
-    level = compared.how.level
-
-    def mean_shown(mean: float, one: Comparison) -> str:
-        return figure_shown(mean, decimals_of(one.ci)) if one.n else NOTHING
-
-    rows: list[list[str | Cell]] = [
-        [
-            one.system,
-            mean_shown(one.baseline_mean, one),
-            mean_shown(one.mean, one),
-            difference_shown(one.difference, one.ci),
-            mark_cell(one, level),
-            p_shown(one.p_holm, at_floor=one.at_floor),
-            "" if one.whole else f"{one.better}/{one.equal}/{one.worse}",
-            f"{one.n:,}",
-        ]
-        for one in compared.comparisons
-        if one.measure == label
-    ]
-    system, mark = Column(label, "text", wraps=True), Column("", "text")
-    header: list[str | Column] = [system, "before", "after", f"difference [{percent(level)}]", mark, "p", "+/=/−", "n"]
-    return table(header, rows).dropping("n", "+/=/−", "p", "")
 
 
 def _print_losses(compared: Compared) -> None:

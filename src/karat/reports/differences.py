@@ -28,11 +28,13 @@ from karat.wording import (
 )
 
 __all__ = [
+    "before_after_table",
     "changes_table",
     "comparison_table",
     "largest_losses",
     "mark_cell",
     "measure_table",
+    "one_measure",
     "p_legend",
     "power_lines",
     "slices_table",
@@ -85,9 +87,14 @@ def _difference_cells(one: Comparison | None, level: float) -> list[str | Cell]:
 
 
 def measure_table(report: Report, label: str) -> Table:
-    """Return the means of one measure, systems down; narrow terminals omit what is asked for least."""
-    found = summary_table(report, [label]).without("measure")
-    columns = (Column(report.both_names(label), "text", wraps=True), *found.columns[1:])
+    """Return the means of one measure, systems down."""
+    return one_measure(summary_table(report, [label]), report.both_names(label))
+
+
+def one_measure(found: Table, name: str) -> Table:
+    """Return the rows of a single measure with its name above the systems, and with layouts for narrow terminals."""
+    found = found.without("measure")
+    columns = (Column(name, "text", wraps=True), *found.columns[1:])
     return replace(found, columns=columns).dropping("n", "+/=/−", "p", "")
 
 
@@ -142,6 +149,22 @@ def comparison_table(report: Report) -> Table:
     narrow = table(["measure, system", *header[2:]], stacked, wraps=(0,), notes=notes)
     narrower = (narrow, narrow.without("n", "+/=/−"))
     return table(header, rows, text=(0, 1), wraps=(0, 1), notes=notes, narrower=narrower)
+
+
+def before_after_table(comparisons: Sequence[Comparison], level: float, sides: Sequence[str]) -> Table:
+    """Return systems compared with themselves in an earlier run: one row per measure and system.
+
+    Args:
+        comparisons: The later run compared with the earlier.
+        level: Of the intervals.
+        sides: What the earlier and the later run are called.
+    """
+    rows = []
+    for one in comparisons:
+        means = [_mean(one.baseline_mean, one), _mean(one.mean, one)]
+        rows.append([one.measure, one.system, *means, *_difference_cells(one, level), f"{one.n:,}"])
+    header = ["measure", "system", *sides, f"difference [{percent(level)}]", "", "p", "+/=/−", "n"]
+    return table(header, rows, text=(0, 1, header.index("")), wraps=(0, 1))
 
 
 def _mean(mean: float, one: Comparison) -> str:

@@ -5,7 +5,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
-from math import isnan
 from threading import Thread
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -17,14 +16,14 @@ from karat.archive.comparing import Compared, compare_runs
 from karat.archive.files import shown_time
 from karat.errors import UnknownName
 from karat.intake import QUERY
-from karat.reports import charts, tables
-from karat.reports.differences import verdict_of
+from karat.reports import charts
+from karat.reports.differences import before_after_table
 from karat.reports.html.details import few_digits
 from karat.reports.html.page import Drawn
 from karat.reports.html.rendering import embedded
 from karat.types import Floats, Ints
 from karat.view.opened import Opened, Recent, Table
-from karat.wording import NOTHING, count, decimals_of, difference_shown, figure_shown, p_shown, percent
+from karat.wording import count, percent
 
 __all__ = ["ALL", "CHANGED", "SIDES", "Beside", "Pair", "comparison_context"]
 
@@ -231,7 +230,7 @@ def comparison_context(beside: Beside) -> dict[str, Any]:
         "swapped": f"/compare?{urlencode({'a': runs[1].name, 'b': runs[0].name})}",
         "changed": changed,
         "verdicts": compared.verdicts,
-        "measures": _measures_table(beside, many),
+        "measures": before_after_table(comparisons, compared.how.level, SIDES),
         "a": runs[0].name,
         "b": runs[1].name,
         "which": beside.which,
@@ -248,31 +247,6 @@ def comparison_context(beside: Beside) -> dict[str, Any]:
         "unheld": False,
         "packed": None,
     }
-
-
-def _measures_table(beside: Beside, many: str) -> tables.Table:
-    """Return every system in both runs, with the difference between them."""
-    rows: list[list[str | tables.Cell]] = []
-    for one in beside.compared.comparisons:
-        if one.system not in beside.names:
-            continue
-        means = [
-            NOTHING if isnan(mean) else figure_shown(mean, decimals_of(one.ci))
-            for mean in (one.baseline_mean, one.mean)
-        ]
-        style = verdict_of(one, beside.compared.how.level) if not isnan(one.difference) else ""
-        tally = f"{one.better:,} better · {one.worse:,} worse · {one.equal:,} equal"
-        rows.append(
-            [
-                one.measure,
-                one.system,
-                *means,
-                tables.Cell(difference_shown(one.difference, one.ci), style),
-                p_shown(one.p_holm, at_floor=one.at_floor),
-                f"{one.n:,}" if one.whole else tally,
-            ]
-        )
-    return tables.table(["measure", "system", "a", "b", "difference", "p", many], rows, text=(0, 1, 6))
 
 
 def _about(beside: Beside, one: str, many: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Tables with all digits: the report and the cut-offs of a system as CSV, and the scores of every query."""
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from csv import writer as csv_writer
 from math import isnan
 from typing import Any
@@ -38,11 +38,7 @@ def to_csv(report: Report, request: Request | None = None) -> str:
     header += _DIFFERENCE if report.baseline or report.slices else ()
     header += _PAIRED if report.baseline else ()
     header = ["slice", *header] if report.slices else header
-    text = io.StringIO()
-    rows = csv_writer(text, lineterminator="\n")
-    rows.writerow(header)
-    rows.writerows([_cell(row.get(name)) for name in header] for row in _rows(report))
-    return text.getvalue()
+    return _csv_text(header, ([row.get(name) for name in header] for row in _rows(report)))
 
 
 def _rows(report: Report) -> Iterator[dict[str, Any]]:
@@ -72,8 +68,16 @@ def _of(
             yield {**compared, **row}
 
 
+def _csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as CSV: numbers with all digits, nothing for None, and texts as ones that no spreadsheet runs."""
+    text = io.StringIO()
+    lines = csv_writer(text, lineterminator="\n")
+    lines.writerow(header)
+    lines.writerows(map(_cell, row) for row in rows)
+    return text.getvalue()
+
+
 def _cell(value: object) -> object:
-    """Return a number with all its digits, and a text as one that no spreadsheet runs."""
     if isinstance(value, str):
         return spreadsheet_text(value)
     return "" if value is None else repr(value) if isinstance(value, float) else value
@@ -111,21 +115,19 @@ def to_cutoff_csv(report: Report, request: Request) -> str:
     counts = {k: {one.n for one in estimates if one is not None} for k, estimates in found.items()}
     apart = any(len(of_row) > 1 for of_row in counts.values())
     names = (*_FIGURES, "n") if apart else _FIGURES
-    text = io.StringIO()
-    lines = csv_writer(text, lineterminator="\n")
-    usual = [f"{measure.short}_usual_name" for measure in grid.measures if measure.usual]
-    lines.writerow(["k", *(f"{measure.short}_{name}" for measure in grid.measures for name in names), "n", *usual])
+    usual = [measure for measure in grid.measures if measure.usual]
+    header = ["k", *(f"{measure.short}_{name}" for measure in grid.measures for name in names), "n"]
+    rows: list[list[object]] = []
     for k, estimates in found.items():
-        figures = [figure for one in estimates for figure in _figures(one)[: len(names)]]
-        called = [f"{measure.usual}@{k}" for measure in grid.measures if measure.usual]
-        lines.writerow([k, *figures, counts[k].pop() if len(counts[k]) == 1 else "", *called])
-    return text.getvalue()
+        values = [value for one in estimates for value in _values(one)[: len(names)]]
+        n = counts[k].pop() if len(counts[k]) == 1 else None
+        rows.append([k, *values, n, *(f"{measure.usual}@{k}" for measure in usual)])
+    return _csv_text([*header, *(f"{measure.short}_usual_name" for measure in usual)], rows)
 
 
-def _figures(estimate: Estimate | None) -> list[str]:
-    """Mean, spread, both ends of the interval and n."""
+def _values(estimate: Estimate | None) -> list[float | None]:
+    """Return mean, spread, both ends of the interval and n; None for what is unknown."""
     if estimate is None:
-        return [""] * (len(_FIGURES) + 1)
-    low, high = estimate.ci or (None, None)
-    known = [None if figure is None or isnan(figure) else figure for figure in (estimate.mean, estimate.std, low, high)]
-    return [*("" if figure is None else repr(float(figure)) for figure in known), str(estimate.n)]
+        return [None] * (len(_FIGURES) + 1)
+    values = (estimate.mean, estimate.std, *(estimate.ci or (None, None)))
+    return [*(None if value is None or isnan(value) else float(value) for value in values), estimate.n]
