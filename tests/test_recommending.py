@@ -236,7 +236,7 @@ class TestScores:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"fit_on": ("train", "test")}, "models would learn from train and test and be held against test"),
+        ({"fit_on": ("train", "test")}, "models would learn from train and test and be evaluated on test"),
         ({"window": "validation", "fit_on": ("train", "test")}, "expected only what comes before: train"),
         ({"fit_on": ()}, "learn from nothing"),
         ({"window": "train"}, "nothing comes before train"),

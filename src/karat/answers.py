@@ -69,7 +69,7 @@ def known_scores(ranking: Ranking) -> Floats:
     """Return the scores, to compare a threshold with; refuse a ranking that has only an order."""
     if ranking.scores is None or not ranking.has_scores:
         raise UsageError(
-            "a threshold, but the ranking has no scores", where=ranking.source, expected="scores to hold it against"
+            "a threshold, but the ranking has no scores", where=ranking.source, expected="scores to compare it with"
         )
     return ranking.scores
 
@@ -157,7 +157,7 @@ class Answers:
     systems: Mapping[str, Listed]
     """By system; a random order has none."""
     gold_of: Mapping[str, str]
-    """By system, the gold that it is held against."""
+    """By system, the gold that it is evaluated against."""
     depth: int | None = None
     """How many of the first items are kept; what stands further down is there because it is judged."""
 

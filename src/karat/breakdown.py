@@ -140,8 +140,8 @@ def break_down(
 ) -> Iterator[Slice]:
     """Every system in every group of queries; p-values are not yet corrected.
 
-    ``compared`` are the systems and measures to hold against the baseline; None: all. Of systems whose scores are but
-    ``expected``, as those of a random order are, no group is held against the rest.
+    ``compared`` are the systems and measures to compare with the baseline; None: all. Of systems whose scores are but
+    ``expected``, as those of a random order are, no group is compared with the rest.
     """
     beside_it = systems if compared is None else compared
     keys = keys_of(next(iter(systems.values())).queries, how.seed)

@@ -344,7 +344,7 @@ class Bench:
         return Places(codes, first)
 
     def within(self, judged: Judged, kept: Bools) -> Judged:
-        """A judging held against some rows of the gold only; queries that have none of them are left out."""
+        """A judging by some rows of the gold only; queries that have none of them are left out."""
         starts, at = self._gold_by_grade
         found = judged.keeping(kept[judged.gold_index], kept[at])
         equal = found.gold_grades[1:] == found.gold_grades[:-1]

@@ -1,4 +1,4 @@
-"""What a script calls to hold recommenders against a log: read, split, recommend; then evaluate or compare."""
+"""What a script calls to evaluate recommenders on a log: read, split, recommend; then evaluate or compare."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace

@@ -196,7 +196,7 @@ class Gold:
 
     @cached_property
     def remembered(self) -> dict[str, Any]:
-        """What judging found of the gold alone, by name: system after system is held against the same one."""
+        """What judging found of the gold alone, by name: system after system is evaluated against the same one."""
         return {}
 
     @cached_property

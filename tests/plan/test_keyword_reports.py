@@ -109,7 +109,7 @@ class TestReport:
         assert "| 1 | 0.90 | First &#124; clip | ✓ van | ✓ city | 2/2 |" in text
         assert "| 2 | 0.70 | Second clip | ✗ van | ✓ city | 1/2 partial |" in text
         assert "**Missed most in the first 3 of s**" in text and "Lacking by group: thing " in text
-        assert "**Texts mapped onto keywords, held against those that were given**" in text
+        assert "**Texts mapped onto keywords, compared with the given keywords**" in text
         assert "| exact | 1.000 | 1.000 | 1.000 | 1.000 | 3 |" in text
 
     def test_a_result_below_the_threshold_and_one_without_annotations(self, folder: Path) -> None:

@@ -163,7 +163,7 @@ class TestNoLeak:
         [("test", ("train",)), ("validation", ("train", "validation")), ("validation", ("train", "test"))],
     )
     def test_no_other_window_is_chosen_on(self, window: Any, fit_on: Any) -> None:
-        with pytest.raises(UsageError, match=r"how good the choice is|be held against validation"):
+        with pytest.raises(UsageError, match=r"how good the choice is|be evaluated on validation"):
             tuned([0, 5], replace(task_of(), window=window, fit_on=fit_on))
         assert Pointer.fitted == []
 

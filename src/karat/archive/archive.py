@@ -174,7 +174,7 @@ class Archive:
 
     @property
     def baselines(self) -> dict[str, str]:
-        """By plan, the name of the run that others are held against."""
+        """By plan, the name of the run that others are compared with."""
         return baselines_in(self.path)
 
     def baseline(self, plan: str) -> Run | None:
@@ -187,7 +187,7 @@ class Archive:
         return None
 
     def set_baseline(self, run: Run) -> None:
-        """Hold other runs of its plan against this one."""
+        """Compare other runs of its plan with this one."""
         if run.path.resolve() != (self.path / RUNS / run.name).resolve():
             raise UsageError(f"{run.name} is not in this archive", where=str(self.path))
         set_baseline(self.path, run.plan, run.name)

@@ -1,4 +1,4 @@
-"""karat baseline: which run others are held against; set by a person, never by itself."""
+"""karat baseline: which run others are compared with; set by a person, never by itself."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +18,7 @@ EPILOG = (
     "  karat baseline\n\n"
     "  karat baseline set latest\n\n"
     "  karat baseline unset movies\n\n"
-    "Each plan has at most one. karat diff and karat history hold runs against it; karat prune never removes it."
+    "Each plan has at most one. karat diff and karat history compare runs with it; karat prune never removes it."
 )
 _ACTIONS = ("show", "set", "unset")
 
@@ -33,7 +33,7 @@ def baseline_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the baselines as JSON.")] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show, set or unset the run that other runs of a plan are held against."""
+    """Show, set or unset the run that other runs of a plan are compared with."""
     if action not in _ACTIONS:
         raise UsageError(f"found {action!r}", expected="karat baseline, karat baseline set RUN or karat baseline unset")
     kept = archive_at(archive)

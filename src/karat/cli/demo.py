@@ -47,7 +47,7 @@ _NEXT = {
     "papers": ("run", "report.json"),
     "fashion": ("sweep", "reports/eval_*_hnsw.json"),
 }
-"""What to try on the files, and the report to hold against targets."""
+"""What to try on the files, and the report to check against targets."""
 _PAGES = Path("karat-demo")
 _PAGE = "report.html"
 _VERDICTS = (4, 5)

@@ -42,7 +42,7 @@ def drift_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print all that is known as JSON.")] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Hold a report against an earlier one: similarities, lengths, quality, first items, and what changed between."""
+    """Compare a report with an earlier one: similarities, lengths, quality, first items, and what changed between."""
     from karat.drift import drift_between, systems_in_both
 
     share = _share_of(allowed)

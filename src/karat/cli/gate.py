@@ -66,7 +66,7 @@ def gate_command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON instead of a table.")] = False,
 ) -> None:
-    """Hold a report, or runs, against targets: pass, fail, or unsure."""
+    """Check a report, or runs, against targets: pass, fail, or unsure."""
     from karat.formats.source import Source
     from karat.reports.gate import check_form
     from karat.targets import parse_targets

@@ -36,7 +36,7 @@ class History:
     runs: Sequence[Run]
     series: Sequence[tuple[Series, list[Stepped]]]
     baseline: str | None
-    """The name of the run that others are held against."""
+    """The name of the run that others are compared with."""
     whole: bool
     """Whether all rows are to be shown."""
 

@@ -53,7 +53,7 @@ def run_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Carry out a plan: rank, score, compare, break down, hold against targets, write."""
+    """Carry out a plan: rank, score, compare, break down, check targets, write."""
     if plan == PLAN_FILE and not exists(plan):
         raise DataError(
             "no such file", where=plan, hint="karat init writes a plan; karat demo movies shows one at work."

@@ -1,4 +1,4 @@
-"""karat split: a log parted into what models learn from and what they are held against."""
+"""karat split: a log split into what models learn from and what they are evaluated on."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any

@@ -115,7 +115,7 @@ def _check_window(window: str | None, *, final: bool) -> None:
         raise UsageError(
             "settings are not chosen on the test window: it could then no longer tell how good the choice is",
             expected="validation",
-            hint="--final holds the settings that validation chose against test, once.",
+            hint="--final evaluates the settings that validation chose on test, once.",
         )
     if window not in (None, "validation", "test"):
         raise UnknownName("window", window, ["validation"])

@@ -62,7 +62,7 @@ def tune_models(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Try, choose, tell; and hold what was chosen against the test window, where that is asked for."""
+    """Try, choose, tell; and evaluate what was chosen on the test window, where that is asked for."""
     from karat.statistics.resampling import Resampling
 
     how = Resampling(**(checked.plan.statistics.model_dump() | statistics))
@@ -237,7 +237,7 @@ def _end(
             f"Next: put params = {as_toml(one.best.params)} into [systems.{one.system}] of {checked.where}", quiet=quiet
         )
     if not better and outcome is None:
-        say(f"Next: karat tune {checked.where} --final holds the settings against the test window, once", quiet=quiet)
+        say(f"Next: karat tune {checked.where} --final evaluates the settings on the test window, once", quiet=quiet)
     gate: Gate | None = None if outcome is None else outcome.gate
     if gate is not None and gate.exit_code:
         raise typer.Exit(gate.exit_code)

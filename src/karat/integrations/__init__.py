@@ -1,4 +1,4 @@
-"""karat inside other libraries, one file a library; here what needs none: texts and pairs held against a reference.
+"""karat inside other libraries, one file a library; here what needs none: texts and pairs compared with a reference.
 
 Reports go to ``mlflow`` and ``wandb``, which share ``loggable``: names and values, tables and files.
 """

@@ -1,4 +1,4 @@
-"""Split: which rows of a log a model may learn from, and which it is held against."""
+"""Split: which rows of a log a model may learn from, and which it is evaluated on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -64,7 +64,7 @@ class Split:
 
     @check_arguments
     def held_out(self, name: Window) -> Log:
-        """The rows that something is to be held against: an error where there are none."""
+        """The rows that something is to be evaluated on: an error where there are none."""
         found = self.window(name)
         if not len(found):
             sizes = ", ".join(f"{one} {self.size(one):,}" for one in WINDOWS)

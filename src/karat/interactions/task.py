@@ -1,4 +1,4 @@
-"""Task: who is to be recommended what, from which candidates, and what was held out to hold it against."""
+"""Task: who is to be recommended what, from which candidates, and what was held out to evaluate it on."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -74,7 +74,7 @@ class Task:
         place = WINDOWS.index(self.window)
         if not self.fit_on or any(WINDOWS.index(name) >= place for name in self.fit_on):
             raise UsageError(
-                f"models would learn from {' and '.join(self.fit_on) or 'nothing'} and be held against {self.window}",
+                f"models would learn from {' and '.join(self.fit_on) or 'nothing'} and be evaluated on {self.window}",
                 expected=f"only what comes before: {', '.join(WINDOWS[:place]) or 'nothing comes before train'}",
             )
 

@@ -1,1 +1,1 @@
-"""The lab: an index built, searched, timed and held against exact search."""
+"""The lab: an index built, searched, timed and compared with exact search."""

@@ -1,4 +1,4 @@
-"""One corpus, its queries and an engine: built, searched, timed, and held against exact search."""
+"""One corpus, its queries and an engine: built, searched, timed, and compared with exact search."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager

@@ -69,7 +69,7 @@ class Point:
 
     @property
     def comparable(self) -> bool:
-        """Whether it may be held against others: measured, and every query was answered."""
+        """Whether it may be compared with others: measured, and every query was answered."""
         return self.recall is not None and self.p95 is not None and not self.failed_queries
 
     @classmethod

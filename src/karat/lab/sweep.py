@@ -17,7 +17,7 @@ more and is no quicker, whatever it would measure. That is the case above a sett
 two that find equally much. Such a point can be neither on the frontier (but for noise) nor the cheapest.
 
 What is not pruned: settings above one that meets the target. They are no cheaper, but may find more, and belong to the
-frontier. Nor are builds ever held against each other: what a larger graph costs is stated nowhere.
+frontier. Nor are builds ever compared with each other: what a larger graph costs is stated nowhere.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -76,7 +76,7 @@ def calibration(judged: Judged, k: int | None, *, by: str = "genre", divergence:
 
 
 def _taken(lists: Lists, shares: Floats, by: str) -> Floats:
-    """The mixture that each user took before; worked out once for all systems that are held against the same users."""
+    """The mixture that each user took before; worked out once for all systems that are evaluated on the same users."""
     remembered, name = lists.background.remembered, f"mixtures by {by}"
     of, found = remembered.get(name, (None, None))
     if of is not lists.history:

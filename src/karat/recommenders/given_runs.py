@@ -1,4 +1,4 @@
-"""Recommendations that were made elsewhere, held against a task: what users had, what is unknown, who is missing."""
+"""Recommendations that were made elsewhere, checked against a task: what users had, what is unknown, who is missing."""
 
 from dataclasses import replace
 from typing import Literal

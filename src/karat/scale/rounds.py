@@ -20,7 +20,7 @@ Ranked = tuple[tuple[SignedRanks, ...], ...]
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """The first round, by panel: of its queries, and of the others where it is held against them."""
+    """The first round, by panel: of its queries, and of the others where it is compared with them."""
 
     outlines: tuple[Outline, ...]
     others: tuple[Outline, ...]
@@ -114,5 +114,5 @@ def within(differences: Ranked, low: float, high: float) -> Ranked:
 
 
 def _held_against_others(request: Request) -> bool:
-    """Slices are held against the other queries where there is no baseline."""
+    """Slices are compared with the other queries where there is no baseline."""
     return request.baseline is None and request.how is not None

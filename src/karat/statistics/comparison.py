@@ -152,7 +152,7 @@ class Comparison(Record):
 
 @dataclass(frozen=True)
 class Versus:
-    """Which system is held against which, under what measure."""
+    """Which system is compared with which, under what measure."""
 
     system: str
     baseline: str

@@ -79,7 +79,7 @@ class Layout:
 
     @classmethod
     def of(cls, columns: tuple[Column, ...], baseline: str | None) -> "Layout":
-        """Every system but the baseline is held against it, under every measure."""
+        """Every system but the baseline is compared with it, under every measure."""
         place = {(one.system, one.measure): number for number, one in enumerate(columns)}
         pairs = [
             Pair(
@@ -338,7 +338,7 @@ class Tally:
 
     pooled: tuple[Pooled, ...]
     beside: tuple[Pooled, ...]
-    """The same to the scale of all queries, where the table is a part of them that is held against the rest."""
+    """The same to the scale of all queries, where the table is a part of them that is compared with the rest."""
     spread: Spread
     pairs: tuple[_PairTally, ...]
 
@@ -354,7 +354,7 @@ class Tally:
         signs: int | None = None,
         whole: Outline | None = None,
     ) -> "Tally":
-        """``whole`` is the outline of all queries, where the table is to be held against the rest of them."""
+        """``whole`` is the outline of all queries, where the table is to be compared with the rest of them."""
         masks = layout.masks(scores)
         scaled = [onto_scale(scores[:, place], one.aggregate) for place, one in enumerate(layout.columns)]
         columns: list[tuple[Floats, float, int]] = []

@@ -179,7 +179,7 @@ class Table:
 
     @cached_property
     def compared(self) -> list[int]:
-        """The places of the systems that are held against another."""
+        """The places of the systems that are compared with another."""
         return [system for system, base in enumerate(self.bases) if base >= 0]
 
     def _difference(self, values: Floats, system: int) -> Floats:

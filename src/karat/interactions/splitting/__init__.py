@@ -1,4 +1,4 @@
-"""A log parted into what models learn from and what they are held against; each way says what it leaks.
+"""A log split into what models learn from and what they are evaluated on; each way says what it leaks.
 
 A way of splitting is a function ``(log, settings) → Parted``, registered with what can be set of it. No way looks at
 the order of rows: the same interactions in another order are parted alike.

@@ -78,7 +78,7 @@ def recommenders_grid(report: Report) -> Grid:
     grid = by_cutoff(report) if any("@" in label for label in report.labels) else None
     measures = [one for one in grid.measures if len(grid.ks_of(one)) > 1][:_MOST_CUTS] if grid else []
     notes = [
-        f"Held against {interactions.window}",
+        f"Evaluated on {interactions.window}",
         "tiers are of training interactions" if slices else "",
         "tiers of items: only items of the tier are ranked and relevant" * any(part.of == "items" for part in slices),
         f"lines and bands: {percent(report.level)} intervals" if report.resampling and (slices or measures) else "",

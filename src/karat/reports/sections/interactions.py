@@ -117,14 +117,14 @@ def _mean(estimate: Estimate) -> str:
 
 
 def split_line(about: Interactions) -> str:
-    """How the log was parted, what was learnt from, and who could be recommended."""
+    """How the log was split, what was learnt from, and who could be recommended."""
     learnt = "train and validation" if about.fit_on == "train+validation" else "train"
     catalogue = about.catalogue
     candidates = f"{catalogue.items:,} items {_CATALOGUES[catalogue.kind]}, less what a user took in training"
     if not isinstance(about.candidates, str):
         candidates = f"{about.candidates.sampled:,} of each user's, drawn, and what was held out; of {candidates}"
     kind = about.split.get("kind", "given")
-    return f"{kind} split, held against {about.window}, fitted on {learnt}; candidates: {candidates}"
+    return f"{kind} split, evaluated on {about.window}, fitted on {learnt}; candidates: {candidates}"
 
 
 def windows_table(about: Interactions) -> Table:

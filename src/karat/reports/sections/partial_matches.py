@@ -188,7 +188,7 @@ def quality_table(report: Report) -> Table | None:
         for method, one in found.items()
     ]
     header = ["method", "precision", "recall", "F1", "wholly right", "texts"]
-    return table(header, rows, wraps=(0,), title="Texts mapped onto keywords, held against those that were given")
+    return table(header, rows, wraps=(0,), title="Texts mapped onto keywords, compared with the given keywords")
 
 
 def _figure(value: float | None) -> str:

@@ -93,7 +93,7 @@
   const about = JSON.parse(holder.textContent);
   if (!about.api && !$("#table")) return; // a report that was made without its queries
   const many = about.many;
-  // Which system another is held against: the report's baseline, or its own earlier self where runs are compared.
+  // Which system another is compared with: the report's baseline, or its own earlier self where runs are compared.
   const baseOf = (at) => (about.bases ? about.bases[at] : about.baseline);
   const against = about.against ?? "the baseline";
 

@@ -64,7 +64,7 @@
   };
   const compare = () => {
     if (chosen.size !== 2) return false;
-    // Names begin with the time: the earlier run is the one that the other is held against.
+    // Names begin with the time: the earlier run is the one that the other is compared with.
     const [a, b] = [...chosen].sort();
     location.assign(`/compare?${new URLSearchParams({ a, b })}`);
   };
