@@ -44,7 +44,7 @@ class Run:
     def name(self) -> str:
         return self.path.name
 
-    @property
+    @cached_property
     def plan(self) -> str:
         """What its plan is called."""
         return str(self.manifest["name"])

@@ -100,7 +100,9 @@ def list_context(shelf: Shelf, request: Request) -> dict[str, Any]:
     found = [
         run
         for run in reversed(runs)
-        if plan in ("", run.plan) and (not only or run.name in only) and all(word in _searched(run) for word in words)
+        if (not plan or run.plan == plan)
+        and (not only or run.name in only)
+        and (not words or all(word in _searched(run) for word in words))
     ]
     pages = max(1, -(-len(found) // PAGE))
     page = min(max(page, 1), pages)

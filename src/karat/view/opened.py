@@ -113,9 +113,9 @@ class Table:
         row = self.row_of(asked.find) if asked.find and limit else None
         places = np.flatnonzero(found == (-1 if row is None else row))
         offset = int(places[0]) // limit * limit if len(places) else asked.offset
-        shown = found[offset : offset + limit]
-        values = self.column(asked.label)[:, shown].T
-        listed = zip(shown.tolist(), self.ids.gather(shown), self.texts.gather(shown), values.tolist(), strict=True)
+        shown = found[offset : offset + limit].tolist()  # a list: for an array Polars imports numpy.ma, which is slow
+        values = self.column(asked.label)[:, shown].T.tolist()
+        listed = zip(shown, self.ids.gather(shown), self.texts.gather(shown), values, strict=True)
         rows = [
             {"row": row, "id": id_, "text": text, "values": [None if isnan(value) else value for value in own]}
             for row, id_, text, own in listed
@@ -265,12 +265,23 @@ class Opened:
         """The same as a page shows it."""
         return self._columns.get(label, lambda: few_digits(self.scores(label)))
 
+    @cached_property
+    def _slices_of(self) -> pl.Series:
+        """The names of the slices that each query is in."""
+        return read_rows(self.run, QUERIES, ("slices",))["slices"]
+
+    @cached_property
+    def _members(self) -> dict[str, Ints]:
+        """By slice, the rows of its queries."""
+        rows = self._slices_of.to_frame().with_row_index("row").explode("slices").drop_nulls("slices")
+        grouped = rows.group_by("slices", maintain_order=True).agg("row")
+        return {name: own.to_numpy() for name, own in zip(grouped["slices"], grouped["row"], strict=True)}
+
     def members(self, place: int) -> Ints:
         """The rows of the queries in a slice."""
         if place >= len(self.slices):
             raise UsageError(f"there is no slice {place:,}", expected=f"one of {len(self.slices):,}")
-        rows = next(part.rows for part in self.report.slices if part.name == self.slices[place])
-        return np.fromiter(rows, dtype=np.int64, count=len(rows))
+        return self._members.get(self.slices[place], np.empty(0, dtype=np.int64))
 
     @cached_property
     def keywords(self) -> dict[str, dict[str, Any]]:
@@ -282,13 +293,12 @@ class Opened:
         if row is None:
             return None
         answers = self.run.answer(id_)
-        slices = read_rows(self.run, QUERIES, ("slices",), pl.col(QUERY) == id_)["slices"][0]
         ids = () if answers is None else [item for one in _listed(answers) for item in one.items]
         details = Details(
             [id_],
             [self.table.texts[row]],
             self._scores_of(id_),
-            {name: [0] for name in slices},
+            {name: [0] for name in self._slices_of[row]},
             self.run.names(ids) if ids else {},
             answers,
             self.keywords,
@@ -298,9 +308,15 @@ class Opened:
     def _scores_of(self, id_: str) -> dict[str, dict[str, Floats]]:
         """By system and measure, with the digits of the table: the same figure must not be another elsewhere."""
         frame = read_rows(self.run, SCORES, where=pl.col(QUERY) == id_)
-        held = {row["system"]: row for row in frame.iter_rows(named=True)}
+        values = few_digits(frame.select(pl.col(self.labels).fill_null(np.nan)).to_numpy())
+        held = dict(zip(frame["system"], values, strict=True))
+        unknown = np.full(len(self.labels), np.nan)
         return {
-            name: {label: _one(held.get(name, {}).get(label)) for label in self.labels if label in system.estimates}
+            name: {
+                label: held.get(name, unknown)[[place]]
+                for place, label in enumerate(self.labels)
+                if label in system.estimates
+            }
             for name, system in self.report.systems.items()
         }
 
@@ -333,7 +349,3 @@ class Opened:
 
 def _listed(answers: Answers) -> list[Any]:
     return [*answers.golds.values(), *answers.systems.values()]
-
-
-def _one(value: float | None) -> Floats:
-    return few_digits(np.array([np.nan if value is None else value]))

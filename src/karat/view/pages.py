@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from karat.archive import Run
+from karat.measure import METRICS
 from karat.reports.html.page import context_of
 from karat.reports.html.rendering import embedded, script, style
 from karat.view.comparison import CHANGED, Beside, Pair, comparison_context
@@ -29,6 +30,7 @@ class Pages:
     """Answers requests for the pages over a shelf."""
 
     def __init__(self, shelf: Shelf) -> None:
+        METRICS.load_own()  # here, as the first request would wait for it
         self.shelf = shelf
         self._rendered: Recent[tuple[str, tuple[str, ...]], Response] = Recent(_PAGES_KEPT)
         self._lists: Recent[Hashable, Response] = Recent(_LISTS_KEPT)
