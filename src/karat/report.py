@@ -366,7 +366,7 @@ _DERIVED = {"schema", "worst_slices"}
 @dataclass(frozen=True)
 class _QueriesForm(Record):
     ids: tuple[str, ...]
-    scores: dict[str, dict[str, tuple[float, ...]]]
+    scores: dict[str, dict[str, Floats]]
     slices: dict[str, tuple[int, ...]] = field(default_factory=dict)
     top: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
 

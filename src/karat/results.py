@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf
 from typing import Any
 
@@ -277,9 +277,13 @@ class _SystemForm:
 
 def _parse(spelling: str) -> Measure | None:
     try:
-        return Measure.parse(spelling)
+        return _parse_known(spelling)
     except KaratError:
         return None
+
+
+_parse_known = lru_cache(maxsize=256)(Measure.parse)
+"""Systems share their measures. What is not known is asked for again: its metric may be registered by then."""
 
 
 @dataclass(frozen=True, eq=False)

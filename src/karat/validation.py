@@ -12,7 +12,7 @@ follow from others (``computed``) are written for people who read the file, and 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from itertools import islice
 from math import isfinite, nan
 from numbers import Integral, Real
@@ -306,7 +306,7 @@ class Record:
         for name, key, default in _written(type(self)):  # type: ignore[arg-type]
             value = getattr(self, name)
             if default is MISSING or value != default:
-                found[key] = to_json(value)
+                found[key] = value if type(value) in _PLAIN else to_json(value)
         return found
 
     @classmethod
@@ -350,12 +350,14 @@ def to_json(value: Any) -> Any:
     kind = type(value)
     if kind is float:  # most values are of these types: they are asked about first
         return value if isfinite(value) else None
-    if kind in _PLAIN or isinstance(value, str | int):
+    if kind in _PLAIN:
         return value
     if kind is tuple or kind is list:
         return [to_json(held) for held in value]
     if isinstance(value, Record):
         return value.to_json()
+    if isinstance(value, str | int):
+        return value
     if isinstance(value, float):
         return float(value) if isfinite(value) else None
     if isinstance(value, Mapping):
@@ -415,9 +417,9 @@ def _schema_of(kind: Any) -> "CoreSchema":
         return schema.tuple_schema(
             [_schema_of(one) for one in inner if one is not Ellipsis], variadic_item_index=0 if several else None
         )
-    if getattr(origin, "__name__", None) == "ndarray":
+    if origin is np.ndarray:
         numbers = schema.list_schema(schema.nullable_schema(_number()), strict=True)
-        return schema.no_info_after_validator_function(_array, numbers)
+        return schema.no_info_after_validator_function(partial(np.array, dtype=np.float64), numbers)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         keys = schema.int_schema() if inner[0] is int else schema.str_schema(strict=True)
         return schema.dict_schema(keys, _schema_of(inner[1]))
@@ -426,7 +428,16 @@ def _schema_of(kind: Any) -> "CoreSchema":
         if own is not None and own.__func__ is not Record.from_json.__func__:  # type: ignore[attr-defined]
             return schema.no_info_plain_validator_function(_within(own))
         return _record_schema(kind)
-    simple = {
+    if kind not in _simple_schemas():
+        raise TypeError(f"no JSON schema for {kind!r}")
+    return _simple_schemas()[kind]
+
+
+@cache
+def _simple_schemas() -> "Mapping[Any, CoreSchema]":
+    from pydantic_core import core_schema as schema
+
+    return {
         str: schema.str_schema(strict=True),
         bool: schema.bool_schema(strict=True),
         int: schema.int_schema(strict=True, ge=0, le=_LARGEST_COUNT),
@@ -436,9 +447,6 @@ def _schema_of(kind: Any) -> "CoreSchema":
         Positive: schema.int_schema(strict=True, ge=1, le=_LARGEST_COUNT),
         FiniteFloat: schema.float_schema(strict=True, allow_inf_nan=False),
     }
-    if kind not in simple:
-        raise TypeError(f"no JSON schema for {kind!r}")
-    return simple[kind]
 
 
 def _record_schema(kind: type[Any]) -> "CoreSchema":
@@ -498,12 +506,6 @@ def _number_or_nan() -> "CoreSchema":
 
     known = schema.with_default_schema(schema.float_schema(strict=True), default=nan, on_error="default")
     return schema.chain_schema([schema.nullable_schema(_number()), known])
-
-
-def _array(values: list[float | None]) -> Any:
-    import numpy as np  # not at the top: most commands do not need it at their start
-
-    return np.array(values, dtype=np.float64)
 
 
 def _check_interval(ends: tuple[float, float]) -> tuple[float, float]:
