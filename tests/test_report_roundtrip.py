@@ -63,6 +63,7 @@ def test_reports_of_samples_and_commands(case: str) -> None:
         written += 1
         try:
             check_round_trip(report, to_json)
+            assert all(warning.code for warning in report.warnings)
         except (AssertionError, DataError) as error:  # which the command line would turn into an exit code
             faults.append(error)
         return to_json(report, **options)

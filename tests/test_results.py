@@ -26,7 +26,7 @@ def _scores(values: list[list[float]], aggregates: list[str], warnings: tuple[st
         labels,
         tuple(aggregates),
         np.array(values, dtype=float),
-        tuple(as_warnings(warnings)),
+        tuple(as_warnings(warnings, "test")),
         "sys<1>",
     )  # type: ignore[arg-type]
 

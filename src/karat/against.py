@@ -103,7 +103,7 @@ def agree(
     )
     for name, agreement in (compared.agreements(how, chosen) if compared else {}).items():
         report = report.with_sections(agreement, system=name)
-    report = replace(report, warnings=(*report.warnings, *as_warnings((*told, *found.notes(tuple(cuts))))))
+    report = replace(report, warnings=(*report.warnings, *as_warnings((*told, *found.notes(tuple(cuts))), "reference")))
     of_gold = {name: space for name, space in hygiene.items() if name not in candidates}
     report = report.with_sections(ReferenceGold(found.gold.source), *([GoldSpaces(of_gold)] if of_gold else ()))
     for name, space in hygiene.items():

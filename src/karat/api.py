@@ -122,7 +122,7 @@ def _shared_first(warnings: Sequence[ReportWarning], rankings: Mapping[str, Any]
     """What is to be known of all rankings, such as of the task that they share, once."""
     notes = [one.notes if isinstance(one, Ranking) else () for one in rankings.values()]
     shared = [note for note in notes[0] if all(note in one for one in notes)]
-    return (*as_warnings(shared), *(one for one in warnings if one.text not in shared))
+    return (*as_warnings(shared, "ranking"), *(one for one in warnings if one.text not in shared))
 
 
 @check_arguments

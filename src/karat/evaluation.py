@@ -186,7 +186,7 @@ class Evaluation:
 
     def warnings(self, measures: Sequence[Measure]) -> Iterable[ReportWarning]:
         """Return what a reader should be warned of, with counts."""
-        yield from as_warnings(self._notes)
+        yield from as_warnings(self._notes, "ranking")
         if measures:
             yield from self.findings(measures).warnings(measures)
 

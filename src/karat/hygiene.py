@@ -113,7 +113,7 @@ class Hygiene(Section):
     """Share of the queries whose K-th and K+1-th score are equal, by cut-off."""
 
     def warnings(self) -> Iterator[ReportWarning]:
-        yield from as_warnings(self.notes())
+        yield from as_warnings(self.notes(), "vectors")
 
     def notes(self) -> Iterator[str]:
         """What a person should be warned of."""

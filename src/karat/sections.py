@@ -70,9 +70,9 @@ def with_unit(warnings: Iterable[ReportWarning], unit: tuple[str, str] = QUERIES
     return tuple(one.with_unit(*unit) for one in warnings)
 
 
-def as_warnings(texts: Iterable[str], system: str | None = None) -> list[ReportWarning]:
-    """Return texts as warnings, about a system where one is given."""
-    return [ReportWarning(text, system) for text in texts]
+def as_warnings(texts: Iterable[str], code: str) -> list[ReportWarning]:
+    """Return texts, such as a reader's notes, as warnings of one code."""
+    return [ReportWarning(text, code=code) for text in texts]
 
 
 def merge_warnings(warnings: Iterable[ReportWarning], systems: Sequence[str]) -> list[str]:

@@ -186,7 +186,10 @@ class TestMarkdown:
     def test_hostile_names_are_but_text(self, start: int) -> None:
         report = small(tuple(HOSTILE[start : start + 3]), tuple(HOSTILE), HOSTILE[start])
         gate, _ = gated(report)
-        for text in (to_markdown(replace(report, warnings=tuple(as_warnings(HOSTILE)))), gate_to_markdown(gate)):
+        for text in (
+            to_markdown(replace(report, warnings=tuple(as_warnings(HOSTILE, "test")))),
+            gate_to_markdown(gate),
+        ):
             check_tame(text, longest=1_000_000)
             page = READER.render(text)
             allowed = {"p", "h3", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "strong"}

@@ -186,7 +186,7 @@ class TestNames:
     def test_hostile_names_of_everything(self, start: int) -> None:
         hostile = small(tuple(HOSTILE[start : start + 3]), tuple(HOSTILE), HOSTILE[start])
         data = replace(hostile.queries, names=dict.fromkeys("ab", HOSTILE[start]))  # type: ignore[type-var]
-        hostile = replace(hostile, warnings=(*hostile.warnings, *as_warnings(HOSTILE)), queries=data)
+        hostile = replace(hostile, warnings=(*hostile.warnings, *as_warnings(HOSTILE, "test")), queries=data)
         held = with_verdicts(hostile)
         gate = held.needed_section(Gate)
         scores = replace(hostile.scores[HOSTILE[start]], source=HOSTILE[start], warnings=tuple(HOSTILE))
@@ -200,8 +200,8 @@ class TestNames:
     @given(name=st.text(max_size=300) | st.sampled_from(HOSTILE))
     def test_any_name_is_read_as_it_is(self, name: str) -> None:
         slices = tuple(replace(part, name=name) for part in friendly().slices)
-        Reader(replace(friendly(), slices=slices, warnings=tuple(as_warnings([name])))._repr_html_())
+        Reader(replace(friendly(), slices=slices, warnings=tuple(as_warnings([name], "test")))._repr_html_())
 
     def test_text_from_the_right_turns_only_itself(self) -> None:
-        changed = replace(friendly(), warnings=tuple(as_warnings(["\u202eright to left"])))
+        changed = replace(friendly(), warnings=tuple(as_warnings(["\u202eright to left"], "test")))
         assert "<li><bdi>\u202eright to left</bdi></li>" in changed._repr_html_()

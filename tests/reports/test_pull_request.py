@@ -183,7 +183,7 @@ class TestNames:
         changed = replace(
             held,
             provenance={"name": HOSTILE[start], "plan": HOSTILE[start + 1], "made": HOSTILE[start + 2]},
-            warnings=(*held.warnings, *as_warnings(HOSTILE)),
+            warnings=(*held.warnings, *as_warnings(HOSTILE, "test")),
             queries=replace(held.queries, query_texts=dict.fromkeys(held.queries.ids, HOSTILE[start + 1])),
         )
         summary = summary_of(changed)
@@ -219,7 +219,7 @@ class TestNames:
             friendly(),
             slices=tuple(replace(part, name=name) for part in friendly().slices),
             changes=tuple(replace(one, query=other) for one in friendly().changes),
-            warnings=tuple(as_warnings([name, other])),
+            warnings=tuple(as_warnings([name, other], "test")),
             provenance={"name": name, "plan": other},
         )
         check_tame(summary_of(changed))

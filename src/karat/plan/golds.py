@@ -117,7 +117,7 @@ class ReferenceGold(VectorFiles, GoldTable):
         return LoadedGold(
             {ONLY_ASPECT: found.gold},
             reference=side,
-            warnings=tuple(as_warnings(notes)),
+            warnings=tuple(as_warnings(notes, "reference")),
             sections=(
                 *source,
                 GoldSpaces({name: spaces[0].hygiene}),
@@ -152,7 +152,7 @@ class ReferenceGold(VectorFiles, GoldTable):
         return LoadedGold(
             {ONLY_ASPECT: found.gold},
             reference=side,
-            warnings=tuple(as_warnings((*notes, *found.notes(context.cuts)))),
+            warnings=tuple(as_warnings((*notes, *found.notes(context.cuts)), "reference")),
             sections=(agreement.ReferenceGold(found.gold.source),) if context.cuts else (),
             exclude_self=exclude,
         )

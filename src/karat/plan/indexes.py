@@ -167,7 +167,7 @@ class IndexSystem(VectorFiles, SystemTable):
         """Read the vectors of an existing table; a file of vectors is only compared with them."""
         given = self.read(context)[0] if self.path else None
         found = read_stored(self.engine, self.metric, self._opened(context), given)
-        warnings += as_warnings(found.notes)
+        warnings += as_warnings(found.notes, "stored-vectors")
         if self.normalise and not are_units(found.vectors.values):
             lengths = norms_of(found.vectors.values)
             between = f"{lengths.min():.4g} to {lengths.max():.4g}"
@@ -182,7 +182,7 @@ class IndexSystem(VectorFiles, SystemTable):
         exclude = decided if said is None else said
         same = own_item(corpus, asked, exclude=True)
         if not decided and (same >= 0).any():
-            warnings += as_warnings([own_note(int((same >= 0).sum()), len(asked), exclude=exclude)])
+            warnings += as_warnings([own_note(int((same >= 0).sum()), len(asked), exclude=exclude)], "own-item")
         return same if exclude else own_item(corpus, asked, exclude=False)
 
     def _opened(self, context: Context) -> Params:

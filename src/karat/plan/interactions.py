@@ -166,7 +166,7 @@ class InteractionsGold(GoldTable):
             {ONLY_ASPECT: task.gold},
             queries_are_items=False,
             sections=(Interactions.from_json(about),),
-            warnings=(*as_warnings(task.notes()), *_loose_measures(context.asked)),
+            warnings=(*as_warnings(task.notes(), "split"), *_loose_measures(context.asked)),
             names=items.titles if items else {},
             unit=("user", "users"),
             task=task,
@@ -294,7 +294,7 @@ class LoadedInteractions(LoadedGold):
         of_gold = {one.label for one in context.asked if not one.measure.metric.of_lists}
         headline = context.checked.headline
         label = next((one for one in headline if one in of_gold), headline[0])
-        yield from as_warnings(below_chance(report, label))
+        yield from as_warnings(below_chance(report, label), "below-chance")
 
 
 def below_chance(report: Report, label: str) -> Iterator[str]:

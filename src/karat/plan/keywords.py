@@ -100,7 +100,9 @@ class KeywordsGold(GoldTable):
             everything=everything,
             show=tuple(self.show),
         )
-        return replace(found, warnings=(*as_warnings(notes), *found.own_warnings(), *self._cautions(context.asked)))
+        return replace(
+            found, warnings=(*as_warnings(notes, "keywords"), *found.own_warnings(), *self._cautions(context.asked))
+        )
 
     @property
     def _columns(self) -> dict[str, str | list[str]] | None:

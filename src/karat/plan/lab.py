@@ -264,6 +264,6 @@ def add_lab_results(report: Report, context: Context, golds: Mapping[str, Gold])
             if earlier.report is not None:
                 drift = drift_between(fresh, earlier.report, system=name, allowed=lab.table.allowed_drift)
                 report = report.with_sections(drift, system=name).with_recorded({name: drift.figures()})
-        report = replace(report, warnings=(*report.warnings, *as_warnings(dict.fromkeys(notes))))
+        report = replace(report, warnings=(*report.warnings, *as_warnings(dict.fromkeys(notes), "earlier-run")))
     hints = hints_of(report)
     return report.with_sections(Hints(tuple(hints))) if hints else report

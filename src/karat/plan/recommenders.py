@@ -71,7 +71,7 @@ class RecommenderSystem(SystemTable):
             model, task, depth, cold=self.cold_users, source=self.model, progress=context.progress.step("Recommending")
         )
         looked_at = max(context.cuts, default=0)
-        warnings = as_warnings([*model.notes(), *found.notes(min(depth, looked_at))])
+        warnings = as_warnings([*model.notes(), *found.notes(min(depth, looked_at))], "model")
         if depth < looked_at:
             text = f"recommends {depth:,} items to a user, and measures look at {looked_at:,}"
             warnings.append(ReportWarning(text, code="short-lists", count=depth))

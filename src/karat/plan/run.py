@@ -142,13 +142,13 @@ def run_plan(checked: Checked, progress: Progress = NO_PROGRESS, output: Path | 
     report = _assembled(_assessed(inputs, golds), inputs, golds)
     looks = opened(checked, timestamp()) if gold.opens_test else None
     if looks is not None:
-        warnings = (*report.warnings, *as_warnings(looks.notes()))
+        warnings = (*report.warnings, *as_warnings(looks.notes(), "test-opened"))
         report = replace(report, provenance={**report.provenance, "test_opened": looks.to_json()}, warnings=warnings)
     for step in dict.fromkeys(step for one in inputs.loaded.values() for step in one.last_steps):
         report = step(report, context, golds)
     aspects = {name: inputs.aspect_of(name) for name in checked.plan.systems}
     targets, notes = aim_targets(checked, report, aspects)
-    warnings = (*report.warnings, *gold.final_warnings(report, context), *as_warnings(notes))
+    warnings = (*report.warnings, *gold.final_warnings(report, context), *as_warnings(notes, "target"))
     report = replace(report, warnings=with_unit(warnings, gold.unit))
     return Outcome(report, _gate(targets, report, checked.where) if targets else None)
 
@@ -195,7 +195,7 @@ def _assembled(report: Report, inputs: Inputs, golds: dict[str, Gold]) -> Report
             queries_are_items=are_items,
         )
         report = replace(report, queries=data)
-    warnings = [*report.warnings, *as_warnings(checked.notes), *gold.warnings]
+    warnings = [*report.warnings, *as_warnings(checked.notes, "plan"), *gold.warnings]
     unused = [name for name in gold.golds if name not in aspects.values()] if aspects else []
     if unused:
         are = count(len(unused), "aspect of the gold is", "aspects of the gold are")

@@ -52,7 +52,7 @@ class RunSystem(SystemTable):
         own = int(own_rows(ranking).sum()) if exclude or context.side.reference is not None else 0
         notes = [own_note(own, len(ranking), exclude=bool(exclude))] if own else []
         ranking, found = context.side.check_run(without_own(ranking) if exclude and own else ranking)
-        return Loaded(ranking, warnings=tuple(as_warnings([*notes, *found])), similarities=OfRun(ranking))
+        return Loaded(ranking, warnings=tuple(as_warnings([*notes, *found], "run")), similarities=OfRun(ranking))
 
 
 @SYSTEM_KINDS.register("vectors")

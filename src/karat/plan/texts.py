@@ -103,7 +103,7 @@ class TextsSystem(SystemTable):
             are = count(len(found.skipped), "item has", "items have")
             text = f"{are} no text in {', '.join(chunking.fields)}, and cannot be found: {listed(found.skipped)}"
             warnings.append(ReportWarning(text, code="no-text", count=len(found.skipped)))
-        return found, warnings + as_warnings(catalogue.notes)
+        return found, warnings + as_warnings(catalogue.notes, "catalogue")
 
     def _queries(self, context: SystemContext) -> Corpus:
         """The texts of the gold's queries."""

@@ -293,7 +293,7 @@ def hostile() -> Report:
     return replace(
         made,
         queries=replace(made.queries, query_texts=texts),
-        warnings=tuple(as_warnings(HOSTILE)),
+        warnings=tuple(as_warnings(HOSTILE, "test")),
         provenance={"name": HOSTILE[0], "meta": {HOSTILE[1]: HOSTILE[2]}},
     )
 
