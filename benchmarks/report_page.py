@@ -24,11 +24,11 @@ def smallest() -> Any:
 
 def measure(plan: Path, page: Path, rounds: int) -> Results:
     from karat.plan.reading import read_plan
-    from karat.plan.run import run_plan
+    from karat.plan.run import execute_plan
     from karat.reports.html import to_html
 
     start = time.perf_counter()
-    outcome = run_plan(read_plan(plan))
+    outcome = execute_plan(read_plan(plan))
     ran = time.perf_counter() - start
     seconds, text = [], ""
     for _ in range(rounds):

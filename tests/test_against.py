@@ -13,7 +13,7 @@ from karat.agreement import Agreement
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.hygiene import GoldSpaces, Hygiene
 from karat.plan.reading import check_plan
-from karat.plan.run import run_plan
+from karat.plan.run import execute_plan
 
 RANDOM = np.random.default_rng(5)
 TRUE = RANDOM.normal(size=(60, 12)).astype(np.float32)
@@ -47,7 +47,7 @@ class TestFigures:
             "agreement": {"pairs": 500},
             "statistics": {"resamples": 100},
         }
-        planned = run_plan(check_plan(content, "same", tmp_path)).report
+        planned = execute_plan(check_plan(content, "same", tmp_path)).report
         report = agreed(k_values=(1, 5), n_samples=40)
         assert report.estimates == planned.estimates
         assert {n: a.to_json() for n, a in report.sections_of(Agreement).items()} == {

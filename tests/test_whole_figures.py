@@ -10,7 +10,7 @@ import karat
 from karat.drift import drift_between
 from karat.lists import Background
 from karat.plan.reading import read_plan
-from karat.plan.run import run_plan
+from karat.plan.run import execute_plan
 from karat.stability import stability_of
 from karat.statistics.comparison import contributions_of_all
 
@@ -157,7 +157,7 @@ def test_a_plan_of_such_figures_alone(
         'systems.popularity = { kind = "recommender", model = "popularity" }\n'
         'systems.random = { kind = "recommender", model = "random" }\n'
     )
-    report = run_plan(read_plan(tmp_path / "plan.toml")).report
+    report = execute_plan(read_plan(tmp_path / "plan.toml")).report
     print_report(report)
     titles = [axes.get_title(loc="left") for axes in to_figure(recommenders_grid(report)).findobj(Axes)]
     assert any("by tier" in title for title in titles) == bool(report.slices)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from karat.judged import Judged
     from karat.judging import judge
     from karat.measure import Measure, Metric, Option, metric
-    from karat.plan.api import run_plan
+    from karat.plan.run import run_plan
     from karat.rankers.fusion import Fusion, fuse
     from karat.rankers.vectors import rank_vectors
     from karat.recommenders import RECOMMENDERS, Recommender
@@ -78,7 +78,7 @@ _HOMES = {
     **dict.fromkeys(("Measure", "Metric", "Option", "metric"), "karat.measure"),
     "read_run": "karat.formats",
     "rank_vectors": "karat.rankers.vectors",
-    "run_plan": "karat.plan.api",
+    "run_plan": "karat.plan.run",
     **dict.fromkeys(("Fusion", "fuse"), "karat.rankers.fusion"),
     "Report": "karat.report",
     "Scores": "karat.results",

@@ -1,6 +1,6 @@
 """Evaluation of run files: the one function behind ``karat evaluate``, ``compare`` and ``gate``, and for scripts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from os.path import exists, isdir, isfile
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from karat.slices import Attribute, Cuts
     from karat.statistics.resampling import Resampling
 
-__all__ = ["evaluate_files", "looks_like_path", "name_systems"]
+__all__ = ["evaluate_files", "looks_like_path", "name_systems", "read_cuts"]
 
 _MEMORY_OF_A_TASK = 10**9
 _LARGE = 1 << 30
@@ -149,7 +149,8 @@ def evaluate_files(
         from karat.intake import ranking_from_frame
 
         here = resolve()
-        cuts, item_cuts = _read_cuts(slices, "queries"), _read_cuts(item_slices, "items")
+        cuts = [read_cuts(text, "queries") for text in slices]
+        item_cuts = [read_cuts(text, "items") for text in item_slices]
         progress.update(f"Reading {gold}", 0, 0)
         truth = read_gold(str(gold), gold_format or format)
         progress.update(f"Scoring {', '.join(systems)}", 0, 0)
@@ -284,22 +285,27 @@ def _column(given: str | None, kind: str, what: str) -> dict[str, str]:
     return read_column(given, kind, what)
 
 
-def _read_cuts(given: Iterable[str], of: str) -> "list[Cuts]":
-    found = []
-    for path, attributes in map(_split_attributes, given):
-        from karat.formats.attributes import read_attributes
-        from karat.slices import Cuts
+def read_cuts(text: str, of: str, place: Callable[[str], str] = str) -> "Cuts":
+    """Read slices as they are spelled: ``queries.csv``, or ``queries.csv:type,length``.
 
-        table, id_column = read_attributes(path, "query" if of == "queries" else "item")
-        found.append(Cuts(table, id_column, of, attributes, path))
-    return found
+    Args:
+        text: The table, and the attributes to group by.
+        of: ``queries`` or ``items``: whose attributes they are.
+        place: Returns where a path is; for the paths of a plan.
+    """
+    from karat.formats.attributes import read_attributes
+    from karat.slices import Cuts
+
+    path, attributes = _split_attributes(text, place)
+    table, id_column = read_attributes(place(path), "query" if of == "queries" else "item")
+    return Cuts(table, id_column, of, attributes, place(path))
 
 
-def _split_attributes(text: str) -> "tuple[str, list[tuple[Attribute, ...]] | None]":
+def _split_attributes(text: str, place: Callable[[str], str] = str) -> "tuple[str, list[tuple[Attribute, ...]] | None]":
     """Return the path, and what to group by; None: whatever groups well."""
     from karat.slices import parse_attributes
 
-    if text and exists(text):
+    if text and exists(place(text)):
         return text, None
     path, colon, attributes = text.rpartition(":")
     if not (path if colon else text):

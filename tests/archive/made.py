@@ -6,7 +6,7 @@ from pathlib import Path
 from karat.archive import Archive, Origin, Run
 from karat.plan.archiving import begin
 from karat.plan.reading import read_plan
-from karat.plan.run import Outcome, run_plan
+from karat.plan.run import Outcome, execute_plan
 
 QUERIES = 12
 START = datetime(2026, 1, 1, 6, 30, tzinfo=UTC)
@@ -57,7 +57,7 @@ def carried_out(plan: Path) -> tuple[Outcome, Origin]:
     """What came of a plan, and where that comes from."""
     checked = read_plan(plan)
     begun = begin(checked)
-    return run_plan(checked), begun.origin()
+    return execute_plan(checked), begun.origin()
 
 
 def kept(archive: Archive, plan: Path, number: int = 0) -> Run:

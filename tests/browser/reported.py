@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import karat
 from karat.answers import Answers, Listed
 from karat.gates import Gate
-from karat.plan.api import run_plan
+from karat.plan.run import run_plan
 from karat.report import Report
 from karat.reports.html import to_html
 

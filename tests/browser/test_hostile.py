@@ -7,7 +7,7 @@ import pytest
 
 from karat.errors import DataError
 from karat.formats import read_run
-from karat.plan.api import run_plan
+from karat.plan.run import run_plan
 from tests.browser.hostile import HOSTILE, LONE_SURROGATE, SYSTEMS, hostile_plan, item_of, slices_of, title_of
 
 TEXTS = list(HOSTILE.values())

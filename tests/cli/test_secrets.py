@@ -19,7 +19,7 @@ from karat.archive import Archive
 from karat.errors import KaratError
 from karat.plan.archiving import begin
 from karat.plan.reading import read_plan
-from karat.plan.run import run_plan
+from karat.plan.run import execute_plan
 from tests.archive.made import PLAN, put_small
 from tests.engines.service import Reply, Request, serving
 
@@ -189,7 +189,7 @@ def test_a_secret_that_is_sent_is_nowhere(written: str, spelling: str) -> None:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> object:
-    return run_plan(read_plan(put_small(tmp_path_factory.mktemp("small")))).report
+    return execute_plan(read_plan(put_small(tmp_path_factory.mktemp("small")))).report
 
 
 @pytest.mark.parametrize("spelling", REFUSED)
@@ -210,7 +210,7 @@ def test_a_secret_of_a_plan_that_fails_is_nowhere(spelling: str, small: object, 
     try:
         checked = read_plan(plan)
         Archive(tmp_path / "archive").store(small, begin(checked).origin())  # type: ignore[arg-type]
-        run_plan(checked)
+        execute_plan(checked)
     except KaratError as error:
         said = "".join(traceback.format_exception(error))
     assert said, "it was meant to fail"

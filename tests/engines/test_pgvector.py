@@ -20,7 +20,7 @@ from karat.indexed import Indexed
 from karat.neighbours import NOBODY, Neighbours, nearest
 from karat.plan.indexes import on_database
 from karat.plan.reading import read_plan
-from karat.plan.run import Outcome, run_plan
+from karat.plan.run import Outcome, execute_plan
 from karat.stability import Stability
 from karat.types import Matrix
 
@@ -484,7 +484,7 @@ def test_a_plan_on_a_database_that_the_command_names(users: Any, tmp_path: Path)
     plan = "gold = 'labels.jsonl'\nmeasures = ['ndcg@10']\n[lab]\nrounds = 0\n"
     (tmp_path / "plan.toml").write_text(f"{plan}[systems.pg]\nkind = 'index'\nengine = 'pgvector'\n{files}")
     checked = on_database(read_plan(tmp_path / "plan.toml"), dsn_of(users))
-    report = run_plan(checked).report
+    report = execute_plan(checked).report
     schemas = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'karat%'"
     assert users.execute(schemas).fetchone() == (0,) and report.sections_of(Indexed)["pg"].recall.mean > 0.9
     form = json.dumps(report.to_json(queries=True))

@@ -20,7 +20,7 @@ import polars as pl
 from karat.archive import Archive
 from karat.plan.archiving import begin
 from karat.plan.reading import read_plan
-from karat.plan.run import run_plan
+from karat.plan.run import execute_plan
 from tests import drifting
 from tests.archive.made import PLAN, QUERIES, START, put_small, ranked
 
@@ -184,7 +184,7 @@ def _reports(folder: Path) -> tuple[bytes, bytes]:
     found = []
     for shift in (2, 1):
         (folder / "new.trec").write_text(ranked(shift))
-        report = run_plan(read_plan(folder / "plan.toml")).report
+        report = execute_plan(read_plan(folder / "plan.toml")).report
         found.append(json.dumps(report.to_json(queries=True)).encode())
     return found[0], found[1]
 
@@ -200,7 +200,7 @@ def archive_files() -> Mapping[str, bytes]:
             (folder / "new.trec").write_text(ranked(shift))
             checked = read_plan(folder / "plan.toml")
             begun = begin(checked)
-            outcome = run_plan(checked)
+            outcome = execute_plan(checked)
             origin = replace(begun.origin(), seconds=0.5)
             archive.store(outcome.report, origin, gate=outcome.gate, time=START + timedelta(days=day))
         archive.set_baseline(archive.runs("small")[0])

@@ -19,7 +19,7 @@ from karat.plan import reading
 from karat.plan.model import plan_model
 from karat.plan.outputs import check_outputs, write_outputs
 from karat.plan.reading import read_plan
-from karat.plan.run import run_plan
+from karat.plan.run import execute_plan
 from tests.fuzz import mutators
 from tests.fuzz.harness import Case, Surface, register
 from tests.fuzz.readers import npz
@@ -243,7 +243,7 @@ def _run(case: Case) -> object:
     content = Path(_PLAN).read_text(encoding="utf-8-sig", errors="replace")
     if _NOT_RUN.search(content) or any(number > _LARGEST for number in _numbers(tomllib.loads(content))):
         return checked
-    outcome = run_plan(checked)
+    outcome = execute_plan(checked)
     if ".." not in content and '"/' not in content:  # nothing is written outside of the folder
         write_outputs(checked, outcome.report, Path("out"), outcome.gate)
     return outcome.report.to_json(queries=True)

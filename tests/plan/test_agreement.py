@@ -14,7 +14,7 @@ from karat.errors import DataError, KaratError, UsageError
 from karat.plan.drafting import draft
 from karat.plan.looking import look
 from karat.plan.outputs import check_outputs, write_outputs
-from karat.plan.run import Outcome, run_plan
+from karat.plan.run import Outcome, execute_plan
 
 from . import QUICK, carried_out, checked, means, put, with_runs
 
@@ -292,7 +292,7 @@ class TestOutputs:
     def written(self, folder: Path, more: str, text: str = HEAD + GOLD + SYSTEMS + OTHER) -> list[Path]:
         plan = checked(folder, text + more)
         check_outputs(plan)
-        return list(write_outputs(plan, run_plan(plan).report))
+        return list(write_outputs(plan, execute_plan(plan).report))
 
     def test_a_table_of_each_system(self, place: Path) -> None:
         paths = self.written(place, "[[output]]\nfile = 'by/{system}_results.csv'\nform = 'cutoffs'\n")

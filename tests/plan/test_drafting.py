@@ -16,7 +16,7 @@ from karat.errors import DataError, UnknownName, UsageError
 from karat.plan.drafting import ALIASES, KINDS, aspect_for, draft, kind_for
 from karat.plan.looking import Found, look
 from karat.plan.reading import Checked, read_plan
-from karat.plan.run import Outcome, run_plan
+from karat.plan.run import Outcome, execute_plan
 
 from . import OTHER, QUICK, RUN, means, put, with_runs
 
@@ -42,7 +42,7 @@ def run(folder: Path, kind: str) -> Outcome:
     """The draft of the folder carried out, which must be of this kind."""
     chosen, plan = drafted(folder)
     assert chosen == kind and plan.plan.name == 'the "name"'
-    return run_plan(plan)
+    return execute_plan(plan)
 
 
 def search_files(folder: Path) -> Path:
@@ -135,7 +135,7 @@ class TestSpaces:
         assert found.ordered == {"gold.json": ["overall", "content", "vibes"]}
         assert found.vectors == ["vectors.npz:anchor", "vectors.npz:content", "vectors.npz:vibe"]
         outcome = run(tmp_path, "spaces")
-        shown = run_plan(read_plan(SAMPLE / "karat.toml"))
+        shown = execute_plan(read_plan(SAMPLE / "karat.toml"))
         assert outcome.report.golds == {
             "anchor": "overall",
             "content": "content",
@@ -176,7 +176,7 @@ class TestSpaces:
         assert plan.plan.systems[name].gold is None and plan.plan.systems["anchor"].gold == "overall"
         assert '"overall", "content", "vibes"' in (tmp_path / "drafted.toml").read_text()
         with pytest.raises(UsageError, match=f"systems.{name}.*several aspects"):
-            run_plan(plan)
+            execute_plan(plan)
 
     def test_words_that_all_aspects_have_tell_nothing(self) -> None:
         aspects = ["plot_similarity", "mood_similarity"]
@@ -188,7 +188,7 @@ class TestSpaces:
             shutil.copy(SAMPLE / name, tmp_path)
         system = '[systems.one]\nkind = "vectors"\npath = "vectors.npz:anchor"\ngold = "overall"\n'
         put(tmp_path, karat__toml=f'measures = ["rr@5"]\n[gold]\nkind = "ordered"\npath = "gold.json"\n{system}')
-        outcome = run_plan(read_plan(tmp_path / "karat.toml"))
+        outcome = execute_plan(read_plan(tmp_path / "karat.toml"))
         assert any("content, vibes" in warning and "no system" in warning for warning in outcome.report.warning_lines)
 
 
@@ -235,7 +235,7 @@ class TestNothingMuch:
         _, plan = drafted(tmp_path, kind)
         assert plan.plan.systems and plan.asked
         with pytest.raises(DataError, match="no such file"):
-            run_plan(plan)
+            execute_plan(plan)
 
     def test_an_unknown_kind(self) -> None:
         with pytest.raises(UnknownName, match=r"unknown kind of plan 'movie'\. Did you mean movies"):

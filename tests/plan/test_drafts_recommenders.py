@@ -15,7 +15,7 @@ from karat.plan.drafting import draft, kind_for
 from karat.plan.looking import Found, look
 from karat.plan.outputs import write_outputs
 from karat.plan.reading import Checked, read_plan
-from karat.plan.run import Outcome, run_plan
+from karat.plan.run import Outcome, execute_plan
 from karat.recommenders import RECOMMENDERS
 
 from . import GOLD, QUICK, RUN, put
@@ -59,7 +59,7 @@ def drafted(folder: Path) -> tuple[str, Checked]:
 def run(folder: Path) -> Outcome:
     chosen, checked = drafted(folder)
     assert chosen == "recommenders" and checked.plan.gold.kind == "interactions"  # type: ignore[attr-defined]
-    return run_plan(checked)
+    return execute_plan(checked)
 
 
 class TestFound:
@@ -244,7 +244,7 @@ class TestReleases:
         (release / "karat.toml").write_text(QUICK + plan)
         checked = read_plan(release / "karat.toml")
         assert (checked.plan.gold.items, checked.plan.gold.users) == ("ml-1m/movies.dat", "ml-1m/users.dat")  # type: ignore[attr-defined]
-        report = run_plan(checked).report.to_json()
+        report = execute_plan(checked).report.to_json()
         assert report["interactions"]["catalogue"] == {"kind": "items", "items": ITEMS}
         assert report["systems"]["popularity"]["measures"]["diversity@5"]["mean"] is not None
         (release / "karat.toml").write_text(QUICK + plan.replace('"ml-1m"', '"ml-1m", items = "other.csv"'))

@@ -12,7 +12,7 @@ import pytest
 
 from karat.errors import DataError, KaratError, UnknownName, UsageError
 from karat.plan.reading import read_plan
-from karat.plan.run import rankings_of, run_plan
+from karat.plan.run import execute_plan, rankings_of
 from karat.results import Recorded
 from karat.sections import Fusion
 from tests.specs import slow_movies as slow
@@ -68,10 +68,10 @@ def test_paths_are_relative_to_the_plan(tmp_path: Path, monkeypatch: pytest.Monk
     text = QUICK + SHORT + f"systems.y = '{tmp_path / 'y.trec'}'\nslices = '../q.csv:type'\nmeasures = ['rr']\n"
     plan_in(with_runs(tmp_path / "below"), text)
     monkeypatch.chdir(tmp_path)
-    found = run_plan(read_plan("below/plan.toml"))
+    found = execute_plan(read_plan("below/plan.toml"))
     assert {part.name for part in found.report.slices} == {"type=a", "type=b"}
     monkeypatch.chdir("/")
-    assert means(run_plan(read_plan(tmp_path / "below" / "plan.toml")), "y") == means(found, "y")
+    assert means(execute_plan(read_plan(tmp_path / "below" / "plan.toml")), "y") == means(found, "y")
 
 
 class TestRuns:

@@ -14,9 +14,9 @@ from karat.engines.exact import Exact
 from karat.errors import DataError, MissingExtra, UsageError
 from karat.gates import check_targets
 from karat.indexed import Indexed
-from karat.plan.api import run_plan as run_file
 from karat.plan.outputs import check_outputs, write_outputs
-from karat.plan.run import Outcome, run_plan
+from karat.plan.run import Outcome, execute_plan
+from karat.plan.run import run_plan as run_file
 from karat.plan.sweeping import sweeps_of
 from karat.reports.writers.json import read_report
 from karat.sections import Fingerprints
@@ -83,7 +83,7 @@ def lab(more: str = "", *, texts: bool = False) -> str:
 
 
 def outcome_of(folder: Path, *parts: str) -> Outcome:
-    return run_plan(checked(with_lab(folder), "".join(parts)))
+    return execute_plan(checked(with_lab(folder), "".join(parts)))
 
 
 def verdicts(outcome: Outcome) -> dict[tuple[str, str], str]:
@@ -215,7 +215,7 @@ class TestFaults:
         put(with_lab(tmp_path), short__npz={"ids": np.array(QUERY_IDS), "vectors": QUERIES[:, :4]})
         text = PLAN + index().replace("vectors.npz:queries", "short.npz")
         with pytest.raises(DataError, match=r"systems\.x\.path"):
-            run_plan(checked(tmp_path, text))
+            execute_plan(checked(tmp_path, text))
 
     def test_a_service_without_vectors_is_asked_with_texts(self, tmp_path: Path) -> None:
         """And needs to know what items there are, and what the queries say."""
@@ -258,7 +258,7 @@ class TestUsualGate:
     def test_switched_off(self, tmp_path: Path) -> None:
         text = PLAN + "targets = []\n" + index() + lab()
         assert self.usual(tmp_path, text) == []
-        assert run_plan(checked(with_lab(tmp_path), text)).gate is None
+        assert execute_plan(checked(with_lab(tmp_path), text)).gate is None
 
     def test_a_target_of_the_plan_stands_for_all(self, tmp_path: Path) -> None:
         assert self.usual(tmp_path, PLAN + f"targets = '{RECALL} >= 0.5'\n" + index() + lab()) == [
@@ -391,7 +391,7 @@ class TestOptional:
         )
         plan = checked(with_lab(tmp_path), PLAN + index() + self.GONE + lab() + more)
         check_outputs(plan)
-        found = run_plan(plan)
+        found = execute_plan(plan)
         assert verdicts(found) == {(RECALL, "x"): "pass"} and plan.plan.sweep == {}
         assert not write_outputs(plan, found.report, None, found.gate)
 
@@ -425,7 +425,7 @@ class TestFilters:
         rows[0]["category"] = nothing
         put(with_lab(tmp_path), queries__jsonl=lines(rows))
         text = PLAN + "targets = []\n" + index("x", "exact", "filter = 'category'\n") + lab(texts=True)
-        found = run_plan(checked(tmp_path, text)).report
+        found = execute_plan(checked(tmp_path, text)).report
         assert found.top_items["x"][0] == tuple(by_vector(QUERIES[0], K))
         assert [part.filter for part in found.sections_of(Indexed)["x"].filters][-1] == "none"
 
@@ -449,7 +449,7 @@ class TestFilters:
         put(tmp_path, items__jsonl=lines([{"id": name, "brand": "b"} for name in ITEM_IDS]))
         text = PLAN + index("x", "exact", "filter = 'brand'\n") + lab(texts=True)
         with pytest.raises(DataError, match="no query has a value of 'brand'"):
-            run_plan(checked(tmp_path, text))
+            execute_plan(checked(tmp_path, text))
 
 
 class TestQuerySet:
@@ -463,20 +463,20 @@ class TestQuerySet:
 
     def test_changed_queries_under_a_pinned_version_are_an_error(self, tmp_path: Path) -> None:
         pin(read_query_set(with_lab(tmp_path) / "queries.jsonl"))
-        run_plan(checked(tmp_path, self.TEXT))
+        execute_plan(checked(tmp_path, self.TEXT))
         rows = asked()
         rows[3]["text"] = "something else"
         put(tmp_path, queries__jsonl=lines(rows))
         with pytest.raises(DataError, match="not those that were pinned as version v1: changed: q03") as caught:
-            run_plan(checked(tmp_path, self.TEXT))
+            execute_plan(checked(tmp_path, self.TEXT))
         assert caught.value.exit_code == 3
         put(tmp_path, queries__jsonl=lines([row | {"version": "v2"} for row in rows]))
-        assert run_plan(checked(tmp_path, self.TEXT)).report.provenance["query_set"]["version"] == "v2"
+        assert execute_plan(checked(tmp_path, self.TEXT)).report.provenance["query_set"]["version"] == "v2"
 
     def test_a_judged_query_without_a_text(self, tmp_path: Path) -> None:
         put(with_lab(tmp_path), queries__jsonl=lines(asked()[1:]))
         with pytest.raises(DataError, match="queries without a text: q00") as caught:
-            run_plan(checked(tmp_path, self.TEXT))
+            execute_plan(checked(tmp_path, self.TEXT))
         assert "queries.jsonl" in str(caught.value)
 
     def test_without_one_nothing_is_recorded(self, tmp_path: Path) -> None:
@@ -488,7 +488,7 @@ class TestDrift:
         """A report of last week, in which these systems were."""
         text = "".join([PLAN, "targets = []\noutputs = 'old.json'\n", *systems, lab()])
         plan = checked(with_lab(folder), text)
-        (path,) = write_outputs(plan, run_plan(plan).report)
+        (path,) = write_outputs(plan, execute_plan(plan).report)
         return path
 
     def test_against_the_same_system(self, tmp_path: Path) -> None:
@@ -559,7 +559,7 @@ class TestEarlierRuns:
             patch.setenv("SOURCE_DATE_EPOCH", str(day * 86_400))
             checked_plan = checked(with_lab(folder), text)
             check_outputs(checked_plan)
-            found = run_plan(checked_plan)
+            found = execute_plan(checked_plan)
             write_outputs(checked_plan, found.report, None, found.gate, self.told.append)
         return found
 
@@ -708,7 +708,7 @@ class TestOutputs:
     def written(self, folder: Path, *parts: str) -> list[Path]:
         plan = checked(with_lab(folder), "".join(parts))
         check_outputs(plan)
-        found = run_plan(plan)
+        found = execute_plan(plan)
         return list(write_outputs(plan, found.report, None, found.gate))
 
     def test_one_an_index_with_date_and_model(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -825,7 +825,7 @@ class TestReports:
         text = (
             PLAN + "targets = []\n" + index("x", "faiss-hnsw").replace("queries = 'vectors.npz:queries'\n", "") + lab()
         )
-        found = run_plan(checked(tmp_path, text)).report
+        found = execute_plan(checked(tmp_path, text)).report
         for name, items in zip(ITEM_IDS, found.top_items["x"], strict=False):
             assert name not in items and len(items) == K
         assert found.sections_of(Indexed)["x"].recall.mean == 1.0 and found.sections_of(Indexed)["x"].recall.n == 4

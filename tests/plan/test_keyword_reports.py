@@ -8,8 +8,8 @@ import pytest
 
 from karat.gates import check_targets
 from karat.partial import Partial
-from karat.plan.api import run_plan as run_file
 from karat.plan.run import Outcome
+from karat.plan.run import run_plan as run_file
 from karat.reports.sections.partial_matches import render
 from karat.targets import parse_target
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.plan.lines import Path, line_of, lines_of
+from karat.plan.toml import KeyPath, line_of, lines_of
 
 CRLF = pytest.param(
     "\r\n",
@@ -63,7 +63,7 @@ after = 1
 '''
 
 
-def found(text: str) -> dict[Path, int]:
+def found(text: str) -> dict[KeyPath, int]:
     tomllib.loads(text)
     return lines_of(text)
 
@@ -93,8 +93,8 @@ class TestByHand:
 
     @pytest.mark.parametrize("end", ["\n", CRLF])
     def test_keys_and_values(self, end: str) -> None:
-        three: Path = ("inline", "two", "three")
-        by_line: dict[int, list[Path]] = {
+        three: KeyPath = ("inline", "two", "three")
+        by_line: dict[int, list[KeyPath]] = {
             1: [("dotted",), ("dotted", "key"), ("dotted", "key", "here")],
             2: [("dotted", "quoted key")],
             3: [("literal.key",)],
@@ -146,13 +146,13 @@ class TestByHand:
 
 
 class TestLineOf:
-    LINES: dict[Path, int] = {("a",): 2, ("a", "b"): 3, ("a", 0): 5}
+    LINES: dict[KeyPath, int] = {("a",): 2, ("a", "b"): 3, ("a", 0): 5}
 
     @pytest.mark.parametrize(
         ("path", "line"),
         [(("a", "b"), 3), (("a", "b", "missing"), 3), (("a", "other", "x"), 2), (("a", 0, "x"), 5), (("b",), None)],
     )
-    def test_of_a_key_or_of_what_it_would_stand_in(self, path: Path, line: int | None) -> None:
+    def test_of_a_key_or_of_what_it_would_stand_in(self, path: KeyPath, line: int | None) -> None:
         assert line_of(path, self.LINES) == line
 
     def test_of_everything(self) -> None:
@@ -179,10 +179,10 @@ class Writer:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
         self.text = ""
-        self.places: dict[Path, int] = {}
+        self.places: dict[KeyPath, int] = {}
         self.inline = 0
 
-    def note(self, path: Path) -> None:
+    def note(self, path: KeyPath) -> None:
         self.places.setdefault(path, self.text.count("\n") + 1)
 
     def end_line(self) -> None:
@@ -192,7 +192,7 @@ class Writer:
         quoted = [f'"{name}"', f"'{name}'"]
         return self.chance.choice([name, *quoted] if re.fullmatch("[A-Za-z0-9_-]+", name) else quoted)
 
-    def table(self, path: Path, names: tuple[str, ...], data: dict[str, Any]) -> None:
+    def table(self, path: KeyPath, names: tuple[str, ...], data: dict[str, Any]) -> None:
         """Pairs first, then the tables that have a header of their own."""
         below = {}
         for name, value in data.items():
@@ -205,7 +205,7 @@ class Writer:
         for name, value in below.items():
             self.headed((*path, name), (*names, name), value)
 
-    def headed(self, path: Path, names: tuple[str, ...], value: Any) -> None:
+    def headed(self, path: KeyPath, names: tuple[str, ...], value: Any) -> None:
         spelled = self.chance.choice([".", " . "]).join(map(self.key, names))
         if isinstance(value, dict):
             self.note(path)
@@ -220,7 +220,7 @@ class Writer:
             self.end_line()
             self.table((*path, number), names, each)
 
-    def pair(self, path: Path, name: str, value: Any) -> None:
+    def pair(self, path: KeyPath, name: str, value: Any) -> None:
         """``name = value``, or ``name.below = value`` for each value below."""
         if isinstance(value, dict) and value and self.chance.random() < 0.4:
             for number, (below, each) in enumerate(value.items()):
@@ -234,7 +234,7 @@ class Writer:
             self.text += f"{self.key(name)}{self.chance.choice([' = ', '=', '  =   '])}"
             self.value((*path, name), value)
 
-    def value(self, path: Path, value: Any) -> None:
+    def value(self, path: KeyPath, value: Any) -> None:
         if isinstance(value, dict):
             self.inline += 1
             self.text += "{ "

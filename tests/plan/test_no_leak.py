@@ -20,7 +20,7 @@ from karat.interactions.splitting import split_log
 from karat.interactions.task import Facts, Sampled, Task
 from karat.interactions.tiers import Tiers, describe, item_tiers, user_tiers
 from karat.plan.reading import Checked, read_plan
-from karat.plan.run import run_plan
+from karat.plan.run import execute_plan
 from karat.plan.tuning import subjects_of
 from karat.progress import NO_PROGRESS
 from karat.recommenders import RECOMMENDERS
@@ -255,7 +255,7 @@ class TestValidation:
     def test_every_figure_of_a_report(self, catalogue: str, tmp_path: Path) -> None:
         forms = []
         for plan in plans(tmp_path, catalogue=catalogue):
-            form = run_plan(plan).report.to_json(queries=True)
+            form = execute_plan(plan).report.to_json(queries=True)
             form["interactions"]["windows"].pop("test")
             for window in form["interactions"]["windows"].values():
                 window.pop("share")

@@ -10,7 +10,7 @@ import pytest
 
 from karat.errors import DataError, KaratError, UsageError
 from karat.plan.outputs import check_outputs, write_outputs
-from karat.plan.run import run_plan
+from karat.plan.run import execute_plan
 
 from . import QUICK, SHORT, checked, put, with_runs
 
@@ -24,7 +24,7 @@ def written(folder: Path, more: str, text: str = PLAN, place: Path | None = None
     """The plan run, and what it wrote."""
     plan = checked(folder, text + more)
     check_outputs(plan)
-    return list(write_outputs(plan, run_plan(plan).report, place))
+    return list(write_outputs(plan, execute_plan(plan).report, place))
 
 
 def refused(folder: Path, more: str, text: str = PLAN) -> str:

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from karat.errors import DataError, UsageError
-from karat.plan.golds import LabelsGold
+from karat.plan.kinds import LabelsGold, RunSystem
 from karat.plan.reading import Checked, read_plan
-from karat.plan.systems import RunSystem
 from karat.targets import Target
 
 from . import SHORT, checked, plan_in

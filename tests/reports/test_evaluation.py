@@ -14,7 +14,7 @@ from karat.errors import UsageError
 from karat.hints import Hints
 from karat.indexed import Indexed
 from karat.plan.outputs import file_parts, write_outputs
-from karat.plan.run import Outcome, run_plan
+from karat.plan.run import Outcome, execute_plan
 from karat.report import Report
 from karat.reports.writers import Request
 from karat.reports.writers.evaluation import to_evaluation
@@ -60,7 +60,7 @@ META = ["dataset_version", "model_version", "index_params", "chunking_config", "
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    return run_plan(checked(with_lab(tmp_path_factory.mktemp("evaluation")), PLAN))
+    return execute_plan(checked(with_lab(tmp_path_factory.mktemp("evaluation")), PLAN))
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from karat.exposures import Exposure
 from karat.interactions.summary import Interactions, WindowSize
 from karat.plan.interactions import below_chance
 from karat.plan.reading import check_plan
-from karat.plan.run import run_plan
+from karat.plan.run import execute_plan
 from karat.report import Report
 from karat.reports.console import print_report
 from karat.reports.markdown import to_markdown
@@ -77,7 +77,7 @@ def recommended(*systems: str, baseline: str | None = "popularity", titles: bool
             "systems": {name: {"kind": "recommender", **SYSTEMS[name]} for name in systems or SYSTEMS},
             "statistics": {"resamples": 500},
         } | ({"baseline": baseline} if baseline else {})
-        return run_plan(check_plan(content, "small.toml", Path(place))).report
+        return execute_plan(check_plan(content, "small.toml", Path(place))).report
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from karat.interactions.saving import write_split
 from karat.interactions.splitting import split_log
 from karat.interactions.summary import Interactions
 from karat.plan.reading import read_plan
-from karat.plan.run import Outcome, run_plan
+from karat.plan.run import Outcome, execute_plan
 from tests.statistics.support import thorough
 
 from . import slow_movielens as slow
@@ -96,12 +96,12 @@ def check_world(world: slow.World, folder: Path) -> Outcome | None:
     t1, t2 = slow.cut_offs(world.rows)
     if not all(slow.window(world.rows, t1, t2, name) for name in ("train", "validation", "test")):
         with pytest.raises(DataError, match="no rows for"):
-            run_plan(read_plan(plan))
+            execute_plan(read_plan(plan))
         return None
     assert cut_by_karat(folder) == (t1, t2)
     world = replace(world, t1=t1, t2=t2)
     check_cut_offs(world)
-    outcome = run_plan(read_plan(plan))
+    outcome = execute_plan(read_plan(plan))
     assert outcome.report.needed_section(Interactions).cutoffs == {"validation": t1, "test": t2}
     lists = {system: world.lists(system) for system in SYSTEMS}
     check_lists(outcome, lists)
@@ -155,7 +155,7 @@ class TestByHand:
 
     def test_karat_says_the_same(self, tmp_path: Path) -> None:
         plan = self.WORLD.write(tmp_path, 'split = { kind = "dates", validation = 40, test = 50 }\n')
-        outcome = run_plan(read_plan(_popularity_alone(plan)))
+        outcome = execute_plan(read_plan(_popularity_alone(plan)))
         assert outcome.report.needed_section(Interactions).cutoffs == {"validation": 40, "test": 50}
         lists = {"popularity": self.WORLD.lists("popularity")}
         check_lists(outcome, lists)

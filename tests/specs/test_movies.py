@@ -20,7 +20,7 @@ import karat
 from karat.errors import DataError
 from karat.plan.outputs import check_outputs, write_outputs
 from karat.plan.reading import read_plan
-from karat.plan.run import Outcome, run_plan
+from karat.plan.run import Outcome, execute_plan
 from karat.rankers.fusion import Fusion, fuse
 from karat.rankers.vectors import rank_vectors
 from karat.types import Vectors
@@ -125,7 +125,7 @@ def carried_out(plan: Path, folder: Path) -> dict[str, Any]:
     check_outputs(checked)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", slow.EPOCH)
-        written = list(write_outputs(checked, run_plan(checked).report, folder))
+        written = list(write_outputs(checked, execute_plan(checked).report, folder))
     found: dict[str, Any] = json.loads(written[-1].read_text())
     return found
 
@@ -171,7 +171,7 @@ def first_ten() -> dict[str, dict[str, list[str]]]:
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    return run_plan(read_plan(SAMPLE / "karat.toml"))
+    return execute_plan(read_plan(SAMPLE / "karat.toml"))
 
 
 @pytest.fixture(scope="module")
@@ -294,11 +294,11 @@ class TestConstraints:
         assert slow.violations(sample().entries, fields, 5) == []
         assert len(slow.violations(entries, fields, 5)) == 1
         with pytest.raises(DataError, match="1 violation of what must hold") as caught:
-            run_plan(read_plan(sample().write(tmp_path, entries)))
+            execute_plan(read_plan(sample().write(tmp_path, entries)))
         assert len(caught.value.details) == 1 and entries[3]["movie_id"] in caught.value.details[0]
 
     def test_a_movie_without_a_vector_stops_it(self, tmp_path: Path) -> None:
         world = deepcopy(sample())
         del world.spaces["densevibe"]["tt0034583"]
         with pytest.raises(DataError, match="no vector: tt0034583"):
-            run_plan(read_plan(world.write(tmp_path)))
+            execute_plan(read_plan(world.write(tmp_path)))

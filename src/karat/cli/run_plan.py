@@ -23,8 +23,8 @@ from karat.errors import DataError
 if TYPE_CHECKING:
     from karat.archive import Archive
     from karat.gates import Gate
-    from karat.plan.api import PlanResult
     from karat.plan.reading import Checked
+    from karat.plan.run import PlanResult
     from karat.report import Report
 
 __all__ = ["EPILOG", "PLAN_FILE", "carry_out", "carry_out_content", "run_command"]
@@ -128,7 +128,7 @@ def _carry_out(
     tell_files: bool = True,
     archive: "Archive | None" = None,
 ) -> None:
-    from karat.plan.api import carry_out as carry_out_plan
+    from karat.plan.run import carry_out as carry_out_plan
 
     with show_progress(quiet=quiet) as progress:
         result = carry_out_plan(checked, output, archive=archive, strict=strict, progress=progress)

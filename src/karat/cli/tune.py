@@ -134,7 +134,7 @@ def _read(files: list[str]) -> "Checked | None":
 
 def _is_of_models(checked: "Checked", system: str | None) -> bool:
     """Whether recommenders are to be tuned: the system is one, or the plan says what to try, or has no fusion."""
-    from karat.plan.systems import FusionSystem
+    from karat.plan.kinds import FusionSystem
     from karat.plan.tuning import recommenders_of
 
     models = recommenders_of(checked.plan)

@@ -127,9 +127,9 @@ def _from_plan(
 ) -> _Task:
     """On validation, where the gold is held out of a log: the test window is not there to choose on."""
     from karat.evaluation import resolve_all
+    from karat.plan.kinds import FusionSystem
     from karat.plan.reading import overrides_of
     from karat.plan.run import rankings_of
-    from karat.plan.systems import FusionSystem
     from karat.plan.tuning import on_validation
 
     fused = {name: one for name, one in checked.plan.systems.items() if isinstance(one, FusionSystem)}

@@ -167,14 +167,14 @@ def _opened(
     checked: "Checked", found: "list[ModelTuning]", options: ModelOptions, output: Path | None, *, quiet: bool
 ) -> "tuple[Outcome, Checked]":
     """The plan on its test window, with what was chosen."""
-    from karat.plan.run import run_plan
+    from karat.plan.run import execute_plan
     from karat.plan.tuning import with_chosen
 
     chosen = {one.system: one.best.params for one in found if one.best is not None}
     tuned = ", ".join(f"{one.system} ({len(one.trials):,} trials, {one.measure} on {one.window})" for one in found)
     final = with_chosen(checked, chosen, tuned, options.refit)
     with show_progress(quiet=quiet) as progress:
-        return run_plan(final, progress, output), final
+        return execute_plan(final, progress, output), final
 
 
 def _write(

@@ -16,9 +16,9 @@ from karat.archive.surroundings import commit_of
 from karat.gates import Gate
 from karat.masking import Masker
 from karat.plan.contents import digests_of, inputs_of
-from karat.plan.drafting import key_of, text_of
 from karat.plan.model import Plan
 from karat.plan.reading import Checked
+from karat.plan.toml import as_toml
 from karat.report import Report
 
 __all__ = ["Begun", "begin", "is_equal_to", "page_with_history", "plan_name"]
@@ -170,27 +170,3 @@ def _named_apart(digests: Mapping[str, str | None], folder: Path) -> dict[str, s
             name = f"{shorter} ({number})"
         found[name] = digest
     return found
-
-
-def as_toml(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> str:
-    """Write TOML: of each table its values, then the tables in it."""
-    inner = {key: value for key, value in table.items() if isinstance(value, Mapping) and value}
-    lines = [f"{key_of(key)} = {_toml_value(value)}" for key, value in table.items() if key not in inner]
-    if path and (lines or not inner):
-        lines.insert(0, f"[{'.'.join(map(key_of, path))}]")
-    text = "".join(f"{line}\n" for line in lines)
-    parts = [text, *(as_toml(value, (*path, key)) for key, value in inner.items())]
-    return "\n".join(part for part in parts if part)
-
-
-def _toml_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return text_of(value.encode("utf-8", "replace").decode())
-    if isinstance(value, Mapping):
-        inside = ", ".join(f"{key_of(key)} = {_toml_value(one)}" for key, one in value.items())
-        return f"{{ {inside} }}" if inside else "{}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml_value, value))}]"
-    return value.isoformat() if hasattr(value, "isoformat") else repr(value)

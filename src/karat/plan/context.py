@@ -175,7 +175,8 @@ LastStep = Callable[["Report", Context, Mapping[str, Gold]], "Report"]
 class Loaded:
     """What a system returns."""
 
-    ranking: Ranking | Chance
+    ranking: Ranking | Chance | None
+    """None once it was passed on to be scored: sections and warnings are kept without it."""
     sections: tuple[Section, ...] = ()
     warnings: tuple[ReportWarning, ...] = ()
     similarities: Similarities | None = None

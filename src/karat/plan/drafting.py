@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Callable, Sequence
-from json import dumps
 from pathlib import Path
 
 from karat.errors import UnknownName
 from karat.plan.looking import Found
+from karat.plan.toml import text_of
 from karat.registry import Registry
 from karat.text.words import singular
 
-__all__ = ["KINDS", "aspect_for", "draft", "key_of", "kind_for", "names_of", "register", "text_of", "top"]
+__all__ = ["KINDS", "aspect_for", "draft", "kind_for", "names_of", "register", "top"]
 
 Draft = Callable[[Found], list[str]]
 KINDS: Registry[tuple[str, Draft]] = Registry("kind of plan", home="karat.plan.drafts", group="karat.plan.drafts")
@@ -104,16 +104,6 @@ def top(measures: list[str], cutoffs: list[int], baseline: str | None, found: Fo
         lines.append(f"names = {text_of(found.names)}   # printed instead of ids")
     lines.append(f"outputs = [{', '.join(text_of(one) for one in outputs)}]")
     return lines
-
-
-def text_of(value: str) -> str:
-    """As TOML, which escapes as JSON does."""
-    return dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def key_of(name: str) -> str:
-    """A key of TOML: quoted unless it is of plain letters."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else text_of(name)
 
 
 def names_of(paths: Sequence[str], taken: set[str]) -> dict[str, str]:

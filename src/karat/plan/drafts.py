@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from karat.gold.reference import measures_for
-from karat.plan.drafting import aspect_for, key_of, names_of, register, text_of, top
+from karat.plan.drafting import aspect_for, names_of, register, top
 from karat.plan.looking import Found
+from karat.plan.toml import key_of, text_of
 
 __all__ = ["TUNING_GRIDS"]
 

@@ -17,9 +17,18 @@ from karat.indexed import CLOCKS, drifting, figure_names
 from karat.judged import REL
 from karat.lab.loss import measure_of_loss
 from karat.measure import COMMON_OPTIONS, Value
-from karat.plan import lines
-from karat.plan.faults import Fault, each_once, fault_error, fault_of, spelled, unusable_values
 from karat.plan.model import Conventions, Plan, plan_model
+from karat.plan.toml import (
+    Fault,
+    KeyPath,
+    each_once,
+    fault_error,
+    fault_of,
+    line_of,
+    lines_of,
+    spelled,
+    unusable_values,
+)
 from karat.report import Report
 from karat.slices import parse_attributes
 from karat.targets import Target, parse_target
@@ -29,7 +38,7 @@ __all__ = ["Checked", "aim_targets", "check_plan", "figures_of", "overrides_of",
 _LEAST_GAIN, _LEAST_RECALL, _LONGEST_MS = 0.85, 0.95, 250
 
 
-def targets_of(plan: Plan, asked: Sequence[Asked], faults: list[tuple[lines.Path, str]]) -> list[Target]:
+def targets_of(plan: Plan, asked: Sequence[Asked], faults: list[tuple[KeyPath, str]]) -> list[Target]:
     """Those of the plan; where it has an index and says nothing of targets, the usual ones of a vector index."""
     found = []
     for path, text, chosen in _given(plan, asked):
@@ -41,7 +50,7 @@ def targets_of(plan: Plan, asked: Sequence[Asked], faults: list[tuple[lines.Path
     return found
 
 
-def _given(plan: Plan, asked: Sequence[Asked]) -> Iterator[tuple[lines.Path, str, dict[str, str]]]:
+def _given(plan: Plan, asked: Sequence[Asked]) -> Iterator[tuple[KeyPath, str, dict[str, str]]]:
     if not {"targets", "target"} & plan.model_fields_set:
         yield from ((("lab",), text, {}) for text in _usual(plan, asked))
     for number, text in enumerate([plan.targets] if isinstance(plan.targets, str) else plan.targets):
@@ -147,14 +156,14 @@ class Checked:
     targets: tuple[Target, ...]
     headline: tuple[str, ...]
     """Labels of the measures to print and to test."""
-    places: dict[lines.Path, int] = field(default_factory=dict)
+    places: dict[KeyPath, int] = field(default_factory=dict)
     """The line of each key."""
     notes: tuple[str, ...] = ()
     """To be warned of."""
 
     def at(self, *path: str | int) -> str:
         """The line and the key, for errors that are met later."""
-        line = lines.line_of(path, self.places)
+        line = line_of(path, self.places)
         return f"{self.where}{f':{line}' if line else ''}, {spelled(path)}"
 
     @property
@@ -180,12 +189,10 @@ def read_plan(given: str | Path) -> Checked:
     path = Path(given)
     text = Source.open(path).text()
     content = parse_toml(text, str(path), fault=UsageError)
-    return check_plan(content, str(path), path.parent, lines.lines_of(text))
+    return check_plan(content, str(path), path.parent, lines_of(text))
 
 
-def check_plan(
-    content: dict[str, Any], where: str, folder: Path, places: dict[lines.Path, int] | None = None
-) -> Checked:
+def check_plan(content: dict[str, Any], where: str, folder: Path, places: dict[KeyPath, int] | None = None) -> Checked:
     """Check a plan; ``places`` tells on which line a key stands, ``folder`` is what paths are relative to."""
     places = places or {}
     if unusable := list(unusable_values(content)):
@@ -238,7 +245,7 @@ def _left_out(lacking: Mapping[str, str]) -> Iterator[str]:
         yield f"{', '.join(name for name, other in lacking.items() if other == reason)}: {reason}"
 
 
-def _validated(content: dict[str, Any], where: str, places: dict[lines.Path, int]) -> Plan:
+def _validated(content: dict[str, Any], where: str, places: dict[KeyPath, int]) -> Plan:
     # A gold is of labels and a system a run, unless they say otherwise.
     if isinstance(content.get("gold"), str):
         content["gold"] = {"path": content["gold"]}

@@ -1,37 +1,41 @@
-"""Execution of a checked plan: load, score, compare, and check the targets."""
+"""Execution of a plan: load, score, compare, check the targets, write its files and keep the run in the archive."""
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from os.path import exists
 from pathlib import Path
 
+from karat.archive import Archive, Run, telling
 from karat.assessment import assess
 from karat.chance import Chance
-from karat.errors import KaratError, UnknownName, UsageError
-from karat.formats.attributes import read_attributes, read_column
+from karat.errors import DataError, KaratError, UnknownName, UsageError
+from karat.files import read_cuts
+from karat.formats.atomic import together
+from karat.formats.attributes import read_column
 from karat.gates import Gate, check_targets, measures_of
 from karat.masking import mask_entry
 from karat.pairing import PairsOfSystems
+from karat.plan.archiving import begin, is_equal_to, page_with_history, plan_name
 from karat.plan.context import TOP, Context, Loaded, SystemContext
 from karat.plan.lab import LabWork
 from karat.plan.opening import opened
-from karat.plan.reading import Checked, aim_targets
+from karat.plan.outputs import check_outputs, write_outputs
+from karat.plan.reading import Checked, aim_targets, read_plan
 from karat.progress import NO_PROGRESS, Progress
 from karat.report import Report
+from karat.reports.writers import Writer
 from karat.sections import ReportWarning, as_warnings, with_unit
-from karat.slices import Cuts, parse_attributes
+from karat.slices import Cuts
 from karat.statistics.resampling import Resampling
 from karat.targets import Target
 from karat.types import Gold, Ranking
+from karat.validation import check_arguments
 from karat.wording import count, named
 
-__all__ = ["Inputs", "Outcome", "rankings_of", "run_plan", "timestamp"]
-
-_DROPPED = Chance(1)
-"""Stands for a ranking that is not needed any more."""
+__all__ = ["Inputs", "Outcome", "PlanResult", "carry_out", "execute_plan", "rankings_of", "run_plan", "timestamp"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,91 @@ class Outcome:
     report: Report
     gate: Gate | None
     """None where the plan has no targets."""
+
+
+@dataclass(frozen=True)
+class PlanResult(Outcome):
+    """What came of a plan, and where it is stored."""
+
+    written: Mapping[Path, Writer] = field(default_factory=dict)
+    """The files, each with its writer."""
+    record: Run | None = None
+    """The run in the archive; None where it is not kept."""
+    archive_error: DataError | None = None
+    """Why it could not be kept: a full disk takes nothing from the user who waited for it."""
+    repeats: tuple[str, bool] | None = None
+    """The earlier run of the same plan and inputs, and whether every figure is equal to its figures."""
+    notes: tuple[str, ...] = ()
+    """What to know of the files that were written."""
+
+
+@check_arguments
+def run_plan(
+    plan: str | Path,
+    *,
+    output: str | Path | None = None,
+    archive: str | Path | bool = True,
+    write: bool = True,
+    strict: bool = False,
+) -> PlanResult:
+    """Carry out a plan file, as ``karat run`` does.
+
+    Args:
+        plan: The plan file.
+        output: The folder for the plan's files; without it they are written where the plan is.
+        archive: The archive that keeps the run. True: as with the command, that of ``KARAT_ARCHIVE``, else the nearest
+            ``.karat`` folder, else one made here. False: the run is not kept.
+        write: Whether the plan's files are written.
+        strict: Whether a gate that is unsure is false.
+
+    Returns:
+        The report, the gate (None where the plan has no targets), the files that were written, and the archived run.
+        Where the archive cannot be written to, ``archive_error`` says why; the results are not lost.
+
+    Raises:
+        KaratError: The plan or a file that it names cannot be read, or a file could not be written.
+
+    >>> karat.run_plan("karat.toml", archive=False).report
+    """
+    kept = None if archive is False else Archive.at(given=None if isinstance(archive, bool) else Path(archive))
+    folder = None if output is None else Path(output)
+    return carry_out(read_plan(plan), folder, archive=kept, write=write, strict=strict)
+
+
+def carry_out(
+    checked: Checked,
+    output: Path | None = None,
+    *,
+    archive: Archive | None = None,
+    write: bool = True,
+    strict: bool = False,
+    progress: Progress = NO_PROGRESS,
+) -> PlanResult:
+    """Run a checked plan, write its files, all or none, and keep the run in the archive."""
+    writes = write and checked.plan.has_outputs
+    if writes or (write and output is not None):
+        check_outputs(checked, output)
+    if archive is None:
+        begun, outcome = None, execute_plan(checked, progress, output)
+    else:
+        begun = begin(checked)
+        # Whoever looks at the archive sees what is being done.
+        with telling(archive.path, plan_name(checked), Path(checked.where).name, progress) as live:
+            outcome = execute_plan(checked, live, output)
+    report, gate = outcome.report, None if outcome.gate is None else replace(outcome.gate, strict=strict)
+    if begun is None and not writes:
+        return PlanResult(report, gate)
+    record, error, repeats, notes = None, None, None, list[str]()
+    with together():
+        written = write_outputs(checked, report, output, gate, notes.append) if writes else {}
+        if begun is not None and archive is not None:
+            try:
+                record = begun.keep(archive, report, gate, page_with_history(archive))
+            except DataError as failure:
+                error = failure
+    if record is not None and archive is not None and record.manifest["same_inputs_as"] is not None:
+        repeats = record.manifest["same_inputs_as"], is_equal_to(record, archive)
+    return PlanResult(report, gate, written, record, error, repeats, tuple(notes))
 
 
 class Inputs:
@@ -60,8 +149,9 @@ class Inputs:
         with self.context.located("gold"):
             self.gold = plan.gold.load(self.context)
         self.loaded: dict[str, Loaded] = {}
-        """By system, without rankings that are not needed any more."""
+        """By system, without its ranking."""
         self._shared = {name for table in plan.systems.values() for name in table.needs()}
+        self._shared_rankings: dict[str, Ranking | Chance] = {}
         agreement, reference = plan.agreement, self.gold.reference
         self.pairs = (
             None
@@ -111,8 +201,8 @@ class Inputs:
 
     def load(self, name: str) -> Ranking | Chance:
         """Return a system's ranking, and record what else it returned."""
-        if name in self.loaded and name in self._shared:
-            return self.loaded[name].ranking
+        if name in self._shared_rankings:
+            return self._shared_rankings[name]
         self.context.progress.update(f"Ranking {name}", 0, 1)
         table = self.context.checked.plan.systems[name]
         with self.context.located(system=name):
@@ -120,9 +210,12 @@ class Inputs:
             if self.pairs is not None and loaded.similarities is not None and isinstance(loaded.ranking, Ranking):
                 self.pairs.add(name, loaded.similarities, loaded.ranking)
             loaded = self.gold.complete(loaded, table.threshold, self.context)
-        kept = loaded.ranking if name in self._shared else _DROPPED
-        self.loaded[name] = replace(loaded, ranking=kept, similarities=None)
-        return loaded.ranking
+        ranking = loaded.ranking
+        assert ranking is not None
+        if name in self._shared:
+            self._shared_rankings[name] = ranking
+        self.loaded[name] = replace(loaded, ranking=None, similarities=None)
+        return ranking
 
     def ranking(self, name: str) -> Ranking:
         """Return the ranking of a system that others are made from."""
@@ -132,7 +225,7 @@ class Inputs:
         return found
 
 
-def run_plan(checked: Checked, progress: Progress = NO_PROGRESS, output: Path | None = None) -> Outcome:
+def execute_plan(checked: Checked, progress: Progress = NO_PROGRESS, output: Path | None = None) -> Outcome:
     """Load, rank, score, compare, and check the targets. ``output``: where its files will go."""
     inputs = Inputs(checked, progress, output)
     context, gold = inputs.context, inputs.gold
@@ -231,12 +324,8 @@ def rankings_of(
 
 def _cuts(context: Context, given: str | list[str], of: str) -> Iterable[Cuts]:
     for text in [given] if isinstance(given, str) else given:
-        path, attributes = text, ""
-        if not exists(context.path(text)) and ":" in text:
-            path, _, attributes = text.rpartition(":")
         with context.located("slices" if of == "queries" else "item_slices"):
-            table, id_column = read_attributes(context.path(path), "query" if of == "queries" else "item")
-        yield Cuts(table, id_column, of, parse_attributes(attributes) if attributes else None, context.path(path))
+            yield read_cuts(text, of, context.path)
 
 
 def _column(context: Context, key: str, kind: str, given: str | None) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from karat.plan.api import run_plan
+from karat.plan.run import run_plan
 from karat.report import Report
 
 SAMPLES = ("movies", "fashion", "driving", "movielens")

@@ -15,7 +15,7 @@ from karat.interactions.summary import Interactions
 from karat.measure import Measure
 from karat.partial import Partial
 from karat.plan.reading import read_plan
-from karat.plan.run import Outcome, run_plan
+from karat.plan.run import Outcome, execute_plan
 from karat.report import Report
 from karat.reports.html import Details, page_of, to_html
 from karat.reports.html.details import cases_of
@@ -33,12 +33,12 @@ SAMPLES = karat.__path__[0] + "/samples"
 
 @pytest.fixture(scope="module")
 def movies() -> Outcome:
-    return run_plan(read_plan(f"{SAMPLES}/movies/karat.toml"))
+    return execute_plan(read_plan(f"{SAMPLES}/movies/karat.toml"))
 
 
 @pytest.fixture(scope="module")
 def driving() -> Outcome:
-    return run_plan(read_plan(f"{SAMPLES}/driving/karat.toml"))
+    return execute_plan(read_plan(f"{SAMPLES}/driving/karat.toml"))
 
 
 class Elements(HTMLParser):
