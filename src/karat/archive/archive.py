@@ -1,16 +1,17 @@
 """The archive: a folder of runs that only ever gains whole ones."""
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from os.path import isdir
+from os.path import exists, isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from karat.archive.files import HASH_SHOWN, is_plain_name, locked, order_of, plain, run_name, write_error
-from karat.archive.listing import Damaged, Listing, find_archive, find_run, of_plan, to_prune
+from karat.archive.listing import Damaged, Listing, find_run, of_plan, to_prune
 from karat.archive.manifest import Origin
 from karat.archive.run import MANIFEST, PAGE, Run
 from karat.archive.storing import (
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Archive"]
 
+FOLDER = ".karat"
+ENVIRONMENT = "KARAT_ARCHIVE"
+
 
 @dataclass(frozen=True)
 class Archive:
@@ -47,7 +51,7 @@ class Archive:
     @classmethod
     def at(cls, start: Path | None = None, given: Path | None = None) -> "Archive":
         """``given``, else what KARAT_ARCHIVE names, else the nearest .karat from ``start`` (or here) upwards."""
-        return cls(find_archive(start, given))
+        return cls(_find_archive(start, given))
 
     def runs(self, plan: str | None = None) -> list[Run]:
         """Oldest first; of one plan by its name. What cannot be read is left out: ``damaged`` has it."""
@@ -247,3 +251,37 @@ class Archive:
         except OSError as error:
             raise write_error(error, self.path) from error
         return gone
+
+
+def _find_archive(start: Path | None = None, given: Path | None = None) -> Path:
+    """The one that is given, or that the environment names; else the nearest, else a new one where one stands."""
+    named = given if given is not None else Path(os.environ[ENVIRONMENT]) if os.environ.get(ENVIRONMENT) else None
+    if named is not None:
+        _check_name(named)
+        inner = named / FOLDER
+        return inner if isdir(inner) and not isdir(named / "runs") else named
+    here = (start or Path.cwd()).absolute()
+    for folder in (here, *here.parents):
+        if isdir(folder / FOLDER):
+            return folder / FOLDER if start or folder != here else Path(FOLDER)
+        if exists(folder / ".git") or folder == _home():
+            break
+    return start / FOLDER if start else Path(FOLDER)
+
+
+def _check_name(path: Path) -> None:
+    """Refuse a name that no folder can have, such as one that is too long; one that is not there yet is fine."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        pass
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DataError(f"cannot be an archive: {reason}", where=str(path), expected="the name of a folder") from error
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:  # nobody's
+        return None

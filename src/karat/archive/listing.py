@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from os.path import exists, isdir
 from pathlib import Path
 from threading import Lock
 
@@ -13,7 +12,7 @@ from karat.archive.files import is_settled, order_of, to_moment
 from karat.archive.run import MANIFEST, Run
 from karat.errors import DamagedRun, DataError, KaratError, UnknownName, UsageError
 
-__all__ = ["ENVIRONMENT", "FOLDER", "Damaged", "Listing", "find_archive", "find_run", "of_plan", "to_prune"]
+__all__ = ["Damaged", "Listing", "find_run", "of_plan", "to_prune"]
 
 _RUN_NAME = re.compile(r"\d{8}T\d{6}Z-.+-[0-9a-f]{8}(-\d{1,9})?")
 
@@ -105,44 +104,8 @@ def _identities(found: tuple[list[Run], list[Damaged]]) -> list[str]:
     return [*(run.name for run in runs), *(f"{one.name}/{one.reason}" for one in damaged)]
 
 
-FOLDER = ".karat"
-ENVIRONMENT = "KARAT_ARCHIVE"
 _SHORTEST_HASH = 4
 _LISTED = 5
-
-
-def find_archive(start: Path | None = None, given: Path | None = None) -> Path:
-    """The one that is given, or that the environment names; else the nearest, else a new one where one stands."""
-    named = given if given is not None else Path(os.environ[ENVIRONMENT]) if os.environ.get(ENVIRONMENT) else None
-    if named is not None:
-        _check_name(named)
-        inner = named / FOLDER
-        return inner if isdir(inner) and not isdir(named / "runs") else named
-    here = (start or Path.cwd()).absolute()
-    for folder in (here, *here.parents):
-        if isdir(folder / FOLDER):
-            return folder / FOLDER if start or folder != here else Path(FOLDER)
-        if exists(folder / ".git") or folder == _home():
-            break
-    return start / FOLDER if start else Path(FOLDER)
-
-
-def _check_name(path: Path) -> None:
-    """Refuse a name that no folder can have, such as one that is too long; one that is not there yet is fine."""
-    try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        pass
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise DataError(f"cannot be an archive: {reason}", where=str(path), expected="the name of a folder") from error
-
-
-def _home() -> Path | None:
-    try:
-        return Path.home()
-    except RuntimeError:  # nobody's
-        return None
 
 
 def find_run(text: str, runs: Sequence[Run], baseline_of: Callable[[str], Run | None]) -> Run:

@@ -80,8 +80,9 @@ def page_with_history(archive: Archive) -> Callable[[Report, Run], str]:
         from karat.reports.html import page_of
         from karat.view.trends import charts_of
 
-        runs = [*archive.recent(run.plan, _HISTORY), run]
-        return page_of(report, manifest=run.manifest, history=charts_of(runs, run.headline[0]))
+        earlier = archive.recent(run.plan, _HISTORY)
+        history = charts_of([*earlier, run], run.headline[0]) if earlier else []
+        return page_of(report, manifest=run.manifest, history=history)
 
     return page
 

@@ -61,13 +61,7 @@ def inputs_of(plan: Mapping[str, Any], folder: Path) -> dict[str, Path | None]:
             found[text] = None
         else:
             found |= dict(_files(text, folder)) or dict(_named_with_more(text, folder))
-    return {name: path for name, path in found.items() if not _is_of_no_vectors(name)}
-
-
-def _is_of_no_vectors(name: str) -> bool:
-    """Ids that lie beside a file, but are none of its: only vectors come without."""
-    file, comma, _ = name.rpartition(_IDS)
-    return bool(comma) and plain_suffix(file) not in VECTOR_SUFFIXES
+    return found
 
 
 def digests_of(inputs: Mapping[str, Path | None]) -> dict[str, str | None]:
@@ -93,15 +87,14 @@ def _texts(settings: Any, words: Collection[str] = ()) -> Iterator[str]:
 
 def _files(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
     """The file that a text names, perhaps as FILE:KEY, and that of its ids; or the file of a module."""
-    for spelling in dict.fromkeys((text, split_off_key(text)[0])):
-        path = folder / spelling
-        if isfile(path):
-            yield spelling, path
-            ids = ids_beside(str(path))
-            if ids is not None and isfile(Path(ids)):
-                yield f"{spelling}{_IDS}", Path(ids)
-            return
-    if is_function_name(text):
+    spelling = text if isfile(folder / text) else split_off_key(text)[0]
+    path = folder / spelling
+    if isfile(path):
+        yield spelling, path
+        ids = ids_beside(str(path)) if plain_suffix(spelling) in VECTOR_SUFFIXES else None  # others have their own
+        if ids is not None:
+            yield f"{spelling}{_IDS}", Path(ids)
+    elif is_function_name(text):
         module = text.partition(":")[0]
         origin = _origin(module)
         if origin is not None:
