@@ -1,7 +1,9 @@
 """karat.run_plan does what karat run does: outputs, gate, and the archive."""
 
 import json
+import sys
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -34,6 +36,40 @@ class TestFiles:
     def test_none(self, plan: Path) -> None:
         assert not karat.run_plan(plan, archive=False, write=False).written
         assert not (plan.parent / "r.json").exists()
+
+
+class TestWhatIsNotThere:
+    """A plan of run files does not run functions of what it has no table for."""
+
+    @staticmethod
+    def visited(plan: Path) -> set[str]:
+        """Return the modules in which a function runs; the first run, which imports them, does not count."""
+        root, found = Path(karat.__file__).parent, set[str]()
+
+        def note(frame: FrameType, event: str, argument: object) -> None:
+            path = Path(frame.f_code.co_filename)
+            if event == "call" and frame.f_code.co_name != "<module>" and path.is_relative_to(root):
+                found.add(path.relative_to(root).with_suffix("").as_posix())
+
+        karat.run_plan(plan, archive=False)
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            karat.run_plan(plan, archive=False)
+        finally:
+            sys.setprofile(before)
+        return found
+
+    def test_is_not_visited(self, tmp_path: Path) -> None:
+        found = self.visited(plan_in(with_runs(tmp_path), SHORT))
+        assert {"plan/run", "plan/reading", "plan/kinds", "assessment"} <= found
+        other = {"lab", "sweeping", "tuning", "indexes", "outputs", "archiving", "contents", "opening", "earlier"}
+        assert not found & {f"plan/{name}" for name in other}
+        assert not found & {"engines/folders", "temporary", "masking", "formats/atomic", "reports/writers/__init__"}
+
+    def test_is_visited_where_it_is_there(self, tmp_path: Path) -> None:
+        found = self.visited(plan_in(with_runs(tmp_path), f"outputs = ['r.json']\nmeta.model = 'm'\n{SHORT}"))
+        assert {"plan/outputs", "formats/atomic", "temporary", "masking", "reports/writers/__init__"} <= found
 
 
 class TestArchive:
