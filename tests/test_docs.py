@@ -12,6 +12,7 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
+import rich.console  # noqa: F401  # it keeps the os.environ of its first import: not the copies below
 import typer.main
 
 from karat.archive import surroundings

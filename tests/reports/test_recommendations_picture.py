@@ -112,7 +112,7 @@ class TestWords:
     def test_the_caption_tells_what_was_held_out_and_how_to_read_it(self, figure: Figure) -> None:
         told = " ".join((figure.get_supxlabel() or "").split())
         for part in (
-            "Held against test",
+            "Evaluated on test",
             "training interactions",
             "only items of the tier",
             "95 % intervals",

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from json import dumps
 from math import isnan
 from pathlib import Path
@@ -56,8 +55,7 @@ def verdicts_table(gate: Gate, *outcomes: str, full: bool = False) -> Table:
     ]
     words = [Column(name, "text", wraps=True) for name in ("target", *(["system"] if several else ()))]
     wanted = Column("wanted", "text", wraps=True)
-    found = table([Column("verdict", "text"), *words, Column("found"), Column("n"), wanted], rows)
-    return replace(found, narrower=(found.without("n"),))
+    return table([Column("verdict", "text"), *words, Column("found"), Column("n"), wanted], rows)
 
 
 def _title(target: Target) -> str:
