@@ -191,33 +191,69 @@ def test_modules_fit_a_sitting() -> None:
     assert not long
 
 
+EVALUATE = """
+import sys, threading
+from karat.cli import main
+
+home = sys.modules["karat"].__file__.removesuffix("__init__.py")
+ran, begun = set(), False
+
+
+def is_ours(frame):
+    return frame.f_code.co_filename.startswith(home)
+
+
+def note(frame, event, argument):
+    global begun
+    if frame.f_code.co_name == "evaluate_command":
+        begun = event == "call"
+    if not begun or event != "call" or not is_ours(frame) or not frame.f_code.co_flags & 2:
+        return
+    caller = frame
+    while caller is not None and not (caller.f_code.co_name == "<module>" and is_ours(caller)):
+        caller = caller.f_back
+    if caller is None:  # it does not run for an import
+        ran.add(frame.f_code.co_filename.removeprefix(home))
+
+
+sys.setprofile(note)
+threading.setprofile(note)
+try:
+    main()
+except SystemExit as ended:
+    assert not ended.code
+sys.setprofile(None)
+print(*(name for name in sys.modules if name.split(".")[0] == "karat"))
+print(*ran)
+"""
+"""Prints the modules that were loaded, and the files in which a function ran from the command's own on."""
+
+
 @pytest.fixture(scope="module")
-def loaded_by_evaluate(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Our modules that ``karat evaluate`` loads for one run file."""
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> list[set[str]]:
+    """Return our modules that ``karat evaluate`` loads for one run file, and the files in which a function ran."""
     folder = tmp_path_factory.mktemp("evaluate")
     (folder / "gold.trec").write_text("q1 0 a 1\nq2 0 b 1\n")
-    (folder / "run.trec").write_text("q1 Q0 a 1 2.0 x\nq2 Q0 c 1 1.0 x\n")
-    code = (
-        "import sys\nfrom karat.cli import main\n"
-        "try:\n    main()\nexcept SystemExit as ended:\n    assert not ended.code\n"
-        "print(*(name for name in sys.modules if name.split('.')[0] == 'karat'))"
-    )
-    command = [sys.executable, "-c", code, "evaluate", "gold.trec", "run.trec", "-m", "ndcg@10"]
+    (folder / "run.trec").write_text("q1 Q0 a 1 2.0 x\nq2 Q0 b 1 1.0 x\n")
+    command = [sys.executable, "-c", EVALUATE, "evaluate", "gold.trec", "run.trec", "-m", "ndcg@1"]
     ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    return set(ended.stdout.splitlines()[-1].split())
+    return [set(line.split()) for line in ended.stdout.splitlines()[-2:]]
 
 
-def test_evaluate_loads_nothing_of_retrieval_keywords_and_recommenders(loaded_by_evaluate: set[str]) -> None:
+def test_evaluate_loads_nothing_of_retrieval_keywords_and_recommenders(evaluated: list[set[str]]) -> None:
     specialities = {
         *("engines", "hygiene", "indexed", "interactions", "lab", "neighbours", "partial", "plan", "predicates"),
         *("rankers", "recommenders", "recommending", "similarity", "stability", "text", "timing", "tuning"),
     }
-    assert "karat.evaluation" in loaded_by_evaluate
-    assert not {name for name in loaded_by_evaluate if name.split(".")[1:2] and name.split(".")[1] in specialities}
+    loaded = evaluated[0]
+    assert "karat.evaluation" in loaded
+    assert not {name for name in loaded if name.split(".")[1:2] and name.split(".")[1] in specialities}
 
 
-def test_evaluate_loads_few_modules(loaded_by_evaluate: set[str]) -> None:
-    assert len(loaded_by_evaluate) < 90
+def test_evaluate_loads_few_modules_and_runs_through_fewer(evaluated: list[set[str]]) -> None:
+    loaded, ran = evaluated
+    assert len(loaded) < 90
+    assert "assessment.py" in ran and len(ran) <= 30, " ".join(sorted(ran))
 
 
 def test_every_section_is_found_by_its_name() -> None:
