@@ -312,7 +312,9 @@ class SystemTable(Table, ABC):
     """Whether it has a ranking that can be fused and compared; a random order has none."""
     is_index: ClassVar[bool] = False
     """Whether it is a vector index, which can be swept."""
-    gold: str | None = Field(None, description="Which aspect of the gold it is held against, where there are several.")
+    gold: str | None = Field(
+        None, description="The aspect of the gold to evaluate it against, where there are several."
+    )
     threshold: float | None = Field(None, description="Results that score less are not shown, and do not count.")
 
     @property

@@ -175,7 +175,7 @@ def _keywords(found: Found) -> list[str]:
     return [*lines, "", "[systems.random]          # the exact expectation of a random order", 'kind = "random"']
 
 
-@register("recommenders", "Recommenders on a log of interactions: learn from the past, held against what came later.")
+@register("recommenders", "Recommenders on a log of interactions: learn from the past, evaluated on what came later.")
 def _recommenders(found: Found) -> list[str]:
     log = next(iter(found.logs), "ratings.csv")
     items = next(iter(found.catalogues), None)

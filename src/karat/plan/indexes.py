@@ -1,4 +1,4 @@
-"""The kind of system that is a vector index: built, searched, timed and held against exact search."""
+"""The kind of system that is a vector index: built, searched, timed and compared with exact search."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

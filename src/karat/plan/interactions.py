@@ -45,7 +45,7 @@ _OF_LOGS = ("user", "item", "value", "time", "scale", "split")
 
 
 class SplitTable(Table):
-    """How a log is parted; unset options are the kind's usual ones (karat split --help)."""
+    """How a log is split; unset options are the kind's usual ones (karat split --help)."""
 
     kind: str = Field("temporal", description="temporal, dates, leave-last, user-fraction, random, users or rolling.")
     fractions: list[float] | None = Field(None, description="Shares of train, validation and test: [0.8, 0.1, 0.1].")
@@ -121,8 +121,8 @@ class InteractionsGold(GoldTable):
         description="Attributes of users: users.dat, u.user or a table with ids; unset: that of a MovieLens folder "
         "named as path.",
     )
-    split: SplitTable = Field(SplitTable(), description="How the log is parted; not for a folder of karat split.")
-    window: Literal["validation", "test"] = Field("test", description="The window that systems are held against.")
+    split: SplitTable = Field(SplitTable(), description="How the log is split; not for a folder of karat split.")
+    window: Literal["validation", "test"] = Field("test", description="The window that systems are evaluated on.")
     fit_on: Literal["train", "train+validation"] = Field("train", description="What systems learn from.")
     catalogue: Catalogue | None = Field(
         None,
@@ -240,7 +240,7 @@ class InteractionsGold(GoldTable):
         if self.embed is not None and self.items is None:
             yield "embed", "embeds the titles of items, but items names no file"
         if self.fit_on == "train+validation" and self.window == "validation":
-            yield "fit_on", "would learn from the window that systems are held against"
+            yield "fit_on", "would learn from the window that systems are evaluated on"
 
     def misfits(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
         """Measures that look at attributes of items, where no file tells them."""

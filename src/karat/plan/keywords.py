@@ -62,7 +62,7 @@ class KeywordsGold(GoldTable):
     )
     mapping: MappingTable = Field(MappingTable(), description="How texts are mapped onto keywords.")
     without_keywords: WithoutKeywords = Field(
-        "skip", description="A query without a keyword: skip it, hold all items for relevant, or error."
+        "skip", description="A query without a keyword: skip it, count all items as relevant, or error."
     )
     sample: Annotated[int, Field(ge=1)] | None = Field(None, description="Ask only so many of the items, by the seed.")
     seed: Annotated[int, Field(ge=0)] = Field(42, description="The seed of the sample.")

@@ -48,7 +48,7 @@ class Conventions(Table):
     missing: Literal["zero", "skip", "error"] | None = Field(None, description="Gold queries that a system lacks.")
     empty: Literal["skip", "zero", "error"] | None = Field(None, description="Queries with nothing relevant.")
     rel: float | None = Field(None, description="The grade from which an item is relevant.")
-    duplicates: Literal["error", "first", "last", "max"] = Field("error", description="A pair that stands twice.")
+    duplicates: Literal["error", "first", "last", "max"] = Field("error", description="Duplicate (query, item) pairs.")
 
 
 class TargetTable(Table):
@@ -81,7 +81,7 @@ class OutputTable(Table):
 
 
 class AgreementTable(Table):
-    """Over which pairs the similarities of systems are held against the reference's."""
+    """Over which pairs the similarities of systems are compared with the reference's."""
 
     over: Literal["sampled", "top"] | None = Field(
         None, description="sampled pairs, or those of the top k of either; unset: sampled where vectors are known."

@@ -113,7 +113,7 @@ def aim_targets(
     """Return the targets by system, and notes on those that were left out. ``aspects``: of the gold, by system.
 
     A target that names no system is for all that it can hold for: no random order, where it is about a difference,
-    none that is held against another gold than the baseline, and where it is about a figure, none without that. The
+    none that has another gold than the baseline, and where it is about a figure, none without that. The
     baseline is left out, but for targets on drift: it is compared with its own past.
 
     A default target that can hold for none is omitted with a note; one of the plan is left to fail, unless it is about
