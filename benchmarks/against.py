@@ -87,6 +87,8 @@ class Tree:
         yield "report: plan", found["plan_seconds"]
         yield "report: page", min(found["seconds"])
         yield f"report: karat history, {self.sizes['archive']:,} runs", self.run(self.karat, "history")[0]
+        for command in (("show", "latest"), ("diff", "latest")):
+            yield f"report: karat {' '.join(command)}", self.run(self.karat, *command, archive=self.data / "view")[0]
         for part in ("run", "compare", "runs"):
             folder = self.data / ("archive" if part == "runs" else "view")
             asked = json.loads(self.run(*self.timed("view_asking.py", folder, "--part", part))[1])["asked"]
