@@ -341,7 +341,7 @@ class Opened:
         items = () if answers is None else {item for one in _listed(answers) for item in one.items}
         return Details(ids, texts, known, slices, self.run.names(items) if items else {}, answers)
 
-    @property
+    @cached_property
     def lists_no_gold(self) -> bool:
         """Whether there are judged items, but too many to be listed."""
         return self.run.file(GOLDS) is not None and is_empty(self.run, GOLDS)

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from karat._version import __version__
 from karat.reports.charts import CHART_CSS
@@ -38,22 +38,29 @@ def embedded(form: Any) -> Markup:
 
 def cell_html(cell: Cell, kind: str = "number", *, strong: bool = False) -> Markup:
     """Return a cell: verdicts as badges, marks in colour, intervals and further lines small, ``strong`` values bold."""
-    first, *more = map(shown, cell.text.split("\n"))
-    if cell.style in ("pass", "fail", "unsure"):
-        return Markup('<span class="badge {}">{}</span>').format(cell.style, first)
-    value, bracket, rest = first.partition(" [")
-    interval = Markup(' <span class="small">[{}</span>').format(rest) if bracket and kind == "number" else ""
-    text = value if interval or not bracket else first
-    if cell.style in ("better", "worse") and not more:
-        return Markup('<b class="{}">{}</b>{}').format(cell.style, text, interval)
-    form = '<bdi class="name">{}</bdi>' if kind == "text" else '<span class="mean">{}</span>' if strong else "{}"
-    lines = [Markup(form).format(text) + interval]
+    # All text is escaped here, once: Markup.format would do so too, but a page has thousands of cells and it is slow.
+    style, first, *more = (str(escape(text)) for text in (cell.style, *map(shown, cell.text.split("\n"))))
+    if style in ("pass", "fail", "unsure"):
+        return Markup(f'<span class="badge {style}">{first}</span>')
+    value, interval = _split_interval(first) if kind == "number" else (first, "")
+    if style in ("better", "worse") and not more:
+        return Markup(f'<b class="{style}">{value}</b>{interval}')
+    if kind == "text":
+        value = f'<bdi class="name">{value}</bdi>'
+    elif strong:
+        value = f'<span class="mean">{value}</span>'
+    lines = [value + interval]
     for number, line in enumerate(more):
-        style = f"difference {cell.style}" if cell.style and kind == "number" and number == 0 else "small"
-        value, bracket, rest = line.partition(" [")
-        small = Markup(' <span class="small">[{}</span>').format(rest) if bracket else ""
-        lines.append(Markup('<span class="{}">{}{}</span>').format(style, value, small))
-    return Markup("<br>").join(lines)
+        classes = f"difference {style}" if style and kind == "number" and number == 0 else "small"
+        value, interval = _split_interval(line)
+        lines.append(f'<span class="{classes}">{value}{interval}</span>')
+    return Markup("<br>".join(lines))
+
+
+def _split_interval(text: str) -> tuple[str, str]:
+    """Return what is before an interval in brackets, and the interval in small letters."""
+    value, bracket, rest = text.partition(" [")
+    return value, f' <span class="small">[{rest}</span>' if bracket else ""
 
 
 @cache
