@@ -19,7 +19,6 @@ json stops at the recursion limit. So this is the one place that catches broadly
 """
 
 import os
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -324,6 +323,8 @@ def parse_toml(text: str, where: str, *, fault: type[KaratError] = DataError) ->
     Raises:
         KaratError: The text is not TOML; of the class ``fault``.
     """
+    import tomllib  # not at the top: every command imports this module, and few read TOML
+
     try:
         return tomllib.loads(text)
     except RecursionError as error:

@@ -33,11 +33,9 @@ from typing import (
     get_type_hints,
 )
 
-import numpy as np
-
 from karat.errors import DataError, KaratError, UsageError, shorten
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # NumPy and pydantic are imported where they are used: `karat --help` needs neither
     from pydantic_core import CoreSchema, SchemaValidator
 
 __all__ = [
@@ -165,19 +163,18 @@ def _fits(value: Any, annotation: Any) -> bool:
         return _is_list(value, origin) and (isinstance(value, Iterator) or _fit_all(value, inner[0]))
     if origin is Callable:
         return callable(value)
-    if origin is np.ndarray:
-        return isinstance(value, np.ndarray) and (len(inner) < 2 or _fit_dtype(value, get_args(inner[1])))
+    if getattr(origin, "__name__", None) == "ndarray":
+        return _fit_array(value, get_args(inner[1]) if len(inner) > 1 else ())
     return _is_a(value, origin or annotation)
 
 
-def _fit_dtype(value: np.ndarray[Any, Any], inner: tuple[Any, ...]) -> bool:
-    """Return whether an array holds numbers of the kind that is named, in whatever width."""
-    wanted = next((one for one in (np.bool_, np.integer, np.floating) if inner and _is_below(inner[0], one)), None)
-    return wanted is None or np.issubdtype(value.dtype, wanted)
+def _fit_array(value: Any, inner: tuple[Any, ...]) -> bool:
+    """Return whether a value is an array, and its numbers are of the kind that is named, in whatever width."""
+    import numpy as np
 
-
-def _is_below(kind: Any, other: type) -> bool:
-    return isinstance(kind, type) and issubclass(kind, other)
+    kind = inner[0] if inner and isinstance(inner[0], type) else object
+    wanted = next((one for one in (np.bool_, np.integer, np.floating) if issubclass(kind, one)), np.generic)
+    return isinstance(value, np.ndarray) and np.issubdtype(value.dtype, wanted)
 
 
 def _fit_all(values: Iterable[Any], annotation: Any) -> bool:
@@ -211,6 +208,8 @@ def _is_a(value: Any, kind: Any) -> bool:
     if kind is None or kind is NoneType:
         return value is None
     if kind is bool:
+        import numpy as np
+
         return isinstance(value, bool | np.bool_)
     if kind is int:
         return not isinstance(value, bool) and isinstance(value, Integral) and -_LARGEST <= int(value) < _LARGEST
@@ -417,7 +416,9 @@ def _schema_of(kind: Any) -> "CoreSchema":
         return schema.tuple_schema(
             [_schema_of(one) for one in inner if one is not Ellipsis], variadic_item_index=0 if several else None
         )
-    if origin is np.ndarray:
+    if getattr(origin, "__name__", None) == "ndarray":
+        import numpy as np
+
         numbers = schema.list_schema(schema.nullable_schema(_number()), strict=True)
         return schema.no_info_after_validator_function(partial(np.array, dtype=np.float64), numbers)
     if isinstance(origin, type) and issubclass(origin, Mapping):
