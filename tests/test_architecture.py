@@ -177,6 +177,13 @@ def test_the_command_line_loads_nothing_heavy_at_start(path: Path) -> None:
     assert not heavy
 
 
+def test_help_loads_nothing_heavy() -> None:
+    """What a command's module imports may import a heavy library in turn."""
+    shown = "import atexit, sys; atexit.register(lambda: print(*sys.modules)); from karat.cli import main; main()"
+    ended = subprocess.run([sys.executable, "-c", shown, "--help"], capture_output=True, text=True, check=True)
+    assert not HEAVY_AT_START.intersection(ended.stdout.splitlines()[-1].split())
+
+
 def test_public_names_are_those_listed_and_all_load() -> None:
     for name in karat.__all__:
         assert getattr(karat, name) is not None
