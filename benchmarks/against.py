@@ -89,6 +89,7 @@ class Tree:
         yield f"report: karat history, {self.sizes['archive']:,} runs", self.run(self.karat, "history")[0]
         for command in (("show", "latest"), ("diff", "latest")):
             yield f"report: karat {' '.join(command)}", self.run(self.karat, *command, archive=self.data / "view")[0]
+        yield "view: start of the server", self.run(*self.timed("view_asking.py"))[0]
         for part in ("run", "compare", "runs"):
             folder = self.data / ("archive" if part == "runs" else "view")
             asked = json.loads(self.run(*self.timed("view_asking.py", folder, "--part", part))[1])["asked"]

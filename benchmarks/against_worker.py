@@ -35,7 +35,11 @@ def main() -> None:
     if hasattr(module, "viewing"):
         module.viewing = viewing_here
     sys.argv = [script, *arguments]
-    module.main()
+    if arguments:
+        module.main()
+    else:
+        with viewing_here(Path()):
+            pass
 
 
 if __name__ == "__main__":

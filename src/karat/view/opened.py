@@ -113,9 +113,9 @@ class Table:
         row = self.row_of(asked.find) if asked.find and limit else None
         places = np.flatnonzero(found == (-1 if row is None else row))
         offset = int(places[0]) // limit * limit if len(places) else asked.offset
-        shown = found[offset : offset + limit].tolist()  # a list: for an array Polars imports numpy.ma, which is slow
-        values = self.column(asked.label)[:, shown].T.tolist()
-        listed = zip(shown, self.ids.gather(shown), self.texts.gather(shown), values, strict=True)
+        shown = found[offset : offset + limit]
+        values = self.column(asked.label)[:, shown].T
+        listed = zip(shown.tolist(), self.ids.gather(shown), self.texts.gather(shown), values.tolist(), strict=True)
         rows = [
             {"row": row, "id": id_, "text": text, "values": [None if isnan(value) else value for value in own]}
             for row, id_, text, own in listed

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -30,7 +31,8 @@ class Pages:
     """Answers requests for the pages over a shelf."""
 
     def __init__(self, shelf: Shelf) -> None:
-        METRICS.load_own()  # here, as the first request would wait for it
+        METRICS.load_own()  # now, so that no request waits for it
+        import_module("numpy.ma")  # Polars imports it when it first takes an array
         self.shelf = shelf
         self._rendered: Recent[tuple[str, tuple[str, ...]], Response] = Recent(_PAGES_KEPT)
         self._lists: Recent[Hashable, Response] = Recent(_LISTS_KEPT)
