@@ -211,7 +211,7 @@ def test_nothing_in_common_or_nothing_at_all(karat: Karat, tables: Path) -> None
 def test_what_is_no_parquet(karat: Karat, tables: Path) -> None:
     told = refused(karat, tables, "gold.parquet", "run.trec")
     assert "run.trec: this is no Parquet, which is what can be read in blocks" in told and "karat convert" in told
-    assert "--format trec in blocks; expected Parquet" in refused(
+    assert "format trec in blocks; expected Parquet" in refused(
         karat, tables, "gold.parquet", "a.parquet", "--format", "trec", code=2
     )
 
@@ -278,7 +278,7 @@ def test_standard_input(karat: Karat, tables: Path, files: tuple[str, str], wher
 
 def test_a_temporary_folder_that_nothing_needs(karat: Karat, tables: Path) -> None:
     told = karat("evaluate", "gold.parquet", "a.parquet", "--temp", "temp")
-    check_failure(told, 2, "--temp without --memory or --on spark")
+    check_failure(told, 2, "temp", "memory, on = spark")
 
 
 @pytest.mark.parametrize("where", [(), ("--memory", "1GB"), ("--on", "spark")])
