@@ -45,7 +45,11 @@ class Tree:
 
     def run(self, *command: str | Path, archive: Path | None = None) -> tuple[float, str]:
         """Processor seconds of a command and what it printed."""
-        os.environ |= {"PYTHONPATH": str(self.source / "src"), "KARAT_ARCHIVE": str(archive or self.data / "archive")}
+        os.environ |= {
+            "PYTHONPATH": str(self.source / "src"),
+            "PYTHONPYCACHEPREFIX": str(self.data / "bytecode"),
+            "KARAT_ARCHIVE": str(archive or self.data / "archive"),
+        }
         measured = measure_process(command)
         return measured.processor_seconds, measured.output
 
@@ -105,6 +109,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "karat-bench", metavar="FOLDER")
     add_shared_options(parser, rounds=5)
     arguments = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # users have byte code
     trees = [Tree(source, arguments) for source in (arguments.before, REPOSITORY)]
     best: list[Figures] = [{}, {}]
     try:
