@@ -198,9 +198,10 @@ def test_odd_files_of_running_processes_are_passed_over(run: Run, archive: Archi
 
 def test_a_manifest_without_a_digest_has_keys_of_its_time_only(run: Run) -> None:
     path = run.path / "manifest.json"
-    path.write_text(json.dumps(dict(run.manifest)))
-    assert Run.open(run.path).manifest == run.manifest
-    path.write_text(json.dumps({**run.manifest, "sha257": "0" * 64}))
+    old = {key: value for key, value in run.manifest.items() if key != "queries_are_items"}
+    path.write_text(json.dumps(old))
+    assert Run.open(run.path).manifest == old
+    path.write_text(json.dumps({**old, "sha257": "0" * 64}))
     with pytest.raises(DamagedRun, match="content has changed"):
         Run.open(run.path)
 

@@ -98,3 +98,12 @@ class TestArchive:
 def test_the_gate_is_strict_where_that_is_asked(plan: Path) -> None:
     assert not karat.run_plan(plan, archive=False, write=False).gate.strict  # type: ignore[union-attr]
     assert karat.run_plan(plan, archive=False, write=False, strict=True).gate.strict  # type: ignore[union-attr]
+
+
+def test_an_archived_run_calls_queries_as_the_fresh_report_does(tmp_path: Path) -> None:
+    movies = Path(karat.__file__).parent / "samples" / "movies" / "karat.toml"
+    result = karat.run_plan(movies, archive=tmp_path / "kept", write=False)
+    (run,) = Archive.at(given=tmp_path / "kept").runs()
+    queries = [change.query for change in result.report.changes]
+    assert [run.report.query_name(query) for query in queries] == [result.report.query_name(query) for query in queries]
+    assert any(result.report.query_name(query) != query for query in queries)

@@ -183,6 +183,7 @@ def _validator() -> SchemaValidator:
             baseline=TEXT,
             by_chance=array(TEXT),
             queries=COUNT,
+            queries_are_items=FLAG,
             headline=array(TEXT),
             measures=table(about),
             results=TEXT,
@@ -245,6 +246,7 @@ def manifest_of(
         "baseline": report.baseline,
         "by_chance": sorted(report.random_systems),
         "queries": report.n_queries,
+        "queries_are_items": report.queries is not None and report.queries.queries_are_items,
         "headline": list(report.headline or report.labels),
         "measures": _measures(report),
         "summary": {
