@@ -5,6 +5,7 @@ against_worker.py TREE SCRIPT [ARGUMENT]...
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
@@ -38,6 +39,7 @@ def main() -> None:
     if arguments:
         module.main()
     else:
+        gc.disable()  # as the command does until it serves
         with viewing_here(Path()):
             pass
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from json import dumps
 from math import isnan
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 from karat.errors import UsageError
 from karat.formats.atomic import write_files
@@ -120,6 +119,8 @@ def gate_to_junit(gate: Gate) -> str:
 
 def _attribute(text: str) -> str:
     """Quoted, without the characters that XML does not allow."""
+    from xml.sax.saxutils import quoteattr  # not at the top: it imports urllib.request, and pages import this module
+
     return quoteattr(_NOT_IN_XML.sub("", text))
 
 
