@@ -116,8 +116,8 @@ def main() -> int:
         for tree in trees:
             tree.prepare()
         for _ in range(arguments.rounds):
-            for tree, own in zip(trees, best, strict=True):
-                for name, seconds in tree.measure():
+            for turns in zip(*(tree.measure() for tree in trees), strict=True):
+                for own, (name, seconds) in zip(best, turns, strict=True):
                     own[name] = min(seconds, own.get(name, seconds))
     except ToolFailedError as error:
         print(error, file=sys.stderr)
