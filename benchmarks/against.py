@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -43,13 +44,16 @@ class Tree:
         self.shared: Path = arguments.data
         self.data: Path = arguments.data / "against" / str(source.resolve()).strip("/").replace("/", "-")
 
-    def run(self, *command: str | Path, archive: Path | None = None) -> tuple[float, str]:
-        """Processor seconds of a command and what it printed."""
-        os.environ |= {
+    def environment(self, archive: Path) -> dict[str, str]:
+        return {
             "PYTHONPATH": str(self.source / "src"),
             "PYTHONPYCACHEPREFIX": str(self.data / "bytecode"),
-            "KARAT_ARCHIVE": str(archive or self.data / "archive"),
+            "KARAT_ARCHIVE": str(archive),
         }
+
+    def run(self, *command: str | Path, archive: Path | None = None) -> tuple[float, str]:
+        """Processor seconds of a command and what it printed."""
+        os.environ |= self.environment(archive or self.data / "archive")
         measured = measure_process(command)
         return measured.processor_seconds, measured.output
 
@@ -59,6 +63,18 @@ class Tree:
     def timed(self, name: str, *arguments: str | Path) -> Command:
         """A script of the tree whose clock is that of the processor."""
         return [self.python, "-P", REPOSITORY / "benchmarks" / "against_worker.py", self.source, name, *arguments]
+
+    def start_server(self) -> float:
+        """Processor seconds of `karat view` until it prints its address."""
+        os.environ |= self.environment(self.data / "view")
+        command = [str(self.karat), "view", "--no-browser"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert process.stdout is not None
+        with process.stdout as stream:
+            stream.readline()
+        process.terminate()
+        usage = os.wait4(process.pid, 0)[2]
+        return usage.ru_utime + usage.ru_stime
 
     def prepare(self) -> None:
         """Write what is measured: two runs of a drawn plan, and many copies of a sample's run."""
@@ -93,7 +109,7 @@ class Tree:
         yield f"report: karat history, {self.sizes['archive']:,} runs", self.run(self.karat, "history")[0]
         for command in (("show", "latest"), ("diff", "latest")):
             yield f"report: karat {' '.join(command)}", self.run(self.karat, *command, archive=self.data / "view")[0]
-        yield "view: start of the server", self.run(*self.timed("view_asking.py"))[0]
+        yield "view: start of the server", self.start_server()
         for part in ("run", "compare", "runs"):
             folder = self.data / ("archive" if part == "runs" else "view")
             asked = json.loads(self.run(*self.timed("view_asking.py", folder, "--part", part))[1])["asked"]

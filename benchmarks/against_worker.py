@@ -5,7 +5,6 @@ against_worker.py TREE SCRIPT [ARGUMENT]...
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 import time
@@ -36,12 +35,7 @@ def main() -> None:
     if hasattr(module, "viewing"):
         module.viewing = viewing_here
     sys.argv = [script, *arguments]
-    if arguments:
-        module.main()
-    else:
-        gc.disable()  # as the command does until it serves
-        with viewing_here(Path()):
-            pass
+    module.main()
 
 
 if __name__ == "__main__":
