@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from karat.archive import Archive, Run
+from karat.archive.manifest import manifest_bytes
 from tests.archive.made import START, carried_out, kept, put_small, ranked
 
 __all__ = ["stepped", "two_runs"]
@@ -30,6 +31,6 @@ def stepped(folder: Path, runs: int = 12, at: int = 8) -> list[Run]:
         shift = 0.1 if day >= at else 0.0
         entry |= {"mean": 0.5 + shift, "ci": [0.4 + shift, 0.6 + shift], "se": 0.01}
         manifest["inputs"]["new.trec"] = ("f" if day >= at else "e") * 64
-        (run.path / "manifest.json").write_text(json.dumps(manifest))
+        (run.path / "manifest.json").write_bytes(manifest_bytes(manifest))
         found.append(Run.open(run.path))
     return found
