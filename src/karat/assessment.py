@@ -70,16 +70,26 @@ def assess(
     unit: tuple[str, str] = QUERIES,
     progress: Progress = NO_PROGRESS,
 ) -> Report:
-    """Score every ranking; with ``how``, say how far to trust it; with ``baseline``, compare with that system.
+    """Score every ranking, compare it with the baseline, break it down by slices, and return the report.
 
-    ``golds`` are of systems that are compared with another gold than ``gold``, over the same queries; where
-    ``rankings`` come one after the other, those of all systems. Only systems with the baseline's gold are compared with
-    it, under the measures ``tested`` (None: all). ``keep_top`` keeps so many of every query's items in the report;
-    ``crossings`` are attributes of slices of queries and of items whose groups are crossed; ``relative`` also gives
-    differences as shares of the baseline's mean.
-    ``background`` is what measures beyond accuracy look at; such that are one figure over all queries have no slices.
-    ``unit`` is what warnings call a query and queries.
-    ``progress`` is told what is done once all are scored, how many steps of it, and of how many.
+    Args:
+        gold: The gold of systems that have none of their own.
+        rankings: Systems by name, or pairs of name and ranking, which are loaded one at a time.
+        asked: The measures.
+        golds: By system, the gold that it is evaluated against, over the same queries; needed where ``rankings`` are
+            pairs.
+        how: How intervals and tests are made; None: means only.
+        baseline: The system that the others are compared with, as far as they have the same gold.
+        slices: Attributes of queries to group by.
+        item_slices: Attributes of items to group by.
+        crossings: Attributes of queries and of items whose groups are crossed.
+        tested: The measures that are compared with the baseline; None: all.
+        duplicates: How to handle duplicate (query, item) pairs.
+        keep_top: How many items of every query the report keeps.
+        relative: Whether differences are also given as shares of the baseline's mean.
+        background: What measures beyond accuracy look at. A measure over all queries has no slices.
+        unit: The words for a query and for queries in warnings.
+        progress: Reports the steps that follow the scoring.
     """
     if isinstance(rankings, Mapping):
         golds, rankings = {name: (golds or {}).get(name, gold) for name in rankings}, rankings.items()

@@ -310,7 +310,7 @@ Crossings = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, eq=False)
 class Slicing:
-    """What scores are to be broken down by: groups of the golds' queries, and of each gold's items."""
+    """Groups of queries and of each gold's items, which scores are broken down by."""
 
     groups: Sequence[Group]
     item_groups: Mapping[int, ItemGroups]
@@ -319,7 +319,7 @@ class Slicing:
 
     @classmethod
     def of(cls, queries: Gold, golds: Iterable[Gold], slices: Iterable[Cuts], item_slices: Sequence[Cuts]) -> "Slicing":
-        """Cut the queries that all golds share, and every gold's items."""
+        """Group the queries, which all golds share, and the items of every gold."""
         warnings: list[ReportWarning] = []
         groups = [group for cuts in slices for group in cuts.groups(queries.sorted_queries, warnings)]
         item_groups = {id(gold): _item_groups(gold, item_slices) for gold in {id(one): one for one in golds}.values()}
@@ -331,7 +331,7 @@ class Slicing:
     def sliced(
         self, scores: Mapping[str, Scores], of_items: Mapping[str, Mapping[str, Scores]], crossings: Crossings
     ) -> "Sliced":
-        """Return the systems' scores with what they are to be broken down by."""
+        """Return the scores of systems, ready to be broken down by these groups."""
         of_golds = {
             name: Group(name, some.notes[number], some.members[number])
             for some in self.item_groups.values()
