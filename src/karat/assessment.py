@@ -143,7 +143,7 @@ def _check_request(golds: Mapping[str, Gold], how: Resampling | None, baseline: 
     if baseline is not None and baseline not in golds:
         raise UnknownName("system", baseline, golds)
     if baseline is not None and how is None:
-        raise UsageError("a comparison needs resampling", hint="Leave --no-ci away.")
+        raise UsageError("a comparison needs confidence intervals", hint="Drop --no-ci, or intervals=False.")
     first = next(iter(golds.values()))
     for one in golds.values():
         if one is not first and not one.sorted_queries.equals(first.sorted_queries):

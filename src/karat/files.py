@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from os.path import exists, isdir, isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from karat.errors import DataError, UnknownName, UsageError
 from karat.progress import NO_PROGRESS, Progress
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["evaluate_files", "looks_like_path", "name_systems", "read_cuts"]
 
+_Place = Literal["here", "spark"]
 _MEMORY_OF_A_TASK = 10**9
 _LARGE = 1 << 30
 _FILE_SUFFIXES = (".json", ".jsonl", ".gz", ".zst", ".trec", ".run", ".txt", ".csv", ".tsv", ".parquet")
@@ -37,8 +38,8 @@ _SHARE_OF_MEMORY = 8
 @check_arguments
 def evaluate_files(
     gold: str | Path,
-    runs: Sequence[str | Path] | Mapping[str, str | Path],
-    measures: Sequence[str] | None = None,
+    runs: str | Path | Sequence[str | Path] | Mapping[str, str | Path],
+    measures: str | Sequence[str] | None = None,
     *,
     intervals: bool = True,
     resampling: "Resampling | None" = None,
@@ -56,7 +57,7 @@ def evaluate_files(
     gold_format: str | None = None,
     keep_top: int | None = None,
     memory: str | None = None,
-    on: Literal["here", "spark"] = "here",
+    on: _Place = "here",
     master: str | None = None,
     temp: Path | None = None,
     per_query: str | Path | None = None,
@@ -66,8 +67,9 @@ def evaluate_files(
 
     Args:
         gold: Path of the gold; ``-`` is standard input.
-        runs: Paths of the runs; systems are called by the stem of their file, or by the keys of a mapping.
-        measures: Spellings such as ``ndcg@10``; the default measures where None.
+        runs: Path of a run, or paths of several; systems are named by the stem of their file, or by the keys of a
+            mapping.
+        measures: Spellings such as ``ndcg@10``, one or several; the default measures where None.
         intervals: Whether to make intervals and tests; a comparison needs them.
         resampling: How they are made; None: 10,000 resamples at the level 0.95.
         baseline: Name or path of the run that the others are compared with; None: no comparison.
@@ -102,17 +104,27 @@ def evaluate_files(
     """
     from karat.evaluation import DEFAULT_MEASURES, resolve_all
 
+    runs = [runs] if isinstance(runs, str | Path) else runs
+    measures = [measures] if isinstance(measures, str) else measures
     paths = [str(path) for path in (runs.values() if isinstance(runs, Mapping) else runs)]
+    if not paths:
+        raise UsageError("no run was given", expected="one run file or more")
+    if on not in get_args(_Place):
+        raise UnknownName("place", on, get_args(_Place))
+    if not all(0 <= share <= 1 for share in quantiles):
+        raise UsageError(f"found quantiles {list(quantiles)}", expected="shares from 0 to 1, such as 0.5")
     systems = dict(zip(list(runs) if isinstance(runs, Mapping) else name_systems(paths), paths, strict=True))
     against = None if baseline is None else _baseline(baseline, systems)
     unknown = next((name for name in recorded or () if name not in systems), None)
     if unknown is not None:
         raise UnknownName("system", unknown, systems)
-    if intervals and resampling is None:
+    how = None
+    if intervals:
         from karat.statistics.resampling import Resampling
 
-        resampling = Resampling()
-    how = resampling if intervals else None
+        how = Resampling() if resampling is None else resampling
+        if not isinstance(how, Resampling):
+            raise UsageError(f"found resampling of type {type(how).__name__}", expected="a karat.Resampling")
 
     def resolve() -> "list[Asked]":
         return resolve_all(measures or DEFAULT_MEASURES, dialect, dict(conventions or {}))

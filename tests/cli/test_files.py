@@ -80,9 +80,22 @@ def test_names_and_texts_are_read() -> None:
         ({"master": "local[1]"}, UsageError),
         ({"per_query": "scores.txt"}, UsageError),
         ({"quantiles": 5}, UsageError),
+        ({"quantiles": [2.0]}, UsageError),
         ({"slices": 5}, UsageError),
+        ({"resampling": 5}, UsageError),
+        ({"on": "mars"}, UnknownName),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options: dict[str, object], error: type[Exception]) -> None:
     with pytest.raises(error):
-        package.evaluate_files(GOLD, [BM25], ["ap"], resampling=RESAMPLING, **options)  # type: ignore[arg-type]
+        package.evaluate_files(GOLD, [BM25], ["ap"], **{"resampling": RESAMPLING, **options})  # type: ignore[arg-type]
+
+
+def test_one_run_and_one_measure_need_no_lists() -> None:
+    listed = package.evaluate_files(GOLD, [BM25], ["ap"], intervals=False)
+    assert package.evaluate_files(GOLD, Path(BM25), "ap", intervals=False) == listed
+
+
+def test_without_a_run_there_is_nothing_to_evaluate() -> None:
+    with pytest.raises(UsageError, match="no run"):
+        package.evaluate_files(GOLD, [])

@@ -65,7 +65,7 @@ def evaluate_command(
     """
     check_outputs(output, per_query, here=scoring.on is Place.here)
     if no_ci and (scoring.slices or scoring.item_slices):
-        raise UsageError("--no-ci leaves nothing to tell slices apart by", hint="Leave --no-ci or --slices away.")
+        raise UsageError("--slices needs confidence intervals", hint="Drop --no-ci or --slices.")
     how = None if no_ci else scoring.resampling()
     shares = _shares(quantiles)
     asked = split_measures(measures) if measures else None
