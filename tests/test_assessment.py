@@ -257,7 +257,7 @@ class TestRequests:
             assessed(baseline="bb")
 
     def test_no_comparison_without_resampling(self) -> None:
-        with pytest.raises(UsageError, match="a comparison needs resampling"):
+        with pytest.raises(UsageError, match="a comparison needs confidence intervals"):
             assessed(how=None)
 
     def test_no_intervals(self) -> None:

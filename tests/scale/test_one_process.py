@@ -253,7 +253,7 @@ def test_quantiles_are_those_of_all_scores(shuffled: Study) -> None:
 
 
 def test_a_comparison_needs_resampling(shuffled: Study) -> None:
-    with pytest.raises(UsageError, match="a comparison needs resampling"):
+    with pytest.raises(UsageError, match="a comparison needs confidence intervals"):
         shuffled.asking(baseline="a", how=None).in_blocks()
 
 

@@ -43,7 +43,7 @@ class Request:
         if self.baseline is not None and self.baseline not in self.systems:
             raise UnknownName("system", self.baseline, self.systems)
         if self.baseline is not None and self.how is None:
-            raise UsageError("a comparison needs resampling", hint="Leave --no-ci away.")
+            raise UsageError("a comparison needs confidence intervals", hint="Drop --no-ci, or intervals=False.")
         outside = next((share for share in self.quantiles if not 0 <= share <= 1), None)
         if outside is not None:
             raise UsageError(f"found a quantile at {outside:g}", expected="a share between 0 and 1, such as 0.05")
