@@ -43,8 +43,9 @@ def cell_html(cell: Cell, kind: str = "number", *, strong: bool = False) -> Mark
     if style in ("pass", "fail", "unsure"):
         return Markup(f'<span class="badge {style}">{first}</span>')
     value, interval = _split_interval(first) if kind == "number" else (first, "")
-    if style in ("better", "worse") and not more:
-        return Markup(f'<b class="{style}">{value}</b>{interval}')
+    if style in ("better", "worse", "noise") and not more:
+        tag = "span" if style == "noise" else "b"
+        return Markup(f'<{tag} class="{style}">{value}</{tag}>{interval}')
     if kind == "text":
         value = f'<bdi class="name">{value}</bdi>'
     elif strong:
