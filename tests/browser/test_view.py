@@ -317,6 +317,15 @@ def hostile_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str
         yield server.url, [first.name, second.name]
 
 
+def test_marks_of_differences_stay_on_one_line_on_a_phone(page: "Page", home: str, names: list[str]) -> None:
+    page.set_viewport_size(PHONE)
+    table_drawn(page, f"{home}compare?a={names[0]}&b={names[1]}")
+    heights = page.eval_on_selector_all(
+        "#comparison-table :is(.better, .worse, .noise)", "marks => marks.map(mark => mark.offsetHeight)"
+    )
+    assert heights and max(heights) < 30
+
+
 @pytest.mark.parametrize("size", [PHONE, {"width": 1280, "height": 800}], ids=["phone", "desktop"])
 def test_hostile_texts_are_text(page: "Page", hostile_home: tuple[str, list[str]], size: dict[str, int]) -> None:
     home, (a, b) = hostile_home
